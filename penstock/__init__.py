@@ -1,0 +1,44 @@
+"""ETL and ML stages over tabular data: one pipeline, three engines, two devices, the same numbers."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DaskEngine": "penstock.engines.dask",
+    "Dataset": "penstock.dataset",
+    "LocalEngine": "penstock.engines.local",
+    "Pipeline": "penstock.pipeline",
+    "PipelineModel": "penstock.pipeline",
+    "RichProgress": "penstock.progress",
+    "SparkEngine": "penstock.engines.spark",
+    "SpmdOptions": "penstock.spmd",
+}
+
+__all__ = [
+    "DaskEngine",
+    "Dataset",
+    "LocalEngine",
+    "Pipeline",
+    "PipelineModel",
+    "RichProgress",
+    "SparkEngine",
+    "SpmdOptions",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import penstock` stays light."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
