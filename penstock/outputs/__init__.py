@@ -1,0 +1,29 @@
+"""Outputs on disk: staged beside their target, swapped in whole, described and verified by a manifest."""
+
+from penstock.outputs.commit import StagedDirectory
+from penstock.outputs.failpoints import failpoint
+from penstock.outputs.files import MANIFEST_NAME, FileEntry, file_entry
+from penstock.outputs.manifest import DATASET, MODEL, Manifest, read_manifest
+from penstock.outputs.os_errors import translate_os_error, translating
+from penstock.outputs.staging import new_run_id
+from penstock.outputs.strict_json import Json, encode_json, read_json
+from penstock.outputs.verify import verify_files
+
+__all__ = [
+    "DATASET",
+    "MANIFEST_NAME",
+    "MODEL",
+    "FileEntry",
+    "Json",
+    "Manifest",
+    "StagedDirectory",
+    "encode_json",
+    "failpoint",
+    "file_entry",
+    "new_run_id",
+    "read_json",
+    "read_manifest",
+    "translate_os_error",
+    "translating",
+    "verify_files",
+]

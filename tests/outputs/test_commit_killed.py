@@ -1,0 +1,113 @@
+"""SIGKILL at every step of a write: the target is always whole, and the next run cleans up."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock.outputs
+from penstock.outputs import StagedDirectory, file_entry, read_manifest, verify_files
+from penstock.outputs.failpoints import STEPS, VARIABLE
+
+PACKAGE = Path(penstock.outputs.__file__).parent
+
+SCRIPT = """
+import errno, sys
+from penstock.outputs import StagedDirectory, file_entry, swap
+
+def refuse(*_):
+    raise OSError(errno.ENOSYS, "no renameat2")
+
+target, run_id, way = sys.argv[1:]
+if way == "aside":
+    swap._renameat2 = refuse
+with StagedDirectory(target, overwrite=way != "new", run_id=run_id) as staged:
+    entries = []
+    for part in range(2):
+        path = staged.path / f"part-{part}.csv"
+        path.write_text(run_id * 3)
+        entries.append(file_entry(path, staged.path, rows=1, kind="csv"))
+    staged.commit(entries)
+"""
+
+# "new": nothing at the target; "exchange" and "aside": the two ways to replace an output.
+SKIPPED = {"new": {"set-aside", "removed"}, "exchange": {"set-aside"}, "aside": set[str]()}
+CASES = [(way, step) for way, skipped in SKIPPED.items() for step in STEPS if step not in skipped]
+
+
+def run(target: Path, run_id: str, way: str, failpoint: str | None = None) -> int:
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parents[1])}
+    environment |= {VARIABLE: failpoint} if failpoint else {}
+    command = [sys.executable, "-c", SCRIPT, str(target), run_id, way]
+    return subprocess.run(command, env=environment, timeout=60, check=False).returncode
+
+
+def save(target: Path, run_id: str) -> None:
+    with StagedDirectory(target, overwrite=True, run_id=run_id) as staged:
+        path = staged.path / "part-0.csv"
+        path.write_text(run_id)
+        staged.commit([file_entry(path, staged.path, rows=1, kind="csv")])
+
+
+def whole(target: Path) -> str | None:
+    """Return the run whose output the target is, None for no target; fail on anything in between."""
+    if not target.exists():
+        return None
+    manifest = read_manifest(target)
+    assert manifest is not None
+    verify_files(target, manifest, hashes=True)
+    return manifest.run_id
+
+
+@pytest.mark.parametrize(("way", "step"), CASES)
+def test_killed_write_leaves_the_old_or_the_new_output_and_the_next_run_cleans_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str, step: str
+) -> None:
+    target = tmp_path / "out"
+    if way != "new":
+        save(target, "old")
+    assert run(target, "killed", way, step) == -signal.SIGKILL
+
+    before = None if way == "new" or step == "set-aside" else "old"
+    assert whole(target) == (before if STEPS.index(step) < STEPS.index("swapped") else "killed")
+
+    save(target, "next")
+    assert whole(target) == "next"
+    assert os.listdir(tmp_path) == ["out"]
+    warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert any("run killed died" in message for message in warnings) is (step not in ("entered", "finished"))
+
+
+def test_next_run_puts_back_an_output_that_was_only_set_aside(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    save(target, "old")
+    run(target, "killed", "aside", "set-aside")
+    with StagedDirectory(target, overwrite=True, run_id="next"):
+        assert whole(target) == "old"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("way", SKIPPED)
+def test_write_that_is_not_killed_succeeds(tmp_path: Path, way: str) -> None:
+    if way != "new":
+        save(tmp_path / "out", "old")
+    assert run(tmp_path / "out", "new", way) == 0
+    assert whole(tmp_path / "out") == "new"
+
+
+def test_failpoint_can_be_given_by_its_number(tmp_path: Path) -> None:
+    assert run(tmp_path / "out", "killed", "new", "2") == -signal.SIGKILL
+    assert os.listdir(tmp_path) == [".out.staging-killed.owner"]
+
+
+def test_every_failpoint_of_the_source_is_a_step_of_the_loop() -> None:
+    sources = [path.read_text() for path in PACKAGE.glob("*.py") if path.name != "failpoints.py"]
+    called = re.findall(r'^\s+failpoint\("([a-z-]+)"\)$', "\n".join(sources), flags=re.MULTILINE)
+    assert sorted(called) == sorted(STEPS)

@@ -1,0 +1,170 @@
+"""Manifests: what is stored, and what is refused when one is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.errors import (
+    ArtifactIntegrityError,
+    ArtifactVersionError,
+    ConfigError,
+    CorruptFileError,
+    OutputError,
+    PenstockError,
+    UntrustedArtifactError,
+)
+from penstock.outputs import DATASET, MANIFEST_NAME, MODEL, FileEntry, Manifest, file_entry, new_run_id, read_manifest
+
+ENTRY: dict[str, Any] = {"path": "part-0.parquet", "bytes": 3, "sha256": "0" * 64, "kind": "parquet", "rows": 2}
+DOCUMENT: dict[str, Any] = {
+    "format": DATASET,
+    "format_version": 1,
+    "run_id": "r1",
+    "created_utc": "2026-01-02T03:04:05Z",
+    "library": "0.1.0",
+    "files": [ENTRY],
+    "engine": "local",
+}
+
+
+def put(directory: Path, document: object) -> Path:
+    (directory / MANIFEST_NAME).write_text(json.dumps(document))
+    return directory
+
+
+def test_document_is_read_field_by_field(tmp_path: Path) -> None:
+    assert read_manifest(put(tmp_path, DOCUMENT)) == Manifest(
+        format=DATASET,
+        run_id="r1",
+        created_utc="2026-01-02T03:04:05Z",
+        library="0.1.0",
+        files=(FileEntry(**ENTRY),),
+        metadata={"engine": "local"},
+    )
+
+
+def test_encoded_document_has_the_published_fields() -> None:
+    files = [FileEntry(**ENTRY), FileEntry(path="model.ubj", bytes=9, sha256="1" * 64, kind="xgboost-ubj")]
+    document = json.loads(Manifest.create(MODEL, run_id="r1", files=files, metadata={"digest": "d"}).encode())
+    created = datetime.fromisoformat(document.pop("created_utc"))
+    assert abs(datetime.now(UTC) - created) < timedelta(minutes=1)
+    assert document.pop("library")
+    assert document == {
+        "format": "penstock/model",
+        "format_version": 1,
+        "run_id": "r1",
+        "digest": "d",
+        "files": [ENTRY, {"path": "model.ubj", "bytes": 9, "sha256": "1" * 64, "kind": "xgboost-ubj"}],
+    }
+
+
+def test_rows_are_summed_over_the_files_that_count_them() -> None:
+    files = [FileEntry(**ENTRY), FileEntry(path="model.ubj", bytes=9, sha256="1" * 64, kind="xgboost-ubj")]
+    assert Manifest.create(DATASET, run_id="r1", files=files).rows == 2
+
+
+@pytest.mark.parametrize("place", ["", "no/such/place", "file"])
+def test_directory_without_manifest_has_none(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    assert read_manifest(tmp_path / place) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "delta"}, "format 'delta'"),
+        ({"format_version": 2}, "format version 2"),
+        ({"format_version": True}, "'format_version' is bool"),
+        ({"run_id": None}, "'run_id' is NoneType"),
+        ({"files": {}}, "'files' is dict"),
+        ({"files": ["part-0.parquet"]}, "holds str"),
+        ({"files": [{**ENTRY, "bytes": "3"}]}, "'bytes' is str"),
+        ({"files": [{**ENTRY, "rows": 2.0}]}, "'rows' is float"),
+        ({"files": [ENTRY, ENTRY]}, "lists 'part-0.parquet' twice"),
+    ],
+)
+def test_damaged_manifest_is_refused_with_its_path(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(CorruptFileError, match=message) as caught:
+        read_manifest(put(tmp_path, DOCUMENT | change))
+    assert caught.value.path == str(tmp_path / MANIFEST_NAME)
+
+
+@pytest.mark.parametrize("name", ["format", "format_version", "run_id", "created_utc", "library", "files"])
+def test_missing_field_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CorruptFileError, match=f"'{name}' is missing"):
+        read_manifest(put(tmp_path, {key: value for key, value in DOCUMENT.items() if key != name}))
+
+
+def test_document_that_is_no_object_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorruptFileError, match="holds list, expected an object"):
+        read_manifest(put(tmp_path, [DOCUMENT]))
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "a\\b", "a\0b", MANIFEST_NAME]
+)
+@pytest.mark.parametrize(("format", "error"), [(DATASET, CorruptFileError), (MODEL, UntrustedArtifactError)])
+def test_path_that_leaves_the_directory_is_refused(
+    tmp_path: Path, path: str, format: str, error: type[PenstockError]
+) -> None:
+    with pytest.raises(error, match="no path inside the directory"):
+        read_manifest(put(tmp_path, DOCUMENT | {"format": format, "files": [{**ENTRY, "path": path}]}))
+
+
+def test_damaged_model_manifest_raises_the_callers_error(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactIntegrityError):
+        read_manifest(put(tmp_path, {"format": MODEL}), error=ArtifactIntegrityError)
+
+
+def test_newer_model_names_both_versions(tmp_path: Path) -> None:
+    document = DOCUMENT | {"format": MODEL, "format_version": 7}
+    with pytest.raises(ArtifactVersionError, match=r"format version 7, this library \(.+\) reads 1"):
+        read_manifest(put(tmp_path, document))
+
+
+def test_metadata_cannot_hide_a_field_of_the_manifest() -> None:
+    with pytest.raises(ConfigError, match="'files'"):
+        Manifest.create(DATASET, run_id="r1", files=(), metadata={"files": []})
+
+
+def test_file_cannot_be_listed_twice() -> None:
+    with pytest.raises(ConfigError, match=r"'part-0\.parquet' is listed twice"):
+        Manifest.create(DATASET, run_id="r1", files=[FileEntry(**ENTRY)] * 2)
+
+
+def test_unknown_format_is_not_written() -> None:
+    with pytest.raises(ConfigError, match="'penstock/table'"):
+        Manifest.create("penstock/table", run_id="r1", files=())
+
+
+def test_file_entry_describes_the_bytes_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "day=1" / "part-0.csv"
+    path.parent.mkdir()
+    path.write_bytes(b"a,b\n1,2\n")
+    expected = {"path": "day=1/part-0.csv", "bytes": 8, "sha256": hashlib.sha256(b"a,b\n1,2\n").hexdigest()}
+    assert file_entry(path, tmp_path, 1, kind="csv") == FileEntry(**expected, kind="csv", rows=1)
+
+
+def test_file_outside_its_root_has_no_entry(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.csv"
+    path.write_text("")
+    with pytest.raises(ConfigError, match=r"\.\./part-0\.csv"):
+        file_entry(path, tmp_path / "out")
+
+
+def test_file_that_is_gone_is_an_output_error_with_its_errno(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"part-0\.csv: ENOENT"):
+        file_entry(tmp_path / "part-0.csv", tmp_path)
+
+
+def test_run_ids_sort_by_time_and_differ() -> None:
+    ids = [new_run_id() for _ in range(100)]
+    assert len(set(ids)) == 100
+    stamps = [datetime.strptime(text.partition("-")[0], "%Y%m%dT%H%M%S%f") for text in sorted(ids)]
+    assert stamps == sorted(stamps)
