@@ -1,0 +1,89 @@
+"""How many cores this process may use, and how to tell the libraries of the processes it starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from penstock.errors import ConfigError
+
+# Polars; OpenMP (Arrow, XGBoost and scikit-learn too); the BLAS libraries of NumPy and SciPy; numexpr; numba.
+_VARIABLES = (
+    "POLARS_MAX_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """Return the environment variables that hold the libraries of a new process to this many threads each.
+
+    Most are read once, when a library is imported: give them to the process, do not set them in it.
+
+    Parameters
+    ----------
+    threads : int
+        Threads for each library, at least 1.
+
+    Raises
+    ------
+    ConfigError
+        `threads` is less than 1.
+
+    Examples
+    --------
+    >>> thread_environment(2)["POLARS_MAX_THREADS"]
+    '2'
+    """
+    if threads < 1:
+        raise ConfigError(f"threads is {threads}, expected at least 1", hint="usable_cores() says how many there are.")
+    return dict.fromkeys(_VARIABLES, str(threads))
+
+
+def usable_cores(
+    *, cgroup_root: Path = Path("/sys/fs/cgroup"), cgroup_of_process: Path = Path("/proc/self/cgroup")
+) -> int:
+    """Return how many cores this process may use, at least 1.
+
+    The smaller of its CPU affinity and its CPU quota in control groups version 2, rounded down; `os.cpu_count` knows
+    neither, and in a container counts the whole machine.
+
+    Parameters
+    ----------
+    cgroup_root : Path
+        Where the control group file system is mounted.
+    cgroup_of_process : Path
+        The file that names the process's control group.
+
+    Examples
+    --------
+    >>> 1 <= usable_cores() <= os.cpu_count()
+    True
+    """
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quotas = [_quota(folder / "cpu.max") for folder in _groups(cgroup_root, cgroup_of_process)]
+    return max(1, int(min([affinity, *(quota for quota in quotas if quota is not None)])))
+
+
+def _groups(root: Path, of_process: Path) -> list[Path]:
+    """Return the folders of the process's version 2 group and of the groups around it: a quota on any holds."""
+    try:
+        lines = of_process.read_text().splitlines()
+    except OSError:
+        return []
+    names = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
+    return [folder for name in names for folder in (root / name, *(root / name).parents) if folder.is_relative_to(root)]
+
+
+def _quota(cpu_max: Path) -> float | None:
+    try:
+        quota, period = cpu_max.read_text().split()
+    except OSError:
+        return None
+    return None if quota == "max" else int(quota) / int(period)

@@ -1,0 +1,344 @@
+"""Choosing a device, on machines that have no GPU: the driver's library is stood in for."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.devices import Device, choose, for_spark_task, gpu_stack
+from penstock.errors import ConfigError, MissingExtraError
+
+GIB = 2**30
+ERRORS = {
+    3: b"Not Supported",
+    4: b"Insufficient Permissions",
+    6: b"Not Found",
+    9: b"Driver Not Loaded",
+    13: b"Function Not Found",
+    15: b"GPU is lost",
+    18: b"Driver/library version mismatch",
+}
+
+
+@dataclass
+class Card:
+    """What the fake NVML answers for one GPU or MIG slice; `error` is what opening it returns."""
+
+    uuid: str
+    capability: tuple[int, int] = (9, 0)
+    memory: int | None = 80 * GIB
+    error: int = 0
+    parent: Card | None = None
+
+
+class FakeNvml:
+    """Answers NVML's calls as the C library does: results through pointers, status as the value."""
+
+    def __init__(self, *cards: Card, mig: tuple[Card, ...] = (), cuda: int = 13000, init: int = 0) -> None:
+        self.cards, self.mig, self.cuda, self.init = cards, mig, cuda, init
+        self.opened = 0
+        self.nvmlErrorString = lambda code: ERRORS[code]
+
+    def nvmlInit_v2(self) -> int:
+        self.opened += not self.init
+        return self.init
+
+    def nvmlShutdown(self) -> int:
+        self.opened -= 1
+        return 0
+
+    def nvmlSystemGetCudaDriverVersion_v2(self, version: Any) -> int:
+        version._obj.value = self.cuda
+        return 0
+
+    def nvmlDeviceGetCount_v2(self, count: Any) -> int:
+        count._obj.value = len(self.cards)
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, number: int, handle: Any) -> int:
+        handle._obj.value = number + 1
+        return self.cards[number].error
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: bytes, handle: Any) -> int:
+        known = [card.uuid for card in self._all]
+        if uuid.decode() not in known:
+            return 6
+        handle._obj.value = known.index(uuid.decode()) + 1
+        return 0
+
+    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, handle: Any, parent: Any) -> int:
+        whole = self._card(handle).parent
+        assert whole is not None
+        parent._obj.value = self._all.index(whole) + 1
+        return 0
+
+    def nvmlDeviceGetName(self, handle: Any, name: Any, length: int) -> int:
+        name.value = b"NVIDIA Fake"
+        return 0
+
+    def nvmlDeviceGetUUID(self, handle: Any, uuid: Any, length: int) -> int:
+        uuid.value = self._card(handle).uuid.encode()
+        return 0
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: Any, major: Any, minor: Any) -> int:
+        major._obj.value, minor._obj.value = self._card(handle).capability
+        return 0
+
+    def nvmlDeviceGetMemoryInfo(self, handle: Any, memory: Any) -> int:
+        total = self._card(handle).memory
+        memory._obj.total = total or 0
+        return 3 if total is None else 0
+
+    @property
+    def _all(self) -> list[Card]:
+        return [*self.cards, *self.mig]
+
+    def _card(self, handle: ctypes.c_void_p) -> Card:
+        assert handle.value is not None
+        return self._all[handle.value - 1]
+
+
+A, B, C = Card("GPU-aaaa1111"), Card("GPU-bbbb2222", memory=16 * GIB), Card("GPU-bbbb3333")
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Return a function that makes empty packages importable, and a distribution of cuda-bindings known."""
+
+    def make(*packages: str, cuda_bindings: str | None = "13.0.1") -> Path:
+        site = tmp_path / "site"
+        for package in packages:
+            (site / package).mkdir(parents=True)
+            (site / package / "__init__.py").touch()
+        if cuda_bindings is not None:
+            info = site / f"cuda_bindings-{cuda_bindings}.dist-info"
+            info.mkdir(parents=True)
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: cuda-bindings\nVersion: {cuda_bindings}\n")
+        monkeypatch.syspath_prepend(str(site))
+        return site
+
+    return make
+
+
+@pytest.fixture
+def rapids(install: Callable[..., Path]) -> Path:
+    """Make an empty cudf, cupy and rmm importable."""
+    return install("cudf", "cupy", "rmm")
+
+
+def on(driver: FakeNvml, choice: str = "gpu", *, mask: str | None = None, **options: Any) -> Device:
+    environ = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
+    return choose(choice, environ=environ, load=lambda: driver, **options)
+
+
+# choosing
+
+
+@pytest.mark.parametrize("choice", ["auto", "gpu"])
+def test_takes_the_first_gpu_when_one_is_usable(choice: str, rapids: Path) -> None:
+    device = on(FakeNvml(A, B), choice)
+    assert (str(device), device.uuid, device.memory) == ("gpu:0", "GPU-aaaa1111", 80 * GIB)
+
+
+def test_the_reason_for_a_gpu_names_it_with_its_capability_and_driver(rapids: Path) -> None:
+    assert on(FakeNvml(A, cuda=13010)).reason == "NVIDIA Fake, compute capability 9.0, driver for CUDA 13.1"
+
+
+def test_an_index_picks_among_the_visible_gpus(rapids: Path) -> None:
+    device = on(FakeNvml(A, B, C), mask="2,1", index=1)
+    assert (device.index, device.uuid) == (1, "GPU-bbbb2222")
+
+
+def test_an_index_beyond_the_visible_gpus_is_an_error(rapids: Path) -> None:
+    with pytest.raises(ConfigError, match="GPU 1 was asked for and 1 are visible"):
+        on(FakeNvml(A, B), mask="0", index=1)
+
+
+def test_cpu_never_asks_the_driver() -> None:
+    def fail() -> Any:
+        raise AssertionError("the driver was asked")
+
+    assert choose("cpu", load=fail) == Device("cpu", reason="device is 'cpu'")
+
+
+def test_the_session_with_the_driver_is_closed_even_after_an_error() -> None:
+    driver = FakeNvml()
+    on(driver, "auto")
+    assert driver.opened == 0
+
+
+def test_memory_that_the_driver_does_not_tell_is_none(rapids: Path) -> None:
+    assert on(FakeNvml(Card("GPU-soc", memory=None))).memory is None
+
+
+def test_a_gpu_that_cannot_be_opened_is_left_out(rapids: Path) -> None:
+    assert on(FakeNvml(Card("GPU-lost", error=15), B)).uuid == "GPU-bbbb2222"
+
+
+def test_a_device_survives_pickling() -> None:
+    device = Device("gpu", 1, reason="an example", uuid="GPU-aaaa1111", memory=GIB)
+    assert pickle.loads(pickle.dumps(device)) == device
+
+
+@pytest.mark.parametrize(
+    ("choice", "suggestion"),
+    [("GPU", r"Did you mean 'gpu'\?"), ("gpus", r"Did you mean 'gpu'\?"), ("cuda", "'gpu' is any")],
+)
+def test_an_unknown_choice_names_the_known_ones(choice: str, suggestion: str) -> None:
+    with pytest.raises(ConfigError, match=f"(?s)device is '{choice}', expected one of auto, cpu, gpu.*{suggestion}"):
+        choose(choice)
+
+
+def test_choose_lets_spark_say_which_gpu(rapids: Path) -> None:
+    device = on(FakeNvml(A, B), index=partial(for_spark_task, {}, {}, 3))
+    assert str(device) == "gpu:1"
+
+
+# no GPU is usable: "gpu" is an error, "auto" takes the CPU and keeps the same words
+
+
+def no_library() -> Any:
+    raise ConfigError("the NVIDIA driver is not installed (libnvidia-ml.so.1: cannot open)")
+
+
+UNUSABLE: dict[str, tuple[Callable[[], Any], str | None, str]] = {
+    "library missing": (no_library, None, "the NVIDIA driver is not installed (libnvidia-ml.so.1: cannot open)"),
+    "driver not loaded": (
+        lambda: FakeNvml(A, init=9),
+        None,
+        "the NVIDIA driver does not answer. NVML says: Driver Not Loaded (nvmlInit_v2 returned 9)",
+    ),
+    "driver does not fit its library": (
+        lambda: FakeNvml(A, init=18),
+        None,
+        "the NVIDIA driver does not answer. NVML says: Driver/library version mismatch (nvmlInit_v2 returned 18)",
+    ),
+    "every GPU refused": (
+        lambda: FakeNvml(Card("GPU-x", error=4)),
+        None,
+        "the NVIDIA driver does not answer. NVML says: Insufficient Permissions "
+        "(nvmlDeviceGetHandleByIndex_v2 returned 4)",
+    ),
+    "no GPU": (FakeNvml, None, "the NVIDIA driver is loaded and lists no GPU"),
+    "masked": (lambda: FakeNvml(A), "", "CUDA_VISIBLE_DEVICES is '' and leaves no GPU visible"),
+    "driver for an older CUDA": (
+        lambda: FakeNvml(A, cuda=12090),
+        None,
+        "the NVIDIA driver offers CUDA 12.9, the installed cuDF needs 13.0 or newer",
+    ),
+    "an old GPU": (
+        lambda: FakeNvml(Card("GPU-v100", capability=(7, 0))),
+        None,
+        "GPU 0 (NVIDIA Fake) has compute capability 7.0, the installed cuDF needs 7.5 or newer",
+    ),
+}
+unusable = pytest.mark.parametrize(("load", "mask", "reason"), UNUSABLE.values(), ids=UNUSABLE.keys())
+
+
+@unusable
+def test_gpu_asked_for_and_none_usable_is_an_error(load: Any, mask: str | None, reason: str, rapids: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        choose("gpu", environ={} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}, load=load)
+    assert caught.value.message == f"device is 'gpu', but {reason}"
+
+
+@unusable
+def test_auto_takes_the_cpu_and_keeps_the_reason(load: Any, mask: str | None, reason: str, rapids: Path) -> None:
+    device = choose("auto", environ={} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}, load=load)
+    assert device == Device("cpu", reason=reason)
+
+
+def test_auto_logs_what_it_took_and_why(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="penstock.devices"):
+        on(FakeNvml(), "auto")
+    assert caplog.messages == ["device is 'auto', using cpu: the NVIDIA driver is loaded and lists no GPU"]
+
+
+def test_a_missing_driver_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.devices.nvml.LIBRARY", "libnvidia-ml-that-is-not-there.so.1")
+    with pytest.raises(ConfigError, match=r"(?s)not installed \(libnvidia-ml-that.*Hint: Install the driver"):
+        choose("gpu")
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.devices.choice.find_spec", {"cudf": object()}.get)
+    with pytest.raises(MissingExtraError, match=r"(?s)not installed: cupy, rmm.*pip install 'penstock\[gpu\]'"):
+        on(FakeNvml(A))
+
+
+def test_packages_for_cuda_12_run_on_a_driver_and_a_gpu_of_their_time(install: Callable[..., Path]) -> None:
+    install("cudf", "cupy", "rmm", cuda_bindings="12.9.4")
+    assert str(on(FakeNvml(Card("GPU-v100", capability=(7, 0)), cuda=12020))) == "gpu:0"
+
+
+def test_packages_for_cuda_12_still_need_a_driver_for_cuda_12(install: Callable[..., Path]) -> None:
+    install("cudf", "cupy", "rmm", cuda_bindings="12.9.4")
+    with pytest.raises(ConfigError, match=r"(?s)offers CUDA 11.8, the installed cuDF needs 12.2.*driver to 535"):
+        on(FakeNvml(A, cuda=11080))
+
+
+def test_gpu_stack_sees_packages_without_importing_them(rapids: Path) -> None:
+    before = set(sys.modules)
+    stack = gpu_stack()
+    assert stack["cudf"] and stack["cupy"] and stack["rmm"]
+    assert not {"cudf", "cupy", "rmm"} & (set(sys.modules) - before)
+
+
+# CUDA_VISIBLE_DEVICES: the expectations are the examples and rules of the CUDA Programming Guide, 5.2.1.1
+
+
+@pytest.mark.parametrize(
+    ("mask", "visible"),
+    [
+        (None, "012"),
+        ("2,1", "21"),
+        ("0,2,-1,1", "02"),
+        ("1,7,0", "1"),
+        (" 1 , 0", "10"),
+        ("0,", "0"),
+        ("GPU-bbbb2222,GPU-aaaa1111", "10"),
+        ("GPU-a", "0"),
+        ("GPU-aaaa1111,GPU-bbbb,GPU-bbbb3333", "0"),
+        ("GPU-aaaa1111,GPU-cccc,GPU-bbbb3333", "0"),
+    ],
+)
+def test_the_mask_gives_the_visible_gpus_in_its_order(mask: str | None, visible: str, rapids: Path) -> None:
+    uuids = [card.uuid for card in (A, B, C)]
+    seen = [on(FakeNvml(A, B, C), mask=mask, index=place).uuid for place in range(len(visible))]
+    assert seen == [uuids[int(number)] for number in visible]
+    with pytest.raises(ConfigError, match=f"and {len(visible)} are visible"):
+        on(FakeNvml(A, B, C), mask=mask, index=len(visible))
+
+
+@pytest.mark.parametrize("mask", ["", "-1", "NoDevFiles", "aaaa1111", "GPU-bbbb", "0,0", "GPU-aaaa1111,0"])
+def test_the_mask_can_leave_no_gpu(mask: str) -> None:
+    assert on(FakeNvml(A, B, C), "auto", mask=mask).reason == (
+        f"CUDA_VISIBLE_DEVICES is {mask!r} and leaves no GPU visible"
+    )
+
+
+def test_a_mig_slice_has_its_own_memory_and_its_gpus_capability(rapids: Path) -> None:
+    whole = Card("GPU-h100", capability=(9, 0))
+    part = Card("MIG-1g", capability=(0, 0), memory=10 * GIB, parent=whole)
+    device = on(FakeNvml(whole, mig=(part,)), mask="MIG-1g")
+    assert (device.uuid, device.memory) == ("MIG-1g", 10 * GIB)
+    assert "compute capability 9.0" in device.reason
+
+
+def test_an_unknown_mig_slice_is_not_visible() -> None:
+    assert "'MIG-none' and leaves no GPU" in on(FakeNvml(A), "auto", mask="MIG-none").reason
+
+
+def test_a_driver_from_before_mig_sees_no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(FakeNvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle")
+    driver = FakeNvml(A, mig=(Card("MIG-1g", parent=A),))
+    assert "'MIG-1g' and leaves no GPU" in on(driver, "auto", mask="MIG-1g").reason
