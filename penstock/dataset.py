@@ -1,0 +1,255 @@
+"""A dataset: fragments, and the steps still to apply to their rows. Nothing is read until something is asked for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.errors import ConfigError
+from penstock.fragments import Fragment, Sample, kept_rows
+from penstock.frames import ROW
+from penstock.schemas import declared, require
+from penstock.sources.base import Reader
+from penstock.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
+from penstock.tasks import Collect, Probe, Scan, Summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from penstock.engines.base import Engine
+    from penstock.statistics.base import State, Statistic
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows in files or in memory, with row-wise steps to apply, on an engine.
+
+    Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
+    reads nothing; `count`, `head`, `to_*` and `write_parquet` read. Rows keep their order, and a row's identity is its
+    number in what was read, so `split` gives the same rows on every engine, device and partitioning.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> numbers = ps.LocalEngine().from_arrow(pa.table({"x": [1, 2, 3, None]}))
+    >>> numbers.schema.names, numbers.count(), numbers.filter(nw.col("x") > 1).to_arrow()["x"].to_pylist()
+    (['x'], 4, [2, 3])
+    """
+
+    engine: Engine = field(repr=False)
+    reader: Reader = field(repr=False)
+    fragments: tuple[Fragment, ...] = field(repr=False)
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types, known without reading."""
+        return output_schema(self.steps, self.reader.source.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.schema.names)
+
+    def with_step(self, step: Step) -> Dataset:
+        """Return the dataset with one more step to apply."""
+        return replace(self, steps=(*self.steps, step))
+
+    def select(self, *columns: str) -> Dataset:
+        """Return only `columns`, in the order given.
+
+        Raises
+        ------
+        SchemaError
+            A column is not there; the nearest name is shown.
+        """
+        require(self.schema, columns)
+        return self.with_step(Select(columns))
+
+    def filter(self, predicate: nw.Expr) -> Dataset:
+        """Return the rows for which `predicate`, a Narwhals expression, is true; null counts as false.
+
+        Raises
+        ------
+        SchemaError
+            The expression names a column that is not there, or does not fit the types.
+        """
+        return self.with_step(Filter(predicate, tuple(frames.roots(predicate, self.schema))))
+
+    def map_partitions(
+        self, function: Callable[[Any], Any], schema: pa.Schema | dict[str, Any], *, frame: str = "narwhals"
+    ) -> Dataset:
+        """Return what `function` makes of each partition.
+
+        Parameters
+        ----------
+        function : callable
+            Takes one partition, possibly empty, and returns one, with any number of rows. It sees all columns.
+        schema : pyarrow.Schema or dict of name to type
+            What it returns; the result is checked for the columns and cast to the types.
+        frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}
+            The library whose frame it takes; it may return any of them.
+
+        Raises
+        ------
+        UserCodeError
+            When it runs: the function raised. SchemaError: it left out a column.
+        """
+        frames.check_form(frame)
+        return self.with_step(MapPartitions(function, declared(schema), frame, tuple(self.schema.names)))
+
+    def split(self, weights: Sequence[float], *, seed: int) -> list[Dataset]:
+        """Cut the rows at random into parts of about these shares.
+
+        Parameters
+        ----------
+        weights : sequence of float
+            Shares, positive; divided by their sum.
+        seed : int
+            With the row's number it alone decides where a row goes: SplitMix64, see `penstock.fragments`.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> whole = ps.LocalEngine().from_arrow(pa.table({"x": range(1000)}))
+        >>> train, test = whole.split([0.8, 0.2], seed=7)
+        >>> train.count() + test.count()
+        1000
+        """
+        if not weights or any(not w > 0 or not math.isfinite(w) for w in weights):
+            raise ConfigError(f"weights are {list(weights)}, expected positive numbers", hint="Pass [0.8, 0.2], say.")
+        bounds = [0.0, *itertools.accumulate(w / math.fsum(weights) for w in weights)]
+        bounds[-1] = 1.0
+        level = seed + 0x632BE59BD9B4E019 * len(self.reader.samples)  # a split of a split must not repeat the first
+        return [
+            replace(self, reader=replace(self.reader, samples=(*self.reader.samples, Sample(level, low, high))))
+            for low, high in itertools.pairwise(bounds)
+        ]
+
+    def count(self) -> int:
+        """Return the number of rows; without reading, unless a step can drop some."""
+        if all(step.keeps_rows for step in self.steps):
+            return sum(_kept(fragment, self.reader.samples) for fragment in self.fragments)
+        _, log = self.gather(())
+        return log.kept
+
+    def head(self, rows: int = 5) -> pl.DataFrame:
+        """Return the first rows as a Polars frame; reads no more fragments than it takes."""
+        tables: list[pa.Table] = []
+        for fragment in self.fragments:
+            tables += list(self.engine.map(self._collect(), [fragment], label="head"))
+            if sum(table.num_rows for table in tables) >= rows:
+                break
+        return _polars(pa.concat_tables(tables).slice(0, rows))
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as one Arrow table."""
+        tables = list(self.engine.map(self._collect(), self.fragments, label="read"))
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return all rows as one Polars frame."""
+        return _polars(self.to_arrow())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all rows as one pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def write_parquet(
+        self,
+        path: str | Path,
+        *,
+        overwrite: bool = False,
+        quarantine: str | Path | None = None,
+    ) -> Any:
+        """Write one Parquet part a fragment into a directory, whole or not at all.
+
+        Parts are staged beside `path` and swapped in with a manifest: a reader sees the old directory or the new one.
+
+        Parameters
+        ----------
+        overwrite : bool, default False
+            Replace what is there; it stays readable until the new one is complete.
+        quarantine : path, optional
+            Where rows that an ``Expect`` stage sets aside go; ``<path>.quarantine`` unless given. It is written only
+            when there are such rows.
+
+        Returns
+        -------
+        WriteResult
+            The path, the rows read, written, dropped and quarantined with reasons, and the run id.
+
+        Raises
+        ------
+        OutputExistsError, DiskFullError, CommitConflictError, RowCountError, ConfigError
+            What was on disk is as it was.
+        """
+        from penstock.writing import write_parquet
+
+        return write_parquet(self, Path(path), overwrite=overwrite, quarantine=quarantine)
+
+    def scan(self, columns: Sequence[str] | None = None) -> Scan:
+        """Return the work of reading `columns` (all, if not given) of one fragment."""
+        wanted = tuple(self.schema.names if columns is None else columns)
+        return Scan(self.reader, self.steps, wanted, self.engine.kind)
+
+    def gather(
+        self, statistics: Sequence[Statistic], label: str = "scan"
+    ) -> tuple[list[State], RowLog]:
+        """Return the state of each statistic over all rows, from one scan."""
+        probe = Probe(len(self.steps), tuple(statistics))
+        states, log = self.probe([probe], label=label)
+        return states[0], log
+
+    def probe(self, probes: Sequence[Probe], label: str = "scan") -> tuple[list[list[State]], RowLog]:
+        """Return the states of statistics at several places along the steps, all from one scan."""
+        work = Summarise(self.reader, self.steps, tuple(probes), self.engine.kind)
+        return self.engine.reduce(work, work.merge, self.fragments, label=label)
+
+    def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
+        """Return the file, and the row in it, of the first row for which `predicate` is true."""
+        numbered = self.scan((*columns, ROW))
+        for fragment in self.fragments:
+            for found in self.engine.map(_FirstRow(numbered, predicate), [fragment], label="locate"):
+                if found is not None:
+                    return fragment.locate(found)
+        return None
+
+    def _collect(self) -> Collect:
+        return Collect(self.scan(), self.schema)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("a Dataset is not iterable; use head, to_polars or map_partitions")
+
+
+@dataclass(frozen=True)
+class _FirstRow:
+    scan: Scan
+    predicate: nw.Expr
+
+    def __call__(self, fragment: Fragment) -> int | None:
+        bad = self.scan.frame(fragment, RowLog()).filter(self.predicate)
+        return int(bad[ROW][0]) if len(bad) else None
+
+
+def _kept(fragment: Fragment, samples: tuple[Sample, ...]) -> int:
+    kept = kept_rows(fragment, samples)
+    return fragment.rows if kept is None else int(np.count_nonzero(kept))
+
+
+def _polars(table: pa.Table) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -1,0 +1,165 @@
+"""What a dataset is made of: pieces of files, put together to fragments of about one size in memory.
+
+A fragment is the unit of work of every engine. It is a description, not data: small, picklable, and the same for the
+same files whatever the engine, so that partial results are merged in the same order everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+FRAGMENT_BYTES = 256 * 2**20
+"""Memory that the rows of one fragment take when read, about; see :func:`row_bytes`."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive rows of one file, or of a table in memory.
+
+    ``first`` is the row of the file at which the piece starts and ``rows`` how many it has. ``size`` and ``mtime`` are
+    the file's when the dataset was planned. ``begin`` and ``end`` are bytes, for text. ``keys`` are the values of Hive
+    partition columns. ``sha256`` is known for files that a Penstock manifest lists.
+    """
+
+    path: str
+    first: int
+    rows: int
+    size: int = 0
+    mtime: float = 0.0
+    begin: int = 0
+    end: int = 0
+    names: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str | int | None], ...] = ()
+    sha256: str | None = None
+    table: pa.Table | None = None
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Pieces that are read and processed as one; ``start`` is the number of its first row in the dataset."""
+
+    index: int
+    start: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows as they are stored, before any split or filter."""
+        return sum(piece.rows for piece in self.pieces)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files it reads from, each once."""
+        return list(dict.fromkeys(piece.path for piece in self.pieces))
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """Return the file, and the row in that file (from 0), of the dataset's row number `row`."""
+        start = self.start
+        for piece in self.pieces:
+            if row < start + piece.rows:
+                return piece.path, piece.first + row - start
+            start += piece.rows
+        raise IndexError(row)
+
+
+def row_bytes(schema: pa.Schema) -> int:
+    """Return how many bytes of memory a row takes when read, about: fixed widths, and 28 for a string or a list."""
+    return sum(_width(field.type) for field in schema) or 1
+
+
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(1, kind.bit_width // 8)
+    except ValueError:
+        return 28
+
+
+def pack(pieces: Iterable[Piece], bytes_per_row: int, target: int = FRAGMENT_BYTES) -> tuple[Fragment, ...]:
+    """Put consecutive pieces together until a fragment reaches about `target` bytes.
+
+    Examples
+    --------
+    >>> pieces = [Piece("a", 0, 10), Piece("a", 10, 10), Piece("b", 0, 10)]
+    >>> [fragment.rows for fragment in pack(pieces, bytes_per_row=8, target=160)]
+    [20, 10]
+    """
+    wanted = max(1, target // bytes_per_row)
+    fragments: list[Fragment] = []
+    held: list[Piece] = []
+    start = 0
+    for piece in pieces:
+        rows = sum(other.rows for other in held)
+        if held and rows + piece.rows > wanted:
+            fragments.append(Fragment(len(fragments), start, _joined(held)))
+            start += rows
+            held = []
+        held.append(piece)
+    if held:
+        fragments.append(Fragment(len(fragments), start, _joined(held)))
+    return tuple(fragments)
+
+
+def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Join pieces that lie next to each other in one Parquet file, so that it is opened once."""
+    joined = pieces[:1]
+    for piece in pieces[1:]:
+        last = joined[-1]
+        adjacent = piece.path == last.path and piece.first == last.first + last.rows
+        if adjacent and piece.table is None and not piece.end:
+            joined[-1] = replace(last, rows=last.rows + piece.rows)
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows whose hashed number falls between two fractions: the same rows on every engine, device and partitioning."""
+
+    seed: int
+    low: float
+    high: float
+
+    def mask(self, rows: np.ndarray) -> np.ndarray:
+        """Return which of the row numbers `rows` (uint64) are in the sample."""
+        unit = hash_rows(rows, self.seed)
+        return (unit >= self.low) & (unit < self.high)
+
+
+def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Hash row numbers to fractions in [0, 1): the high 53 bits of the SplitMix64 stream of `seed` at each row.
+
+    SplitMix64 is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+
+    Examples
+    --------
+    >>> int(hash_rows(np.arange(1, dtype=np.uint64), seed=1234567)[0] * 2**53) == 6457827717110365317 >> 11
+    True
+    """
+    state = np.uint64(seed % 2**64)
+    with np.errstate(over="ignore"):
+        mixed = _mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _mix(state: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))
+
+
+def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | None:
+    """Return which rows of `fragment` the samples keep, or None for all."""
+    if not samples:
+        return None
+    rows = np.arange(fragment.start, fragment.start + fragment.rows, dtype=np.uint64)
+    masks: Iterator[np.ndarray] = (sample.mask(rows) for sample in samples)
+    kept = next(masks)
+    for mask in masks:
+        kept = kept & mask
+    return kept

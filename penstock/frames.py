@@ -1,0 +1,316 @@
+"""The one door to dataframe libraries: Polars on a CPU, cuDF on a GPU, pandas where a user asks for it.
+
+Everything else in Penstock sees a Narwhals frame and works on all of them. A kernel stands here only where one
+library has a much faster way than the common expression; each has a test that the libraries agree.
+
+Missing is null: a NaN in a floating column becomes null when it is read, so that no later step meets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from penstock.errors import ConfigError, MissingExtraError, SchemaError
+from penstock.schemas import canonical, shorten
+
+Kind = Literal["cpu", "gpu"]
+ROW = "__row__"
+"""The column of row numbers in the dataset (int64), present only where a step asks for it."""
+
+
+def cudf() -> Any:
+    """Return the cuDF module, or say how to install it."""
+    try:
+        import cudf as module
+    except Exception as error:  # a broken stack raises RuntimeError, not ImportError
+        raise MissingExtraError(f"cuDF cannot be imported: {error}", hint="pip install 'penstock[gpu]'") from error
+    return module
+
+
+def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
+    """Return a frame on the device, NaN turned into null; without a copy on a CPU where the types allow it.
+
+    Examples
+    --------
+    >>> from_arrow(pa.table({"x": [1.0, float("nan")]}))["x"].to_list()
+    [1.0, None]
+    """
+    native = cudf().DataFrame.from_arrow(table) if kind == "gpu" else pl.from_arrow(table)
+    return nan_to_null(nw.from_native(native, eager_only=True))
+
+
+def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
+    """Return `frame` with null in place of NaN in floating columns."""
+    floating = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    return frame.with_columns(nw.col(*floating).fill_nan(None)) if floating else frame
+
+
+def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu") -> nw.DataFrame:
+    """Read rows ``first`` to ``first + rows`` of a local Parquet file; only the row groups and columns needed.
+
+    The in-memory engine is asked for: sums of the streaming one differ from run to run.
+    """
+    if kind == "gpu":
+        native = cudf().read_parquet(path, columns=list(columns), skip_rows=first, nrows=rows)
+    else:
+        lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).slice(first, rows)
+        native = lazy.collect(engine="in-memory")
+    return nan_to_null(nw.from_native(native, eager_only=True))
+
+
+def write_parquet(frame: nw.DataFrame, path: str) -> None:
+    """Write one Parquet file, zstd level 1, and create the file exclusively."""
+    native = nw.to_native(frame)
+    with open(path, "xb") as sink:
+        if isinstance(native, pl.DataFrame):
+            native.write_parquet(sink, compression="zstd", compression_level=1)
+        else:
+            native.to_parquet(sink, compression="zstd", index=False)
+
+
+def to_arrow(frame: nw.DataFrame) -> pa.Table:
+    """Return an Arrow table with canonical types."""
+    table = frame.to_arrow()
+    return table.cast(canonical(table.schema))
+
+
+def dtypes(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
+    """Return the Narwhals type of each column of an Arrow schema."""
+    return dict(nw.from_native(pl.from_arrow(schema.empty_table()), eager_only=True).schema)
+
+
+def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
+    """Return the columns of `schema`, in its order and types; what the frame lacks becomes null."""
+    wanted = dtypes(schema)
+    found = frame.schema
+    absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in found]
+    casts = [nw.col(name).cast(dtype) for name, dtype in wanted.items() if name in found and found[name] != dtype]
+    return frame.with_columns(*absent, *casts).select(schema.names) if absent or casts else frame.select(schema.names)
+
+
+def concat(frames: Sequence[nw.DataFrame]) -> nw.DataFrame:
+    """Return the rows of all frames, in order."""
+    return frames[0] if len(frames) == 1 else nw.concat(list(frames), how="vertical")
+
+
+def is_gpu(frame: nw.DataFrame) -> bool:
+    """Return whether the frame's memory is on a GPU."""
+    return frame.implementation.is_cudf()
+
+
+def column(frame: nw.DataFrame, name: str, values: Any) -> nw.Series:
+    """Return `values` (NumPy, or CuPy for a frame on a GPU; one or two dimensions) as a series for `frame`.
+
+    A matrix of n rows and k columns becomes a column of lists of length k.
+    """
+    if is_gpu(frame):
+        module = cudf()
+        native = module.Series(values) if values.ndim == 1 else _lists_on_gpu(module, values)
+        return nw.from_native(native.rename(name), series_only=True)
+    series = pl.Series(name, values)
+    return nw.from_native(series if values.ndim == 1 else series.cast(pl.List(series.dtype.inner)), series_only=True)
+
+
+def _lists_on_gpu(module: Any, values: Any) -> Any:
+    """Build a list column from a matrix; cuDF has no constructor that stays on the device, so it passes the host."""
+    rows, width = values.shape
+    offsets = pa.array(np.arange(0, rows * width + 1, max(width, 1), dtype=np.int32))
+    return module.Series.from_arrow(pa.ListArray.from_arrays(offsets, pa.array(values.get().ravel())))
+
+
+def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32") -> Any:
+    """Return columns as a C-ordered matrix, NaN for null: NumPy from a CPU frame, CuPy from a GPU frame.
+
+    Booleans become 0 and 1; a column that is not numeric is an error of the caller.
+
+    Examples
+    --------
+    >>> to_matrix(from_arrow(pa.table({"a": [1, None], "b": [True, False]})), ["a", "b"])
+    array([[ 1.,  1.],
+           [nan,  0.]], dtype=float32)
+    """
+    kind = {"float32": nw.Float32, "float64": nw.Float64}[dtype]
+    native = nw.to_native(frame.select(nw.col(*columns).cast(kind)) if columns else frame.select([]))
+    if not is_gpu(frame):
+        return np.ascontiguousarray(native.to_numpy()).reshape(len(frame), len(columns))
+    import cupy
+
+    arrays = [native[name].to_cupy(dtype=dtype, na_value=float("nan")) for name in columns]
+    return cupy.ascontiguousarray(cupy.stack(arrays, axis=1))
+
+
+def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Table]:
+    """Return, for each column, its distinct values that are not null and how often each occurs.
+
+    Each table has the columns ``value`` (the column's type) and ``count`` (int64), in no particular order.
+    Kernel: on Polars all columns are grouped in one parallel call.
+
+    Examples
+    --------
+    >>> value_counts(from_arrow(pa.table({"c": ["a", None, "a"]})), ["c"])["c"].to_pylist()
+    [{'value': 'a', 'count': 2}]
+    """
+    native = nw.to_native(frame)
+    if isinstance(native, pl.DataFrame):
+        lazy = [
+            native.lazy().select(pl.col(name).alias("value")).drop_nulls().group_by("value").agg(pl.len().cast(pl.Int64).alias("count"))
+            for name in columns
+        ]
+        counted = [nw.from_native(found, eager_only=True) for found in pl.collect_all(lazy, engine="in-memory")]
+    else:
+        counted = [_group(frame.select(nw.col(name).alias("value")).drop_nulls()) for name in columns]
+    return {name: to_arrow(found) for name, found in zip(columns, counted, strict=True)}
+
+
+def _group(frame: nw.DataFrame) -> nw.DataFrame:
+    return frame.group_by("value").agg(nw.len().cast(nw.Int64).alias("count"))
+
+
+def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """Join tables of one schema and add up every column that is not a key, per key; on the host.
+
+    Examples
+    --------
+    >>> table = pa.table({"value": ["a"], "count": [1]})
+    >>> sum_by_key([table, table], ["value"]).to_pylist()
+    [{'value': 'a', 'count': 2}]
+    """
+    if len(tables) == 1:
+        return tables[0]
+    joined = pl.from_arrow(pa.concat_tables(tables))
+    assert isinstance(joined, pl.DataFrame)
+    sums = pl.all().exclude(*keys).sum()
+    grouped = joined.lazy().group_by(*keys, maintain_order=True).agg(sums).collect(engine="in-memory")
+    return grouped.to_arrow().cast(tables[0].schema)
+
+
+def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, nw.Series]:
+    """Return int32 codes: the position of each value in its column's `categories`, null for null.
+
+    A value that is not among the categories gets ``unseen[column]``. Kernel: a cast to an enumeration, three times
+    faster than a join or a replacement on Polars; categorical codes on cuDF.
+
+    Examples
+    --------
+    >>> frame = from_arrow(pa.table({"c": ["b", None, "z"]}))
+    >>> encode(frame, {"c": pa.array(["a", "b"])}, {"c": 2})["c"].to_list()
+    [1, None, 2]
+    """
+    native = nw.to_native(frame)
+    build = _encode_polars if isinstance(native, pl.DataFrame) else _encode_cudf
+    return {name: nw.from_native(found, series_only=True) for name, found in build(native, categories, unseen).items()}
+
+
+def _encode_polars(
+    native: pl.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]
+) -> dict[str, pl.Series]:
+    def code(name: str) -> pl.Expr:
+        known = pl.Enum(pl.Series(categories[name], dtype=pl.String))
+        found = pl.col(name).cast(known, strict=False).to_physical().cast(pl.Int32)
+        return found.fill_null(pl.when(pl.col(name).is_not_null()).then(pl.lit(unseen[name], pl.Int32))).alias(name)
+
+    return native.select([code(name) for name in categories]).to_dict()
+
+
+def _encode_cudf(native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, Any]:
+    module = cudf()
+    coded = {}
+    for name, values in categories.items():
+        kind = module.CategoricalDtype(categories=module.Series.from_arrow(values))
+        codes = native[name].astype(kind).cat.codes.astype("int32")
+        known = codes.mask(codes < 0, unseen[name])
+        coded[name] = known.mask(native[name].isna(), None)
+    return coded
+
+
+def decode(series: nw.Series, categories: pa.Array) -> nw.Series:
+    """Return the category at each code; a code outside the categories, or null, becomes null.
+
+    Examples
+    --------
+    >>> frame = from_arrow(pa.table({"c": [1, None, 9]}))
+    >>> decode(frame["c"], pa.array(["a", "b"])).to_list()
+    ['b', None, None]
+    """
+    native = nw.to_native(series)
+    if isinstance(native, pl.Series):
+        inside = pl.select(pl.when((native >= 0) & (native < len(categories))).then(native).cast(pl.UInt32)).to_series()
+        values = pl.Series(categories)
+        decoded: Any = values.gather(inside) if len(values) else pl.Series([None] * len(native), dtype=values.dtype)
+        return nw.from_native(decoded.alias(series.name), series_only=True)
+    module = cudf()
+    inside = native.where((native >= 0) & (native < len(categories)), None)
+    taken = module.Series.from_arrow(categories).take(inside.fillna(0).astype("int32")).reset_index(drop=True)
+    return nw.from_native(taken.mask(inside.isna(), None).rename(series.name), series_only=True)
+
+
+_AS = {"narwhals", "polars", "pandas", "arrow", "cudf"}
+
+
+def present(frame: nw.DataFrame, form: str) -> Any:
+    """Return `frame` in the form a user's function asks for: narwhals, polars, pandas, arrow or cudf."""
+    check_form(form)
+    if form == "narwhals":
+        return frame
+    if form == "cudf":
+        return nw.to_native(frame) if is_gpu(frame) else cudf().DataFrame.from_arrow(frame.to_arrow())
+    if form == "arrow":
+        return to_arrow(frame)
+    return frame.to_pandas() if form == "pandas" else frame.to_polars()
+
+
+def accept(result: Any, kind: Kind) -> nw.DataFrame:
+    """Return what a user's function gave back (any of the forms) as a frame on the device."""
+    if isinstance(result, pa.Table):
+        return from_arrow(result, kind)
+    frame = result if isinstance(result, nw.DataFrame) else nw.from_native(result, eager_only=True)
+    native_here = is_gpu(frame) if kind == "gpu" else frame.implementation.is_polars()
+    return nan_to_null(frame) if native_here else from_arrow(_from_pandas(frame), kind)
+
+
+def _from_pandas(frame: nw.DataFrame) -> pa.Table:
+    native = nw.to_native(frame)
+    return pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else frame.to_arrow()
+
+
+def check_form(form: str) -> None:
+    """Raise ConfigError unless `form` is one that :func:`present` knows."""
+    if form not in _AS:
+        raise ConfigError(f"frame {form!r} is not known, expected one of {', '.join(sorted(_AS))}")
+
+
+def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
+    """Return the columns of `schema` that an expression reads, found by trying it without each.
+
+    Raises
+    ------
+    SchemaError
+        It names a column that is not there, or does not fit the types.
+
+    Examples
+    --------
+    >>> roots(nw.col("a") + nw.col("c") > 1, pa.schema({"a": pa.int64(), "b": pa.int64(), "c": pa.int64()}))
+    ['a', 'c']
+    """
+    empty = from_arrow(schema.empty_table())
+    try:
+        empty.select(expression)
+    except Exception as error:  # Polars and Narwhals each have their own
+        raise SchemaError(
+            f"the expression does not fit the data: {error}", hint=f"Columns: {shorten(schema.names)}"
+        ) from error
+    return [name for name in schema.names if not _fits(empty.drop(name), expression)]
+
+
+def _fits(frame: nw.DataFrame, expression: nw.Expr) -> bool:
+    try:
+        frame.select(expression)
+    except Exception:
+        return False
+    return True

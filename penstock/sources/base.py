@@ -1,0 +1,49 @@
+"""What every source has: a schema, and a way to read one piece of it on a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.fragments import Fragment, Piece, Sample, kept_rows
+from penstock.frames import ROW, Kind
+
+
+class Source(Protocol):
+    """Reads pieces; small and picklable, it travels with every task."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types of every frame it reads."""
+        ...
+
+    def read(self, piece: Piece, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
+        """Return the rows of `piece` with exactly `columns`, in the types of the schema."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads a fragment: its pieces, the row numbers where they are asked for, the rows that the samples keep."""
+
+    source: Source
+    samples: tuple[Sample, ...] = ()
+
+    def read(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
+        """Return a frame of `columns`, which may name ``__row__`` (int64) or be only that."""
+        stored = [name for name in columns if name != ROW]
+        frame = self._stored(fragment, stored, kind)
+        if ROW in columns:
+            numbers = nw.int_range(fragment.start, fragment.start + fragment.rows, eager=frame.implementation)
+            frame = frame.with_columns(numbers.alias(ROW)) if stored else numbers.alias(ROW).to_frame()
+        kept = kept_rows(fragment, self.samples)
+        return frame if kept is None else frame.filter(frames.column(frame, "kept", kept))
+
+    def _stored(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
+        wanted = columns or self.source.schema.names[:1]
+        return frames.concat([self.source.read(piece, wanted, kind) for piece in fragment.pieces])

@@ -1,0 +1,160 @@
+"""How a CSV text is written, and how it is parsed: with types, or guessing types that lose nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from penstock.errors import ConfigError
+from penstock.sources.inference import EXACT, TEXT, Guess, guess
+from penstock.sources.quotes import NEWLINE, RecordEnds
+from penstock.sources.ranges import whole_blocks
+
+Texts = Callable[[], pa.ChunkedArray]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A way to write CSV; records end at newlines, and a quote in a quoted field is doubled.
+
+    Parameters
+    ----------
+    delimiter : str
+        One ASCII character.
+    quote : str or None
+        One ASCII character; None when quotes are ordinary characters.
+    null_values : tuple of str
+        Fields that are null, quoted or not.
+
+    Examples
+    --------
+    >>> Dialect().parse(b"1,x\\n,y\\n", ["a", "b"], {"a": pa.int8()}).to_pylist()
+    [{'a': 1}, {'a': None}]
+    """
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    null_values: tuple[str, ...] = ("",)
+
+    def __post_init__(self) -> None:
+        for name, value in (("delimiter", self.delimiter), ("quote", self.quote)):
+            if value is not None and (len(value) != 1 or not value.isascii() or value in "\r\n\0"):
+                raise ConfigError(f"{name} is {value!r}, expected one ASCII character")
+        if self.delimiter == self.quote:
+            raise ConfigError(f"delimiter and quote are both {self.quote!r}")
+
+    def record_ends(self) -> RecordEnds:
+        """Return what finds the ends of records in a text."""
+        return RecordEnds(self.delimiter, self.quote)
+
+    def fields(self, record: str) -> list[str]:
+        """Return the fields of one record; csv.Error when it is none."""
+        quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if self.quote is None else {"quotechar": self.quote}
+        return next(csv.reader(io.StringIO(record, newline=""), delimiter=self.delimiter, **quoting), [])
+
+    def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Return the columns of `types` from records with the columns `names`.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            A record has another number of fields, a value is not of its type.
+        """
+        options = self._conversion(list(types))
+        options.column_types = dict(types)
+        return self.read(data, names, options) if data else pa.schema(list(types.items())).empty_table()
+
+    def parse_exactly(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Parse, and refuse a number that is too large for its floating type, which pyarrow reads as infinity."""
+        table = self.parse(data, names, types)
+        for name, kind in types.items():
+            if pa.types.is_floating(kind) and _overflows(table[name], partial(self._texts, data, names, name)):
+                raise pa.ArrowInvalid(f"column {name!r} overflows {kind}")
+        return table
+
+    def guess(self, data: bytes, names: Sequence[str], columns: Sequence[str]) -> tuple[int, dict[str, Guess]]:
+        """Return the number of rows, and for each of `columns` the narrowest type that loses nothing.
+
+        A column that has a number written with a leading zero, too large for its type, or whole and beyond 2**53 among
+        numbers that are not whole, is text: an identifier more often than a quantity.
+        """
+        # by default 0 and 1 are booleans too, and the type of a column would depend on where its file was cut
+        options = self._conversion(columns)
+        options.true_values, options.false_values = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
+        if not data:
+            return 0, {}
+        table = self.read(data, names, options)
+        padded = self._may_be_padded(data)
+        return table.num_rows, {
+            name: _guess(table[name], padded, partial(self._texts, data, names, name)) for name in columns
+        }
+
+    def _conversion(self, columns: Sequence[str]) -> pacsv.ConvertOptions:
+        return pacsv.ConvertOptions(
+            include_columns=list(columns),
+            null_values=list(self.null_values),
+            strings_can_be_null=True,
+            check_utf8=False,
+        )
+
+    def read(
+        self, data: bytes, names: Sequence[str], options: pacsv.ConvertOptions, on_bad_row: Any = None
+    ) -> pa.Table:
+        """Parse with pyarrow; `on_bad_row` is its ``invalid_row_handler``."""
+        parsing = pacsv.ParseOptions(
+            delimiter=self.delimiter,
+            quote_char=self.quote or False,
+            newlines_in_values=self.quote is not None and self.quote.encode() in data,
+            invalid_row_handler=on_bad_row,
+        )
+
+        def read(stream: pa.BufferReader, block: int) -> pa.Table:
+            reading = pacsv.ReadOptions(column_names=list(names), block_size=block)
+            return pacsv.read_csv(stream, reading, parsing, options)
+
+        return whole_blocks(read, data)
+
+    def _texts(self, data: bytes, names: Sequence[str], column: str) -> pa.ChunkedArray:
+        return self.parse(data, names, {column: pa.string()})[column]
+
+    def _may_be_padded(self, data: bytes) -> bool:
+        """Return whether a field may start with a zero before a digit: cheaper than a look at the fields."""
+        text = np.frombuffer(data, np.uint8)
+        zeros = np.flatnonzero(text[:-1] == ord("0"))
+        before = np.where(zeros > 0, text[zeros - 1], NEWLINE)
+        after = text[zeros + 1]
+        starts = np.isin(before, np.frombuffer((self.delimiter + (self.quote or "") + "\r\n+- \t").encode(), np.uint8))
+        digit = ((after >= ord("0")) & (after <= ord("9"))) | (after == ord("x")) | (after == ord("X"))
+        return bool(np.any(starts & digit))
+
+
+def _guess(values: pa.ChunkedArray, padded: bool, texts: Texts) -> Guess:
+    floating = pa.types.is_float64(values.type)
+    if not floating and not pa.types.is_int64(values.type):
+        return guess(values)
+    if padded and _any(pc.match_substring_regex(texts(), r"^\s*[+-]?0[0-9xX]")):
+        return TEXT
+    return TEXT if floating and (_overflows(values, texts) or _loses_digits(values, texts)) else guess(values)
+
+
+def _any(mask: pa.ChunkedArray) -> bool:
+    return bool(pc.any(mask).as_py())
+
+
+def _overflows(values: pa.ChunkedArray, texts: Texts) -> bool:
+    infinite = pc.is_inf(values)
+    return _any(infinite) and _any(pc.and_(infinite, pc.match_substring_regex(texts(), "[0-9]")))
+
+
+def _loses_digits(values: pa.ChunkedArray, texts: Texts) -> bool:
+    large = pc.greater(pc.abs(values), float(EXACT))
+    return _any(large) and _any(pc.and_(large, pc.match_substring_regex(texts(), r"^\s*[+-]?[0-9]+\s*$")))

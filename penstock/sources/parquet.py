@@ -1,0 +1,200 @@
+"""Parquet: planned from all footers, read by row groups, in the columns needed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock import frames
+from penstock.errors import CorruptFileError, PenstockError
+from penstock.fragments import Fragment, Piece, pack, row_bytes
+from penstock.schemas import canonical, unify
+from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+
+SUFFIXES = (".parquet", ".parq", ".pq")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of one file says: its schema and the rows of each row group."""
+
+    file: InputFile
+    schema: pa.Schema
+    row_groups: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ReadFooter:
+    """Reads the footer of a file; run by the engine's workers when there are many files."""
+
+    storage: Storage
+
+    def __call__(self, file: InputFile) -> Footer:
+        """Return the footer.
+
+        Raises
+        ------
+        CorruptFileError
+            The file is empty, cut off, or not Parquet.
+        """
+        with self.storage.open(file.path) as stream:
+            if not file.size:
+                raise corrupt(file.path, "0 bytes, expected a Parquet file")
+            head = stream.read(8)
+            stream.seek(0)
+            try:
+                metadata = pq.ParquetFile(stream).metadata
+                schema = metadata.schema.to_arrow_schema()
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+                raise corrupt(file.path, _why(file, head, error), head) from error
+            groups = tuple(metadata.row_group(index).num_rows for index in range(metadata.num_row_groups))
+            return Footer(file, schema, groups)
+
+
+def _why(file: InputFile, head: bytes, error: Exception) -> str:
+    if detect(head) != "Parquet":
+        return f"not a Parquet file ({file.size} bytes)"
+    return f"cut off or damaged, {file.size} bytes: footer magic missing or footer unreadable ({error})"
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """Pieces of Parquet files. Columns that a piece's file lacks are null; Hive keys are columns."""
+
+    schema: pa.Schema
+    storage: Storage
+    keys: tuple[str, ...] = ()
+
+    def read(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
+        """Return the rows of `piece`.
+
+        Raises
+        ------
+        IncompleteInputError
+            The file changed since it was planned.
+        CorruptFileError
+            A page cannot be decoded, or the file is not the one its manifest lists.
+        """
+        self._check(piece)
+        here = set(piece.names) if piece.names else set(self.schema.names) - set(self.keys)
+        stored = [name for name in columns if name in here]
+        try:
+            frame = self._rows(piece, stored or [next(iter(piece.names or self.schema.names))], kind)
+        except PenstockError:
+            raise
+        except Exception as error:  # each reader has its own error type for a damaged page
+            raise self._blame(piece, stored, kind, error) from error
+        keys = dict(piece.keys)
+        literals = [nw.lit(keys[name]).alias(name) for name in columns if name in keys]
+        frame = frame.with_columns(*literals) if literals else frame
+        return frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
+
+    def _rows(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
+        if self.storage.is_local(piece.path):
+            return frames.read_parquet(piece.path, piece.first, piece.rows, columns, kind)
+        with self.storage.open(piece.path) as stream:
+            return frames.from_arrow(_read_rows(pq.ParquetFile(stream), piece, columns), kind)
+
+    def _check(self, piece: Piece) -> None:
+        if self.storage.is_local(piece.path):
+            check_unchanged(piece.path, piece.size, piece.mtime)
+        if piece.sha256 is not None:
+            _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
+
+    def _blame(self, piece: Piece, columns: Sequence[str], kind: frames.Kind, error: Exception) -> CorruptFileError:
+        """Read column by column to name the one that is damaged."""
+        for name in columns:
+            try:
+                self._rows(piece, [name], kind)
+            except Exception as cause:
+                problem = f"column {name!r}, rows {piece.first} to {piece.first + piece.rows}, cannot be decoded ({cause})"
+                return corrupt(piece.path, problem).at(column=name)  # type: ignore[return-value]
+        return corrupt(piece.path, f"cannot be decoded ({error})")
+
+
+def _read_rows(file: pq.ParquetFile, piece: Piece, columns: Sequence[str]) -> pa.Table:
+    start, wanted, skip = 0, [], 0
+    for index in range(file.metadata.num_row_groups):
+        rows = file.metadata.row_group(index).num_rows
+        if start < piece.first + piece.rows and start + rows > piece.first:
+            skip = skip if wanted else piece.first - start
+            wanted.append(index)
+        start += rows
+    return file.read_row_groups(wanted, columns=list(columns)).slice(skip, piece.rows)
+
+
+_verified: dict[tuple[str, float], str] = {}
+
+
+def _check_hash(path: str, expected: str, mtime: float, storage: Storage) -> None:
+    """Compare a file with its manifest, once in a process and version of the file."""
+    if (path, mtime) not in _verified:
+        with storage.open(path) as stream:
+            _verified[path, mtime] = hashlib.file_digest(stream, "sha256").hexdigest()
+    if _verified[path, mtime] != expected:
+        raise corrupt(path, f"sha256 is {_verified[path, mtime][:16]}..., its manifest lists {expected[:16]}...")
+
+
+def plan(
+    files: Sequence[InputFile],
+    read_footers: Callable[[ReadFooter, Sequence[InputFile]], Iterable[Footer]],
+    storage: Storage,
+    *,
+    schema: pa.Schema | None,
+    missing_columns: str,
+    extra_columns: str,
+    fragment_bytes: int,
+) -> tuple[ParquetSource, tuple[Fragment, ...]]:
+    """Read all footers and return the source and its fragments.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema or None
+        The expected schema; it leads instead of the first file's.
+
+    Raises
+    ------
+    CorruptFileError, SchemaDriftError
+    """
+    footers = list(read_footers(ReadFooter(storage), files))
+    schemas = [(footer.file.path, footer.schema) for footer in footers]
+    lead = [] if schema is None else [("the declared schema", schema)]
+    united = unify(lead + schemas, missing=missing_columns, extra=extra_columns)
+    if schema is not None and not united.equals(canonical(schema)):
+        unify([("the files", united), ("the declared schema", canonical(schema))])
+        united = canonical(schema)
+    keys, kinds = _hive_types(footers)
+    united = pa.schema([*united, *[pa.field(name, kinds[name]) for name in keys if name not in united.names]])
+    pieces = [piece for footer in footers for piece in _pieces(footer, united, kinds)]
+    return ParquetSource(united, storage, keys), pack(pieces, row_bytes(united), fragment_bytes)
+
+
+def _hive_types(footers: Sequence[Footer]) -> tuple[tuple[str, ...], dict[str, pa.DataType]]:
+    values: dict[str, list[str | None]] = {}
+    for footer in footers:
+        for key, value in footer.file.keys:
+            values.setdefault(key, []).append(value)
+    whole = {key: all(v is None or v.lstrip("-").isdigit() for v in found) for key, found in values.items()}
+    return tuple(values), {key: pa.int64() if whole[key] else pa.string() for key in values}
+
+
+def _pieces(footer: Footer, schema: pa.Schema, kinds: dict[str, pa.DataType]) -> list[Piece]:
+    file, first, pieces = footer.file, 0, []
+    typed = {key: int(v) if v is not None and pa.types.is_integer(kinds[key]) else v for key, v in file.keys}
+    names = tuple(name for name in footer.schema.names if name in schema.names)
+    for rows in footer.row_groups or (0,):
+        pieces.append(
+            Piece(
+                file.path, first, rows, file.size, file.mtime,
+                names=names, keys=tuple(typed.items()), sha256=file.sha256,
+            )  # fmt: skip
+        )
+        first += rows
+    return pieces
+
+

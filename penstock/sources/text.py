@@ -1,0 +1,206 @@
+"""What the text formats share: they are parsed once when planned, for types and row counts, and again when read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.errors import ConfigError, IncompleteInputError, SchemaDriftError
+from penstock.fragments import Fragment, Piece, pack, row_bytes
+from penstock.sources.files import InputFile, Storage, corrupt
+from penstock.sources.inference import Guess, join_text
+from penstock.sources.ranges import Range, TextFile, check_characters, read_bytes
+
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Calls a task with each item on the workers; results in the order of the items."""
+_EXPANSION = 4
+"""Bytes in memory for a byte of text, about: 256 MiB fragments are made of ranges of 64 MiB."""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What parsing one range told: its rows, where it ended, and a guess for each column it has."""
+
+    range: Range
+    end: int
+    rows: int
+    guesses: Mapping[str, Guess]
+
+
+@dataclass(frozen=True)
+class TextSource(ABC):
+    """Pieces of text files, parsed by pyarrow whatever the engine and the device, so that values are the same.
+
+    Columns that a piece's file lacks are null; Hive keys are columns.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Columns and their types, which later values cannot change.
+    storage : Storage
+    keys : tuple of str
+        The columns of `schema` whose values stand in the folder names.
+    """
+
+    schema: pa.Schema
+    storage: Storage
+    keys: tuple[str, ...] = ()
+
+    @abstractmethod
+    def open(self, file: InputFile, step: int) -> TextFile:
+        """Return the header of a file and its ranges of about `step` bytes."""
+
+    @abstractmethod
+    def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+        """Parse a range as the schema, or guess types when `columns` says which (None: all that there are)."""
+
+    @abstractmethod
+    def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Return the columns of `types` from text of a file with the columns `names`."""
+
+    def read(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
+        """Return the rows of `piece`.
+
+        Raises
+        ------
+        IncompleteInputError
+            The file changed since it was planned.
+        CorruptFileError
+            The bytes are not those that were planned, though size and time of change are.
+        """
+        types = {name: self.schema.field(name).type for name in columns}
+        keys = dict(piece.keys)
+        stored = {name: types[name] for name in columns if name in piece.names and name not in self.keys}
+        table = self._rows(piece, stored) if stored else None
+        arrays = [
+            _repeat(keys.get(name), types[name], piece.rows) if table is None or name not in stored else table[name]
+            for name in columns
+        ]
+        return frames.from_arrow(pa.table(arrays, list(columns)), kind)
+
+    def _rows(self, piece: Piece, types: Mapping[str, pa.DataType]) -> pa.Table:
+        data = read_bytes(self.storage, piece, piece.begin, piece.end)
+        try:
+            table = self.parse(data, piece.names, types)
+        except pa.ArrowInvalid as error:
+            raise corrupt(piece.path, f"cannot be parsed as it was when planned ({error})") from error
+        if table.num_rows != piece.rows:
+            raise IncompleteInputError(
+                f"{piece.path} has {table.num_rows} rows where {piece.rows} were when planned",
+                hint="Read it again once nothing writes to it.",
+                path=piece.path,
+            )
+        return table
+
+    def planned(
+        self, schema: pa.Schema, scanned: Sequence[Scanned], fragment_bytes: int
+    ) -> tuple[Self, tuple[Fragment, ...]]:
+        """Return the source with its final schema, to which Hive keys are added, and the fragments."""
+        whole = with_keys(schema, [item.range.file for item in scanned])
+        keys = tuple(dict.fromkeys(key for item in scanned for key, _ in item.range.file.keys))
+        pieces = [piece for _, items in groupby(scanned, lambda item: item.range.file) for piece in _pieces(items)]
+        return replace(self, schema=whole, keys=keys), pack(pieces, row_bytes(whole), fragment_bytes)
+
+
+def _repeat(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value).cast(kind), rows)
+
+
+def _pieces(scanned: Iterable[Scanned]) -> Iterable[Piece]:
+    first = 0
+    for item in scanned:
+        file, here = item.range.file, item.range
+        yield Piece(
+            file.path, first, item.rows, file.size, file.mtime,
+            begin=here.begin, end=item.end, names=here.names or tuple(item.guesses), keys=file.keys, sha256=file.sha256,
+        )  # fmt: skip
+        first += item.rows
+
+
+def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
+    """Return `schema` with the Hive keys of the files that it lacks: int64 when all values are whole, else string.
+
+    Raises
+    ------
+    SchemaDriftError
+        A folder name does not have the type that `schema` gives the key.
+    """
+    values: dict[str, dict[str | None, str]] = {}
+    for file in files:
+        for key, value in file.keys:
+            values.setdefault(key, {}).setdefault(value, file.path)
+    fields = {field.name: field.type for field in schema}
+    for key, found in values.items():
+        whole = all(value is None or value.lstrip("-").isdigit() for value in found)
+        fields.setdefault(key, pa.int64() if whole else pa.string())
+        for value, path in found.items():
+            _check_key(key, value, fields[key], path)
+    return pa.schema(list(fields.items()))
+
+
+def _check_key(key: str, value: str | None, kind: pa.DataType, path: str) -> None:
+    try:
+        pa.scalar(value).cast(kind)
+    except pa.ArrowInvalid as error:
+        problem = f"column {key!r} is {value!r} in the folder name, expected {kind}"
+        raise SchemaDriftError(f"{problem}, in {path}", path=path, column=key) from error
+
+
+@dataclass(frozen=True)
+class Open:
+    """Reads the header of a file and cuts it to ranges; run by the workers."""
+
+    source: TextSource
+    step: int
+
+    def __call__(self, file: InputFile) -> TextFile:
+        """Return the header and the bounds of the ranges."""
+        return self.source.open(file, self.step)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Parses a range; run by the workers."""
+
+    source: TextSource
+    columns: tuple[str, ...] | None = None
+
+    def __call__(self, item: Range) -> Scanned:
+        """Return rows and types of the range."""
+        data = read_bytes(self.source.storage, item.file, item.begin, item.end)
+        check_characters(self.source.storage, item, data)
+        return self.source.scan(item, data, self.columns)
+
+
+def range_bytes(fragment_bytes: int) -> int:
+    """Return how long a range of text is whose rows take about `fragment_bytes` in memory."""
+    return max(1, fragment_bytes // _EXPANSION)
+
+
+def guessed(scanned: Iterable[Scanned], columns: Sequence[str]) -> dict[str, Guess]:
+    """Return one guess for each column over all ranges, a string where nothing else holds every value."""
+    found = list(scanned)
+    return {name: join_text(item.guesses[name] for item in found if name in item.guesses) for name in columns}
+
+
+def shorten_text(text: str, most: int = 80) -> str:
+    """Return `text` as it stands in a message, cut after `most` characters."""
+    return repr(text if len(text) <= most else text[:most] + "...")
+
+
+def check_types(schema: pa.Schema, allowed: Callable[[pa.DataType], bool], form: str) -> None:
+    """Raise ConfigError for a declared type that the text format cannot hold."""
+    for field in schema:
+        if not allowed(field.type):
+            raise ConfigError(
+                f"column {field.name!r} is declared as {field.type}, which {form} cannot hold",
+                hint="Declare it as string and parse it in a stage.",
+                column=field.name,
+            )
