@@ -1,0 +1,51 @@
+# Two commands on a fresh machine:  make run   make test
+SHELL := /bin/bash
+VENV ?= .venv
+ROWS ?= 200000
+BIN := $(VENV)/bin
+SAMPLE := data/samples/clicks
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-warn-script-location
+
+.PHONY: run test test-gpu check bench lock clean
+
+run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
+	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
+
+test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
+	tools/java.sh $(BIN)/python
+	$(BIN)/python -m pytest $(ARGS)
+
+test-gpu: $(VENV)/.dev ## the suite with partitions on a GPU; needs one, and the gpu extra
+	$(BIN)/python -m pytest --device gpu $(ARGS)
+
+check: $(VENV)/.dev ## style, types, layers, documentation examples, lock files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q --doctest-modules penstock
+	tools/lock.sh --check $(BIN)/uv
+
+bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own integrations; ROWS=4000000 for the full size
+	tools/java.sh $(BIN)/python
+	$(BIN)/python benchmarks/clicks.py --rows $(ROWS) --json benchmarks/results/latest.json
+
+lock: $(VENV)/.dev ## resolve the lock files again
+	tools/lock.sh --write $(BIN)/uv
+
+$(VENV)/bin/python:
+	tools/venv.sh $(VENV)
+
+$(VENV)/.cpu: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
+	$(INSTALL) --constraint requirements/cpu.lock --editable '.[cpu]'
+	touch $@
+
+$(VENV)/.dev: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
+	$(INSTALL) --constraint requirements/cpu.lock --editable '.[cpu,dask,spark,dev]'
+	touch $@ $(VENV)/.cpu
+
+$(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu
+	$(BIN)/python data/clicks.py --rows $(ROWS) --out $(SAMPLE) --overwrite
+
+clean: ## remove everything that was made here
+	rm -rf $(VENV) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info
