@@ -1,0 +1,68 @@
+"""A statistic: a small value made from one partition, joined with others, and read at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import narwhals as nw
+
+State = Any
+"""Plain numbers, strings, and Arrow tables, in dicts and lists: it can be shipped, stored, and merged tomorrow."""
+
+
+@dataclass(frozen=True)
+class Statistic(ABC):
+    """Which columns, with which options; hashable, so that equal statistics of several stages are gathered once.
+
+    `merge` is associative, and commutative up to rounding; partials are always merged in fragment order with a fixed
+    tree, so that the result is the same to the bit on every engine.
+    """
+
+    columns: tuple[str, ...]
+
+    @abstractmethod
+    def summarise(self, frame: nw.DataFrame) -> State:
+        """Return the state of one partition, which may have no rows. NaN does not occur; null is missing."""
+
+    @abstractmethod
+    def merge(self, states: Sequence[State]) -> State:
+        """Return the state of the rows of all `states` (at least one) together."""
+
+    @abstractmethod
+    def finish(self, state: State) -> Any:
+        """Return what the statistic is asked for."""
+
+
+@dataclass(frozen=True)
+class ColumnStatistic(Statistic):
+    """A statistic of each column by itself: its state and its result are mappings by column.
+
+    Two that differ in nothing but their columns are gathered as one over the union of the columns.
+    """
+
+    @abstractmethod
+    def merge_column(self, states: Sequence[State]) -> State:
+        """Return the state of one column from the states of its partitions."""
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Merge column by column."""
+        return {name: self.merge_column([state[name] for state in states]) for name in self.columns}
+
+    def finish(self, state: State) -> Mapping[str, Any]:
+        """Return the result of each column."""
+        return {name: self.finish_column(name, state[name]) for name in self.columns}
+
+    @abstractmethod
+    def finish_column(self, name: str, state: State) -> Any:
+        """Return the result of one column."""
+
+    def over(self, columns: Sequence[str]) -> Self:
+        """Return the same statistic over other columns."""
+        return replace(self, columns=tuple(columns))
+
+    def restrict(self, state: State, columns: Sequence[str]) -> State:
+        """Return the part of a fused state that belongs to `columns`."""
+        return {name: state[name] for name in columns}

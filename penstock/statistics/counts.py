@@ -1,0 +1,58 @@
+"""How many rows there are, and how many values are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from penstock.statistics.aggregates import aggregate
+from penstock.statistics.base import ColumnStatistic, State
+
+
+@dataclass(frozen=True)
+class Count:
+    """Rows of a column, and how many of them are null.
+
+    Examples
+    --------
+    >>> Count(rows=3, nulls=1).valid
+    2
+    """
+
+    rows: int
+    nulls: int
+
+    @property
+    def valid(self) -> int:
+        """Rows that are not null."""
+        return self.rows - self.nulls
+
+
+@dataclass(frozen=True)
+class Counts(ColumnStatistic):
+    """A :class:`Count` of each column, of any type.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> counts = Counts(("x",))
+    >>> counts.finish(counts.summarise(frames.from_arrow(pa.table({"x": [1, None]}))))
+    {'x': Count(rows=2, nulls=1)}
+    """
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Count the rows and nulls of one partition."""
+        nulls = aggregate(frame, {name: nw.col(name).null_count() for name in self.columns})
+        return {name: {"rows": len(frame), "nulls": nulls[name]} for name in self.columns}
+
+    def merge_column(self, states: Sequence[State]) -> State:
+        """Add up."""
+        return {key: sum(state[key] for state in states) for key in ("rows", "nulls")}
+
+    def finish_column(self, name: str, state: State) -> Count:
+        """Return the counts of one column."""
+        return Count(**state)

@@ -1,0 +1,68 @@
+"""The smallest and the largest value of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock import frames
+from penstock.statistics.base import ColumnStatistic, State
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The smallest and the largest value, as Python values; both None when every value is null.
+
+    Examples
+    --------
+    >>> Extreme(min=1, max=3).max
+    3
+    """
+
+    min: Any
+    max: Any
+
+
+@dataclass(frozen=True)
+class Extremes(ColumnStatistic):
+    """The :class:`Extreme` of each column of numbers, booleans, strings, dates or timestamps; nulls are left out.
+
+    Strings are compared by their UTF-8 bytes. The state of a column is an Arrow table of one row, ``min`` and ``max``
+    in the type of the column, so that no date and no large integer is changed on its way.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> extremes = Extremes(("s",))
+    >>> extremes.finish(extremes.summarise(frames.from_arrow(pa.table({"s": ["b", None, "a"]}))))
+    {'s': Extreme(min='a', max='b')}
+    """
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Return the extremes of one partition, all columns in one select."""
+        smallest = [nw.col(name).min().alias(f"min{i}") for i, name in enumerate(self.columns)]
+        largest = [nw.col(name).max().alias(f"max{i}") for i, name in enumerate(self.columns)]
+        row = frames.to_arrow(frame.select(*smallest, *largest))
+        # pandas and cuDF forget the type of a minimum that is null.
+        types = frames.to_arrow(frame.select(*self.columns).head(0)).schema.types
+        ends = [row.select([f"min{i}", f"max{i}"]) for i, _ in enumerate(self.columns)]
+        return {name: _typed(end, kind) for name, end, kind in zip(self.columns, ends, types, strict=True)}
+
+    def merge_column(self, states: Sequence[State]) -> State:
+        """Return the smaller minimum and the larger maximum."""
+        table = pa.concat_tables(states)
+        ends = {key: pc.min_max(table[key])[key] for key in ("min", "max")}
+        return pa.table({key: pa.array([end], table.schema.field(key).type) for key, end in ends.items()})
+
+    def finish_column(self, name: str, state: State) -> Extreme:
+        """Return the extremes of one column."""
+        return Extreme(**state.to_pylist()[0])
+
+
+def _typed(end: pa.Table, kind: pa.DataType) -> pa.Table:
+    return end.rename_columns(["min", "max"]).cast(pa.schema({"min": kind, "max": kind}))

@@ -1,0 +1,172 @@
+"""Means and variances, exact to rounding whatever the mean of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import narwhals as nw
+
+from penstock.errors import DataValueError
+from penstock.statistics.aggregates import aggregate, sums
+from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.rules import Rule
+
+Key = TypeVar("Key", bound=Hashable)
+_LARGE = 1e150
+"""Values beyond are named when squares overflow: the square root of what float64 holds, with room for a sum."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Count, mean and spread of the values of a column that are not null.
+
+    ``mean`` is None when there are none. ``m2`` is the sum of the squared distances from the mean.
+
+    Examples
+    --------
+    >>> moment = Moment(count=2, mean=3.0, m2=2.0)
+    >>> moment.variance(), moment.variance(ddof=1), moment.std()
+    (1.0, 2.0, 1.0)
+    """
+
+    count: int
+    mean: float | None
+    m2: float
+
+    def variance(self, ddof: int = 0) -> float | None:
+        """Return ``m2 / (count - ddof)``, or None when there are not more than `ddof` values."""
+        return self.m2 / (self.count - ddof) if self.count > ddof else None
+
+    def std(self, ddof: int = 0) -> float | None:
+        """Return the square root of :meth:`variance`, or None when that is None."""
+        variance = self.variance(ddof)
+        return None if variance is None else math.sqrt(variance)
+
+
+@dataclass(frozen=True)
+class Moments(ColumnStatistic):
+    """A :class:`Moment` of each column of numbers or booleans; nulls are left out.
+
+    Computed in float64 whatever the type of the column, so integers cannot overflow; integers beyond 2**53 are rounded
+    first. Within a partition it is the corrected two-pass algorithm, across partitions the update of Chan, both from
+    Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37, 1983.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> moments = Moments(("x",))
+    >>> moments.finish(moments.summarise(frames.from_arrow(pa.table({"x": [2, 4, None]}))))
+    {'x': Moment(count=2, mean=3.0, m2=2.0)}
+    """
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Return count, mean and centred squares of the finite values, and how many are infinite."""
+        infinite = aggregate(frame, {name: Rule("infinite").broken(name).sum() for name in self.columns})
+        finite = frame.select(*[_finite(name) for name in self.columns])
+        counts = aggregate(finite, {name: nw.col(name).count() for name in self.columns})
+        moments = centred(finite, {name: (nw.col(name), None, counts[name]) for name in self.columns})
+        return {name: {"infinite": infinite[name], "count": counts[name], **moments[name]} for name in self.columns}
+
+    def merge_column(self, states: Sequence[State]) -> State:
+        """Join with Chan's update."""
+        counts = {key: sum(state[key] for state in states) for key in ("infinite", "count")}
+        return {**counts, **combine([(state["count"], state) for state in states])}
+
+    def finish_column(self, name: str, state: State) -> Moment:
+        """Return the moments of one column.
+
+        Raises
+        ------
+        DataValueError
+            Values are infinite, or so large that their squares are; its ``predicate`` is true for these values.
+        """
+        if state["infinite"]:
+            raise Rule("infinite").error(name, state["infinite"])
+        refuse_overflow(name, state["m2"])
+        return Moment(state["count"], state["mean"] if state["count"] else None, state["m2"])
+
+
+def _finite(name: str) -> nw.Expr:
+    number = nw.col(name).cast(nw.Float64)
+    return nw.when(number.is_finite()).then(number).alias(name)
+
+
+def refuse_overflow(name: str, *squares: float) -> None:
+    """Raise DataValueError when one of the sums of `squares` of column `name` is not finite."""
+    if all(math.isfinite(each) for each in squares):
+        return
+    error = DataValueError(
+        f"column {name!r} has values so large that the sum of their squares overflows float64",
+        hint="Rescale the column, or take logarithms, before this step.",
+        column=name,
+    )
+    error.predicate = Rule("not_between", (-_LARGE, _LARGE)).broken(name)
+    raise error
+
+
+def centred(
+    frame: nw.DataFrame[Any], quantities: Mapping[Key, tuple[nw.Expr, nw.Expr | None, float]]
+) -> dict[Key, dict[str, float]]:
+    """Return the weighted ``mean`` and ``m2`` of expressions, each given with its weight and the sum of the weights.
+
+    A weight of None is 1. ``rest`` is what float64 rounds off the mean: without it, merging would lose the low digits
+    of the variance of data far from zero.
+    """
+    plain = sums(frame, {key: _weighted(value, weight) for key, (value, weight, _) in quantities.items()})
+    weights = {key: each or 1 for key, (_, _, each) in quantities.items()}
+    origins = {key: plain[key] / weights[key] for key in quantities}
+    shifted = {key: (value - origins[key], weight) for key, (value, weight, _) in quantities.items()}
+    first = sums(frame, {key: _weighted(value, weight) for key, (value, weight) in shifted.items()})
+    second = sums(frame, {key: _weighted(value * value, weight) for key, (value, weight) in shifted.items()})
+    return {key: _moment(origins[key], weights[key], first[key], second[key]) for key in quantities}
+
+
+def _weighted(value: nw.Expr, weight: nw.Expr | None) -> nw.Expr:
+    return value if weight is None else value * weight
+
+
+def _moment(origin: float, weight: float, first: float, second: float) -> dict[str, float]:
+    """Return the moment from sums of distances from `origin` and of their squares."""
+    if not (math.isfinite(origin) and math.isfinite(second)):
+        return {"mean": 0.0, "rest": 0.0, "m2": math.inf}
+    return {**_split(origin, first / weight), "m2": max(second - first * first / weight, 0.0)}
+
+
+def _split(origin: float, shift: float) -> dict[str, float]:
+    mean = origin + shift
+    return {"mean": mean, "rest": (origin - mean) + shift}
+
+
+def combine(parts: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
+    """Return ``mean``, ``rest`` and ``m2`` of parts together, each given as its total weight and its own three.
+
+    Examples
+    --------
+    >>> low, high = ({"mean": mean, "rest": 0.0, "m2": 0.0} for mean in (2.0, 4.0))
+    >>> combine([(1, low), (1, high)])
+    {'mean': 3.0, 'rest': 0.0, 'm2': 2.0}
+    """
+    weights = total(weight for weight, _ in parts)
+    origin = next((part["mean"] for weight, part in parts if weight), 0.0)
+    shifts = [part["mean"] - origin + part["rest"] for _, part in parts]
+    shift = total(weight * each for (weight, _), each in zip(parts, shifts, strict=True)) / (weights or 1)
+    between = (weight * (each - shift) * (each - shift) for (weight, _), each in zip(parts, shifts, strict=True))
+    return {**_split(origin, shift), "m2": total(part["m2"] for _, part in parts) + total(between)}
+
+
+def total(terms: Iterable[float]) -> float:
+    """Return the sum, rounded once; infinity where it overflows.
+
+    Examples
+    --------
+    >>> total([1e100, 1.0, -1e100])
+    1.0
+    """
+    try:
+        return math.fsum(terms)
+    except (OverflowError, ValueError):  # ValueError: infinities of both signs
+        return math.inf

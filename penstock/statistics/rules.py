@@ -1,0 +1,144 @@
+"""Rules that values keep or break: one definition for counting, for finding and for refusing bad rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import narwhals as nw
+
+from penstock.errors import ConfigError, DataValueError, did_you_mean
+from penstock.statistics.aggregates import aggregate
+
+Values = tuple[Any, ...]
+
+
+def _number(name: str) -> nw.Expr:
+    return nw.col(name).cast(nw.Float64)
+
+
+def _not_in(name: str, values: Values) -> nw.Expr:
+    return ~nw.col(name).is_in(values) & ~nw.col(name).is_null()
+
+
+def _not_between(name: str, values: Values) -> nw.Expr:
+    low, high = values
+    outside: nw.Expr = (nw.col(name) < low) | (nw.col(name) > high)
+    return outside
+
+
+_BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
+    "infinite": lambda name, _: _number(name).abs() == float("inf"),
+    "negative": lambda name, _: _number(name) < 0,
+    "not_between": _not_between,
+    "not_binary": lambda name, _: (_number(name) != 0) & (_number(name) != 1),
+    "not_in": _not_in,
+    "null": lambda name, _: nw.col(name).is_null(),
+}
+_EXPECTED = {
+    "infinite": "finite numbers",
+    "negative": "numbers of 0 or more",
+    "not_between": "values between {} and {}",
+    "not_binary": "0 and 1, or booleans",
+    "not_in": "values among the {} allowed",
+    "null": "no nulls",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A test that tells the bad values of a column; a null breaks ``null`` and no other.
+
+    Parameters
+    ----------
+    test : str
+        ``null``, ``infinite``, ``negative``, ``not_binary`` (a number other than 0 and 1; booleans pass),
+        ``not_between`` (outside the closed range of the two `values`) or ``not_in`` (none of `values`).
+    values : tuple, optional
+        For ``not_between`` the two bounds, for ``not_in`` what is allowed, otherwise empty.
+
+    Raises
+    ------
+    ConfigError
+        The test is not known, or `values` does not suit it.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> frame = frames.from_arrow(pa.table({"x": [1.0, -1.0, None]}))
+    >>> frame.filter(Rule("negative").broken("x"))["x"].to_list()
+    [-1.0]
+    """
+
+    test: str
+    values: Values = ()
+
+    def __post_init__(self) -> None:
+        if self.test not in _BROKEN:
+            expected = ", ".join(_BROKEN)
+            raise ConfigError(
+                f"test {self.test!r} is not known, expected one of {expected}.{did_you_mean(self.test, _BROKEN)}"
+            )
+        wanted = {"not_between": "two values", "not_in": "at least one value"}.get(self.test, "no values")
+        suits = {"not_between": len(self.values) == 2, "not_in": len(self.values) > 0}.get(self.test, not self.values)
+        if not suits:
+            raise ConfigError(f"test {self.test!r} got {len(self.values)} values, expected {wanted}")
+
+    def broken(self, name: str) -> nw.Expr:
+        """Return the expression that is true where column `name` breaks the rule; it may be null where it is null."""
+        return _BROKEN[self.test](name, self.values)
+
+    def error(self, name: str, count: int) -> DataValueError:
+        """Return the error that says how many values of column `name` break the rule; it carries the expression."""
+        shown = self.values if self.test == "not_between" else (len(self.values),)
+        found = self.test.replace("_", " ")
+        error = DataValueError(
+            f"column {name!r} has {count} values that are {found}, expected {_EXPECTED[self.test].format(*shown)}",
+            hint="Clean, fill or filter these rows before this step.",
+            column=name,
+        )
+        error.predicate = self.broken(name)
+        return error
+
+
+Checks = Sequence[tuple[str, Rule]]
+"""Columns, each with a rule; a column may stand more than once."""
+
+
+def valid_rows(frame: nw.DataFrame[Any], checks: Checks) -> tuple[nw.DataFrame[Any], list[int]]:
+    """Return the rows that break none of the rules, and how many rows break each.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> frame = frames.from_arrow(pa.table({"x": [1.0, -1.0, None]}))
+    >>> kept, counts = valid_rows(frame, [("x", Rule("null")), ("x", Rule("negative"))])
+    >>> kept["x"].to_list(), counts
+    ([1.0], [1, 1])
+    """
+    broken = [rule.broken(name).fill_null(False) for name, rule in checks]
+    counts = list(aggregate(frame, {i: expression.sum() for i, expression in enumerate(broken)}).values())
+    return (frame.filter(~reduce(or_, broken)) if any(counts) else frame), counts
+
+
+def add_counts(counts: Sequence[Sequence[int]]) -> list[int]:
+    """Return how many rows break each rule, over several partitions.
+
+    Examples
+    --------
+    >>> add_counts([[1, 0], [2, 3]])
+    [3, 3]
+    """
+    return [sum(each) for each in zip(*counts, strict=True)]
+
+
+def refuse(checks: Checks, counts: Sequence[int]) -> None:
+    """Raise DataValueError for the first of the rules that some rows break."""
+    for (name, rule), count in zip(checks, counts, strict=True):
+        if count:
+            raise rule.error(name, count)
