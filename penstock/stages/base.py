@@ -1,0 +1,321 @@
+"""What a stage is: parameters, the statistics it needs, what it learns from them, and a pure transform."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.errors import ConfigError, SchemaError, UnsupportedStepError, did_you_mean
+from penstock.frames import ROW
+from penstock.selectors import Columns, Selector, is_numeric, resolve
+from penstock.statistics.base import Statistic
+from penstock.steps import RowLog, Step
+
+if TYPE_CHECKING:
+    from penstock.spmd import Rank
+
+Fitted = Mapping[str, Any]
+"""What a stage learned: finite numbers, strings, lists and dicts of them, Arrow tables, and `Blob` for model files."""
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A model file in a format that loads without running code; ``kind`` names the format, ``xgboost-ubj`` say."""
+
+    kind: str
+    data: bytes
+
+    def __repr__(self) -> str:
+        return f"Blob({self.kind}, {len(self.data)} bytes)"
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What planner, suite and docs need to know of a stage.
+
+    Attributes
+    ----------
+    keeps_rows : bool
+        Every row that comes in goes out, in order.
+    accepts : {"any", "numeric", "string", "categorical"}
+        Types of the columns it takes: categorical ones are strings, integers and booleans.
+    devices : frozenset of {"cpu", "gpu"}
+    numbers_rows : bool
+        It reads the row number.
+    """
+
+    keeps_rows: bool = True
+    accepts: str = "any"
+    devices: frozenset[str] = frozenset({"cpu", "gpu"})
+    numbers_rows: bool = False
+
+
+_ACCEPTS: dict[str, Any] = {
+    "any": lambda kind: True,
+    "numeric": is_numeric,
+    "string": pa.types.is_string,
+    "categorical": lambda kind: (
+        pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
+    ),
+}
+
+
+class Stage(ABC):
+    """One step of a pipeline. Subclasses are frozen dataclasses: parameters only, checked when they are made.
+
+    A stage names statistics and never loops over data; an engine gathers them and never knows a stage.
+    """
+
+    version: ClassVar[int] = 1
+    tags: ClassVar[Tags] = Tags()
+
+    @property
+    def title(self) -> str:
+        """What plans and errors call it."""
+        return type(self).__name__
+
+    @abstractmethod
+    def bind(self, schema: pa.Schema) -> Self:
+        """Return the stage with selectors resolved and column types checked against what comes in.
+
+        Raises
+        ------
+        SchemaError, ConfigError
+            A column is missing or of a type that the stage does not take.
+        """
+
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns that `transform` reads; the stage is bound."""
+
+    @abstractmethod
+    def outputs(self) -> tuple[str, ...]:
+        """Return the columns that `transform` makes or replaces; the stage is bound."""
+
+    @abstractmethod
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema after `transform`, known without data."""
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Return the statistics it needs, by a name of its own; none unless it learns."""
+        return {}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return what is learned from the finished statistics."""
+        return {}
+
+    @abstractmethod
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Return a new frame; pure, partition by partition."""
+
+    def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
+        """Transform and tell of rows left out; only a stage that does not keep rows has its own."""
+        return self.transform(frame, fitted)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as JSON values.
+
+        Raises
+        ------
+        UnsupportedStepError
+            A parameter is code: a function, or a selector that was never bound.
+        """
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {name: _jsonable(self.title, name, value) for name, value in values.items()}
+
+    @classmethod
+    def from_parameters(cls, values: Mapping[str, Any]) -> Self:
+        """Return the stage with these parameters; lists stand for tuples.
+
+        Raises
+        ------
+        ConfigError
+            A parameter is not known.
+        """
+        known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        for name in values:
+            if name not in known:
+                raise ConfigError(
+                    f"{cls.__name__} has no parameter {name!r}.{did_you_mean(name, known)} It has: {', '.join(known)}",
+                    stage=cls.__name__,
+                )
+        return cls(**{name: _hashable(value) for name, value in values.items()})
+
+
+class Trainer(Stage):
+    """A stage that learns by iterating: the same body runs on every rank at the same time."""
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds training takes at most, for progress; 0 when it cannot be told."""
+        return 0
+
+    @abstractmethod
+    def training_columns(self) -> tuple[str, ...]:
+        """Return the columns that `train` reads; the stage is bound."""
+
+    @abstractmethod
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        """Learn from the frames of every rank; what rank 0 returns is kept.
+
+        Parameters
+        ----------
+        learned : mapping
+            What `finish` made of the statistics before.
+        """
+
+
+@dataclass(frozen=True)
+class ColumnStage(Stage):
+    """A stage that makes one column of each of its columns, in place unless `output_columns` names others.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        The columns it works on.
+    output_columns : sequence of str, optional
+        Names for the results, one a column; without it the columns are replaced.
+    """
+
+    columns: Columns
+    output_columns: tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "columns", "output_columns")
+
+    def bind(self, schema: pa.Schema) -> Self:
+        names = resolve(self.columns, schema, self.title)
+        check_types(self, schema, names)
+        outputs = self.output_columns or names
+        if len(outputs) != len(names):
+            raise ConfigError(
+                f"{self.title} has {len(names)} columns but {len(outputs)} output_columns", stage=self.title
+            )
+        return dataclasses.replace(self, columns=names, output_columns=tuple(outputs))
+
+    def inputs(self) -> tuple[str, ...]:
+        return self.columns  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        return self.output_columns or self.inputs()
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return (input, output) names."""
+        return list(zip(self.inputs(), self.outputs(), strict=True))
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return the type that a column of type `kind` becomes."""
+        return kind
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {out: self.output_type(schema.field(name).type) for name, out in self.pairs()})
+
+
+@dataclass(frozen=True)
+class StageStep(Step):
+    """A fitted stage as a step of a dataset."""
+
+    stage: Stage
+    fitted: Fitted | None = dataclasses.field(compare=False)
+    position: int
+
+    @property
+    def keeps_rows(self) -> bool:  # type: ignore[override]
+        return self.stage.tags.keeps_rows
+
+    @property
+    def label(self) -> str:
+        return self.stage.title
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return self.stage.output_schema(schema)
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        made = frozenset(self.stage.outputs())
+        if self.keeps_rows and not made & wanted:
+            return None
+        numbered = {ROW} if self.stage.tags.numbers_rows else set()
+        return (wanted - made) | frozenset(self.stage.inputs()) | numbered
+
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        assert self.fitted is not None, f"{self.label} is used before it is fitted"
+        if self.keeps_rows:
+            return self.stage.transform(frame, self.fitted)
+        return self.stage.filter(frame, self.fitted, log)
+
+
+def with_fields(schema: pa.Schema, kinds: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return `schema` with columns of these types replaced in place or added at the end."""
+    fields = {field.name: field.type for field in schema} | dict(kinds)
+    return pa.schema(list(fields.items()))
+
+
+def normalise_columns(stage: Stage, *names: str) -> None:
+    """Turn names given as a string or a list into tuples, so that equal stages are equal."""
+    for name in names:
+        value = getattr(stage, name)
+        if value is not None and not isinstance(value, Selector):
+            object.__setattr__(stage, name, (value,) if isinstance(value, str) else tuple(value))
+
+
+def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...]) -> None:
+    """Raise SchemaError for a column of a type that the stage does not take."""
+    for name in names:
+        kind = schema.field(name).type
+        if not _ACCEPTS[stage.tags.accepts](kind):
+            raise SchemaError(
+                f"column {name!r} is {kind}, but {stage.title} takes {stage.tags.accepts} columns",
+                hint="Leave it out, or convert it before.",
+                column=name,
+                stage=stage.title,
+            )
+
+
+def check_choice(stage: Stage, name: str, choices: tuple[str, ...]) -> None:
+    """Raise ConfigError unless a parameter is one of `choices`."""
+    value = getattr(stage, name)
+    if value not in choices:
+        raise ConfigError(
+            f"{name} of {stage.title} is {value!r}, expected one of {', '.join(choices)}."
+            + did_you_mean(str(value), choices),
+            stage=stage.title,
+        )
+
+
+def check_number(stage: Stage, name: str, *, least: float | None = None, above: float | None = None,
+                 most: float | None = None, whole: bool = False) -> None:  # fmt: skip
+    """Raise ConfigError unless a parameter is a number in its range; None is left alone."""
+    value = getattr(stage, name)
+    if value is None:
+        return
+    kinds = (int,) if whole else (int, float)
+    right = isinstance(value, kinds) and not isinstance(value, bool) and value == value
+    if right and (least is None or value >= least) and (above is None or value > above) and (most is None or value <= most):
+        return
+    bounds = [f">= {least}"] * (least is not None) + [f"> {above}"] * (above is not None) + [f"<= {most}"] * (most is not None)
+    expected = " ".join(["an integer" if whole else "a number", " and ".join(bounds)]).strip()
+    raise ConfigError(f"{name} of {stage.title} is {value!r}, expected {expected}", stage=stage.title)
+
+
+def _jsonable(stage: str, name: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [_jsonable(stage, name, item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(stage, name, item) for key, item in value.items()}
+    raise UnsupportedStepError(
+        f"parameter {name!r} of {stage} is {value!r}, which cannot be stored without storing code",
+        hint="Use plain values; a function has no place in a saved pipeline.",
+        stage=stage,
+    )
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(_hashable(item) for item in value) if isinstance(value, list) else value

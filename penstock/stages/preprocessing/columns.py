@@ -1,0 +1,39 @@
+"""What stages that work column by column share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.errors import DataValueError
+from penstock.stages.base import ColumnStage
+from penstock.statistics import Count, Violation
+from penstock.statistics.rules import Rule
+
+
+def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtypes.DType]:
+    """Return, by input column, the type that `stage` declares for its result, given the types in `frame`."""
+    found = frames.to_arrow(frame.select(stage.inputs()).head(0)).schema
+    return frames.dtypes(pa.schema([(field.name, stage.output_type(field.type)) for field in found]))
+
+
+def check_values(counts: Mapping[str, Count]) -> None:
+    """Raise DataValueError for the first column without any value: nothing can be learned from it."""
+    for name, count in counts.items():
+        if not count.valid:
+            raise DataValueError(
+                f"column {name!r} has no value: all of its {count.rows} rows are null",
+                hint='Leave the column out, or fill it before with Imputer(strategy="constant").',
+                column=name,
+                rows=count.rows,
+            )
+
+
+def check_finite(violations: Mapping[str, Violation]) -> None:
+    """Raise DataValueError for the first column with infinities; `violations` are those of the rule ``infinite``."""
+    for name, violation in violations.items():
+        if violation.count:
+            raise Rule("infinite").error(name, violation.count)

@@ -1,0 +1,94 @@
+"""Columns with mean 0 and standard deviation 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.preprocessing.columns import check_values
+from penstock.statistics import Counts, Extreme, Extremes, Moment, Moments, Statistic
+
+
+@dataclass(frozen=True)
+class StandardScaler(ColumnStage):
+    """Subtracts the mean and divides by the sample standard deviation, ``z = (x - mean) / scale``, in float64.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        Columns of numbers or booleans (0 and 1).
+    with_mean : bool, default=True
+        Subtract the mean, as scikit-learn does by default and MLlib does not.
+    with_std : bool, default=True
+        Divide by the standard deviation with n - 1 in the denominator, as MLlib does (scikit-learn: n).
+    output_columns : sequence of str, optional
+        Names for the results, one a column; without it the columns are replaced.
+
+    Raises
+    ------
+    SchemaError
+        At fit, before reading: a column is missing or not numeric.
+    DataValueError
+        At fit: a column has no value that is not null, or holds an infinity; column, file and row are named.
+
+    Notes
+    -----
+    A null stays null and takes no part in mean or deviation. A column that was constant at fit (a single row is)
+    has ``scale`` 0 and becomes 0.0 wherever it is not null, as in MLlib. An infinity that comes after the fit stays
+    infinite, except in such a column.
+
+    The mean and the deviation are exact to rounding also where the mean is large; see
+    :class:`~penstock.statistics.Moments`. Learned are ``mean`` and ``scale``, numbers by column.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1, 3, None]}))
+    >>> ps.Pipeline(st.StandardScaler("x", with_std=False)).fit(data).transform(data).to_arrow()["x"].to_pylist()
+    [-1.0, 1.0, None]
+    """
+
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return float64."""
+        return pa.float64()
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for moments, and for extremes: only they tell a constant column from one that hardly varies."""
+        columns = self.inputs()
+        return {"counts": Counts(columns), "moments": Moments(columns), "extremes": Extremes(columns)}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return ``mean`` and ``scale`` of each column."""
+        check_values(results["counts"])
+        moments, extremes = results["moments"], results["extremes"]
+        return {
+            "mean": {name: moments[name].mean for name in self.inputs()},
+            "scale": {name: _scale(moments[name], extremes[name]) for name in self.inputs()},
+        }
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Scale all columns in one list of expressions."""
+        return frame.with_columns(*[self._scaled(name, fitted).alias(out) for name, out in self.pairs()])
+
+    def _scaled(self, name: str, fitted: Fitted) -> nw.Expr:
+        value, scale = nw.col(name).cast(nw.Float64), fitted["scale"][name]
+        if self.with_std and not scale:
+            return nw.when(~value.is_null()).then(nw.lit(0.0))  # not times 0, which makes NaN of an infinity
+        centred = value - fitted["mean"][name] if self.with_mean else value
+        return centred / scale if self.with_std else centred
+
+
+def _scale(moment: Moment, extreme: Extreme) -> float:
+    return 0.0 if extreme.min == extreme.max else moment.std(ddof=1) or 0.0

@@ -1,0 +1,1 @@
+"""Stages that learn by iterating, on every rank at the same time."""

@@ -1,0 +1,142 @@
+"""Frames to the matrices that XGBoost trains on, on the device where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import xgboost as xgb
+
+from penstock import frames
+from penstock.errors import DataValueError
+from penstock.spmd import Rank
+
+CACHE_BYTES = 4 * 2**30
+"""Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of one fragment: features (float32, NaN for null), labels, and weights if there are any."""
+
+    features: Any
+    label: Any
+    weight: Any | None
+
+
+@dataclass(frozen=True)
+class ToBatch:
+    """Turns a frame into a batch.
+
+    Parameters
+    ----------
+    features : tuple of str
+    label : str
+    classes : tuple or None
+        Labels become their position among these; None takes them as numbers.
+    weight : str or None
+    """
+
+    features: tuple[str, ...]
+    label: str
+    classes: tuple[Any, ...] | None
+    weight: str | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        more = (self.label,) if self.weight is None else (self.label, self.weight)
+        return tuple(dict.fromkeys([*self.features, *more]))
+
+    def __call__(self, frame: nw.DataFrame) -> Batch:
+        """Convert one frame.
+
+        Raises
+        ------
+        DataValueError
+            An infinity among the features, or a label that is not a class.
+        """
+        label = frame.select(self._label(frame))
+        return Batch(
+            finite_matrix(frame, self.features),
+            frames.to_matrix(label, [self.label])[:, 0],
+            None if self.weight is None else frames.to_matrix(frame, [self.weight])[:, 0],
+        )
+
+    def _label(self, frame: nw.DataFrame) -> nw.Expr:
+        label = nw.col(self.label)
+        if self.classes is None:
+            return label
+        unknown = ~label.is_in(list(self.classes)) | label.is_null()
+        if bad := int(frame.select(unknown.sum()).item()):
+            raise bad_values(
+                self.label, bad, f"is not one of the classes {', '.join(map(repr, self.classes[:10]))}", unknown
+            )
+        codes = [float(place) for place in range(len(self.classes))]
+        return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float32)
+
+    def empty(self) -> Batch:
+        """Return a batch without rows, for a rank that has none."""
+        none = np.empty(0, dtype=np.float32)
+        features = np.empty((0, len(self.features)), dtype=np.float32)
+        return Batch(features, none, None if self.weight is None else none)
+
+
+def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: str | None = None) -> DataValueError:
+    """Return the error for values of a column that make training meaningless; its predicate finds them."""
+    error = DataValueError(f"column {column!r}: {count} value(s) {problem}", hint=hint, column=column, rows=count)
+    error.predicate = predicate
+    return error
+
+
+def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
+    """Return the float32 matrix of `columns`, NaN for null.
+
+    Raises
+    ------
+    DataValueError
+        A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
+    """
+    matrix = frames.to_matrix(frame, columns)
+    infinite = abs(matrix) == np.inf
+    if bool(infinite.any()):
+        place = int(infinite.any(axis=0).argmax())
+        raise bad_values(
+            columns[place],
+            int(infinite[:, place].sum()),
+            "infinite, or too large for float32",
+            abs(nw.col(columns[place]).cast(nw.Float32)) == float("inf"),
+            hint="Clip the column, or set such values to null.",
+        )
+    return matrix
+
+
+class Batches(xgb.DataIter):
+    """Feeds the batches of one dataset to XGBoost as often as it asks."""
+
+    def __init__(self, rank: Rank, name: str, convert: ToBatch) -> None:
+        self._names = list(convert.features)
+        self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
+        self._empty = convert.empty()
+        size = rank.rows(name) * len(convert.features) * 4
+        self._held: list[Batch] | None = list(self._read()) or [self._empty] if size <= CACHE_BYTES else None
+        self._open = self._batches()
+        super().__init__(release_data=True)
+
+    def _batches(self) -> Iterator[Batch]:
+        return iter(self._held) if self._held is not None else self._read()
+
+    def reset(self) -> None:
+        """Start another pass."""
+        self._open = self._batches()
+
+    def next(self, input_data: Callable[..., Any]) -> bool:
+        """Hand over the next batch."""
+        batch = next(self._open, None)
+        if batch is None:
+            return False
+        input_data(data=batch.features, label=batch.label, weight=batch.weight, feature_names=self._names)
+        return True

@@ -1,0 +1,332 @@
+"""Gradient boosted trees: XGBoost trained by all ranks at once, scored anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.schemas import require
+from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, Tags, Trainer, check_number, check_types, normalise_columns, with_fields
+from penstock.statistics.base import Statistic
+from penstock.statistics.moments import Moments
+from penstock.statistics.value_counts import ValueCounts
+
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class _XGBoost(Trainer):
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    label : str
+        The column to learn; no null, NaN or infinity.
+    features : str, sequence of str, or Selector, optional
+        Numeric columns; all but label and weight, unless given. Null is missing; an infinity is an error.
+    weight : str, optional
+        Column of row weights, not negative, without null.
+    num_boost_round : int
+        Rounds of boosting, at most.
+    early_stopping_rounds : int, optional
+        Stop after so many rounds without a better metric on the validation data given to `fit`; the best is kept.
+    learning_rate, max_depth, min_child_weight, gamma, subsample, colsample_bytree, reg_alpha, reg_lambda, max_bin, \
+    objective, eval_metric : optional
+        As XGBoost defines them; XGBoost decides where they are None.
+    seed : int
+        For sampling of rows and columns.
+    params : mapping, optional
+        Any other parameter of XGBoost by its own name; a name it does not know is an error.
+    prediction : str
+        Name of the column of predictions.
+    """
+
+    label: str
+    _: KW_ONLY
+    features: Columns | None = None
+    weight: str | None = None
+    num_boost_round: int = 100
+    early_stopping_rounds: int | None = None
+    learning_rate: float | None = None
+    max_depth: int | None = None
+    min_child_weight: float | None = None
+    gamma: float | None = None
+    subsample: float | None = None
+    colsample_bytree: float | None = None
+    reg_alpha: float | None = None
+    reg_lambda: float | None = None
+    max_bin: int | None = None
+    objective: str | None = None
+    eval_metric: str | None = None
+    seed: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    prediction: str = "prediction"
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    _CORE: ClassVar[tuple[str, ...]] = (
+        "learning_rate", "max_depth", "min_child_weight", "gamma", "subsample", "colsample_bytree", "reg_alpha",
+        "reg_lambda", "max_bin", "objective", "eval_metric",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "features")
+        check_number(self, "num_boost_round", least=1, whole=True)
+        check_number(self, "early_stopping_rounds", least=1, whole=True)
+        check_number(self, "learning_rate", above=0)
+        check_number(self, "max_depth", least=0, whole=True)
+        for share in ("subsample", "colsample_bytree"):
+            check_number(self, share, above=0, most=1)
+        if self.params:
+            self._check_params()
+
+    def _check_params(self) -> None:
+        from penstock.stages.training.boosting import check_parameters
+
+        twice = sorted(self.params.keys() & {f.name for f in dataclasses.fields(self)})
+        if twice:
+            raise ConfigError(f"{twice[0]!r} is a parameter of {self.title} itself; leave it out of params")
+        check_parameters(self.title, self.params)
+
+    def bind(self, schema: pa.Schema) -> Self:
+        aside = [self.label] + ([self.weight] if self.weight else [])
+        require(schema, aside, stage=self.title)
+        chosen = numeric() - aside if self.features is None else self.features
+        features = resolve(chosen, schema, self.title)
+        check_types(self, schema, features if self.weight is None else (*features, self.weight))
+        if self.label in features:
+            raise ConfigError(f"label {self.label!r} is among the features", column=self.label, stage=self.title)
+        self._check_label(schema.field(self.label).type)
+        return dataclasses.replace(self, features=features)
+
+    def _check_label(self, kind: pa.DataType) -> None:
+        """Raise SchemaError for a label of a type that cannot be learned."""
+
+    def inputs(self) -> tuple[str, ...]:
+        return self.features  # type: ignore[return-value]
+
+    def training_columns(self) -> tuple[str, ...]:
+        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
+
+    @property
+    def rounds(self) -> int:
+        return self.num_boost_round
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        checks: dict[str, Statistic] = {"labels": self._label_statistic()}
+        if self.weight is not None:
+            checks["weights"] = Moments((self.weight,))
+        return checks
+
+    @abstractmethod
+    def _label_statistic(self) -> Statistic: ...
+
+    def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
+        core = {name: getattr(self, name) for name in self._CORE}
+        given = {name: value for name, value in core.items() if value is not None}
+        return {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True, **given, **self.params}
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        from penstock.stages.training.boosting import boost
+        from penstock.stages.training.matrix import ToBatch
+
+        classes = tuple(learned["classes"]) if "classes" in learned else None
+        trained = boost(
+            rank,
+            ToBatch(self.inputs(), self.label, classes, self.weight),
+            self._booster_parameters(learned),
+            num_boost_round=self.num_boost_round,
+            early_stopping_rounds=self.early_stopping_rounds,
+        )
+        return {**learned, **trained}
+
+    def _margins(self, frame: nw.DataFrame, fitted: Fitted, *, kind: str) -> Any:
+        from penstock.stages.training.boosting import load_booster
+        from penstock.stages.training.matrix import finite_matrix
+
+        matrix = finite_matrix(frame, self.inputs())
+        booster = load_booster(fitted["booster"])
+        return booster.inplace_predict(matrix, predict_type=kind, validate_features=False)
+
+    def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
+        """Return the importance of each feature that is used, highest first.
+
+        Parameters
+        ----------
+        importance_type : {"gain", "total_gain", "weight", "cover", "total_cover"}
+        """
+        from penstock.stages.training.boosting import load_booster
+
+        scores = load_booster(fitted["booster"]).get_score(importance_type=importance_type)
+        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass(frozen=True)
+class XGBoostClassifier(_XGBoost):
+    """Boosted trees for two classes or more.
+
+    Labels may be integers, booleans, strings, or floating numbers without a fraction; their values are the classes, in
+    ascending order. Columns added by `transform`, named as MLlib names them:
+
+    ============== =================== ==========================================
+    column         two classes         more classes
+    ============== =================== ==========================================
+    rawPrediction  float64: margin     list of float64: margin of each class
+    probability    float64: of class 2 list of float64: of each class
+    prediction     the class, in the label's type
+    ============== ==============================================================
+
+    Parameters
+    ----------
+    raw_prediction, probability : str
+        Names of those columns.
+    scale_pos_weight : float, optional
+        As XGBoost defines it, for two classes.
+
+    Raises
+    ------
+    DataValueError
+        Before training: a label that is null, infinite or fractional, a single class, more than 1,000 classes.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "label": [0, 1] * 50}))
+    >>> model = ps.Pipeline(st.XGBoostClassifier("label", num_boost_round=5)).fit(data)
+    >>> model.transform(data).head(2)["prediction"].to_list()
+    [0, 1]
+    """
+
+    _: KW_ONLY
+    raw_prediction: str = "rawPrediction"
+    probability: str = "probability"
+    scale_pos_weight: float | None = None
+
+    _CORE: ClassVar[tuple[str, ...]] = (*_XGBoost._CORE, "scale_pos_weight")
+
+    def _check_label(self, kind: pa.DataType) -> None:
+        if not (pa.types.is_string(kind) or is_numeric(kind)):
+            raise SchemaError(
+                f"label {self.label!r} is {kind}, expected integers, booleans, strings or whole numbers",
+                column=self.label, stage=self.title,
+            )  # fmt: skip
+
+    def outputs(self) -> tuple[str, ...]:
+        return self.raw_prediction, self.probability, self.prediction
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        label = schema.field(self.label).type if self.label in schema.names else pa.int64()
+        scores = pa.float64()
+        return with_fields(schema, {self.raw_prediction: scores, self.probability: scores, self.prediction: label})
+
+    def _label_statistic(self) -> Statistic:
+        return ValueCounts((self.label,))
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        counted = results["labels"][self.label]
+        classes = sorted(counted.table["value"].to_pylist())
+        self._check_classes(classes, counted)
+        return {"classes": classes}
+
+    def _check_classes(self, classes: list[Any], counted: Any) -> None:
+        from penstock.stages.training.matrix import bad_values
+
+        label = nw.col(self.label)
+        if counted.nulls:
+            raise bad_values(self.label, counted.nulls, "null, and a label cannot be", label.is_null(), "Drop such rows.")
+        odd = [value for value in classes if isinstance(value, float) and not value.is_integer()]
+        if odd:
+            raise bad_values(self.label, len(odd), f"not a class: {odd[0]!r}", label == odd[0], "Use XGBoostRegressor.")
+        if len(classes) < 2 or len(classes) > _MOST_CLASSES:
+            raise DataValueError(
+                f"label {self.label!r} has {len(classes)} class(es), expected 2 to {_MOST_CLASSES};"
+                f" counts: {_tally(counted.table)}",
+                hint="One class cannot be told apart from another; very many are a regression.",
+                column=self.label,
+            )
+
+    def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
+        several = len(learned["classes"]) > 2
+        default = {"objective": "multi:softprob", "num_class": len(learned["classes"])} if several else {}
+        return {"objective": "binary:logistic", **default, **super()._booster_parameters(learned)}
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        margins = self._margins(frame, fitted, kind="margin").astype("float64")
+        probability = _probability(margins)
+        winner = (margins > 0).astype("int32") if margins.ndim == 1 else margins.argmax(axis=1).astype("int32")
+        code = frames.column(frame, self.prediction, winner)
+        return frame.with_columns(
+            frames.column(frame, self.raw_prediction, margins),
+            frames.column(frame, self.probability, probability),
+            frames.decode(code, pa.array(fitted["classes"])),
+        )
+
+
+@dataclass(frozen=True)
+class XGBoostRegressor(_XGBoost):
+    """Boosted trees for a number; adds the float64 column ``prediction``.
+
+    Raises
+    ------
+    DataValueError
+        Before training: a label that is null or infinite.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "y": [0.0, 10.0] * 50}))
+    >>> model = ps.Pipeline(st.XGBoostRegressor("y", num_boost_round=60)).fit(data)
+    >>> [round(value, 2) for value in model.transform(data).head(2)["prediction"]]
+    [0.0, 10.0]
+    """
+
+    def _check_label(self, kind: pa.DataType) -> None:
+        if not is_numeric(kind):
+            raise SchemaError(
+                f"label {self.label!r} is {kind}, expected a number", column=self.label, stage=self.title
+            )
+
+    def outputs(self) -> tuple[str, ...]:
+        return (self.prediction,)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {self.prediction: pa.float64()})
+
+    def _label_statistic(self) -> Statistic:
+        return Moments((self.label,))
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        return {}
+
+    def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
+        return {"objective": "reg:squarederror", **super()._booster_parameters(learned)}
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        values = self._margins(frame, fitted, kind="value").astype("float64")
+        return frame.with_columns(frames.column(frame, self.prediction, values))
+
+
+def _probability(margins: Any) -> Any:
+    """Return the logistic function of margins, or the softmax of each row of them."""
+    if margins.ndim == 1:
+        return 1.0 / (1.0 + np.exp(-margins))
+    powers = np.exp(margins - margins.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def _tally(table: pa.Table) -> str:
+    rows = table.slice(0, 5).to_pylist()
+    return ", ".join(f"{row['value']!r}: {row['count']}" for row in rows) or "none"

@@ -1,0 +1,48 @@
+"""What the tests of preprocessing stages share: fitting on frames without a pipeline, and an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import frames
+from penstock.stages.base import Stage
+
+Learn = Callable[..., tuple[Stage, Any]]
+
+
+@pytest.fixture
+def local() -> ps.LocalEngine:
+    return ps.LocalEngine(device="cpu")
+
+
+@pytest.fixture
+def learn() -> Learn:
+    """Fit a stage on tables, one a partition, with nothing but its own methods; return it bound and what it learned."""
+
+    def run(stage: Stage, *tables: pa.Table) -> tuple[Stage, Any]:
+        bound = stage.bind(tables[0].schema)
+        results = {}
+        for name, statistic in bound.statistics(tables[0].schema).items():
+            states = [statistic.summarise(frames.from_arrow(table)) for table in tables]
+            results[name] = statistic.finish(statistic.merge(states))
+        return bound, bound.finish(results)
+
+    return run
+
+
+@pytest.fixture
+def apply(learn: Learn) -> Callable[..., pa.Table]:
+    """Fit a stage on tables, one a partition, and return the first of them transformed; its schema is checked."""
+
+    def run(stage: Stage, *tables: pa.Table) -> pa.Table:
+        bound, fitted = learn(stage, *tables)
+        made = frames.to_arrow(bound.transform(frames.from_arrow(tables[0]), fitted))
+        assert made.schema == bound.output_schema(tables[0].schema)
+        return made
+
+    return run

@@ -1,0 +1,195 @@
+"""StringIndexer against pandas, scikit-learn and the documented table."""
+
+from __future__ import annotations
+
+import collections
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sklearn.preprocessing
+
+import penstock as ps
+from penstock import frames
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.stages import StringIndexer
+
+RNG = np.random.default_rng(5)
+
+
+def codes(learned, *values, kind=None):
+    bound, fitted = learned
+    made = bound.transform(frames.from_arrow(pa.table({"c": pa.array(values, kind)})), fitted)
+    return made["c"].to_list()
+
+
+def test_the_order_is_count_descending_as_pandas_counts(learn):
+    letters = RNG.choice(list("abcdefgh"), 1000, p=np.arange(1, 9) / 36)
+    _, fitted = learn(StringIndexer("c"), pa.table({"c": letters[:400]}), pa.table({"c": letters[400:]}))
+    oracle = pd.Series(letters).value_counts()
+    table = fitted["categories"]["c"]
+    assert table["count"].to_pylist() == oracle.tolist()
+    assert dict(zip(table["value"].to_pylist(), table["count"].to_pylist(), strict=True)) == oracle.to_dict()
+
+
+def test_ties_are_in_the_order_of_utf8_bytes(learn):
+    values = ["é", "a", "Z", "é", "a", "Z", "\U0001f600", "￿", "first", "first", "first"]
+    _, fitted = learn(StringIndexer("c"), pa.table({"c": values}))
+    count = collections.Counter(values)
+    expected = sorted(count, key=lambda value: (-count[value], value.encode()))
+    assert fitted["categories"]["c"]["value"].to_pylist() == expected
+
+
+def test_unseen_and_null_are_told_apart(learn):
+    learned = learn(StringIndexer("c"), pa.table({"c": ["b", "a", "b", None]}))
+    assert codes(learned, "b", "a", "z", None) == [0, 1, 2, 3]
+
+
+def test_codes_are_int32(apply):
+    assert apply(StringIndexer("c"), pa.table({"c": ["a"]})).schema.field("c").type == pa.int32()
+
+
+def test_integers_are_matched_by_their_text_whatever_their_width(learn):
+    learned = learn(StringIndexer("c"), pa.table({"c": pa.array([10, 10, -2, 7, 2**62], pa.int64())}))
+    assert codes(learned, 10, -2, 7, 2**62, 8, None) == [0, 1, 2, 3, 4, 5]
+    assert codes(learned, 10, -2, 7, kind=pa.int8()) == [0, 1, 2]
+
+
+def test_booleans_have_codes(learn):
+    learned = learn(StringIndexer("c"), pa.table({"c": [True, True, False]}))
+    assert codes(learned, True, False, None) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.bool_(), pa.null()])
+def test_a_column_of_nulls_has_an_empty_vocabulary(learn, kind):
+    learned = learn(StringIndexer("c"), pa.table({"c": pa.nulls(2, kind)}))
+    assert codes(learned, None, kind=kind) == [1]
+    if kind == pa.string():
+        assert codes(learned, "any") == [0]
+
+
+def test_one_row_and_a_constant_column(learn):
+    assert codes(learn(StringIndexer("c"), pa.table({"c": ["a"]})), "a", "b") == [0, 1]
+    assert codes(learn(StringIndexer("c"), pa.table({"c": ["a"] * 9})), "a", "b") == [0, 1]
+
+
+def test_an_empty_partition_changes_nothing(learn):
+    c = pa.table({"c": ["b", "a", "b"]})
+    _, whole = learn(StringIndexer("c"), c)
+    _, cut = learn(StringIndexer("c"), c.slice(0, 0), c.slice(0, 1), c.slice(3), c.slice(1))
+    assert cut["categories"]["c"].equals(whole["categories"]["c"])
+
+
+@pytest.mark.parametrize("min_frequency", [1, 2, 3, 0.1, 0.25, 0.99])
+def test_infrequent_values_are_those_of_scikit_learn(learn, min_frequency):
+    values = ["a"] * 5 + ["b"] * 3 + ["c"] * 2 + ["d"] * 1 + [None] * 1
+    _, fitted = learn(StringIndexer("c", min_frequency=min_frequency), pa.table({"c": values}))
+    oracle = sklearn.preprocessing.OneHotEncoder(min_frequency=min_frequency).fit(np.array(values, object)[:, None])
+    infrequent = oracle.infrequent_categories_[0]
+    rare = set() if infrequent is None else set(infrequent)
+    assert set(fitted["categories"]["c"]["value"].to_pylist()) == {"a", "b", "c", "d"} - rare
+
+
+def test_infrequent_values_are_coded_as_unseen(learn):
+    learned = learn(StringIndexer("c", min_frequency=2), pa.table({"c": ["a", "a", "b"]}))
+    assert codes(learned, "a", "b", "z", None) == [0, 1, 1, 2]
+
+
+def test_max_categories_keeps_the_first_of_the_order(learn):
+    values = ["c", "c", "b", "b", "a", "d", "d", "d"]
+    _, fitted = learn(StringIndexer("c", max_categories=2), pa.table({"c": values}))
+    assert fitted["categories"]["c"]["value"].to_pylist() == ["d", "b"]
+
+
+def test_error_refuses_unseen_values_with_the_five_most_frequent(learn):
+    learned = learn(StringIndexer("c", handle_invalid="error"), pa.table({"c": ["a", None]}))
+    assert codes(learned, "a", None) == [0, 2]
+    new = ["a", "z", "z", "y", *"uvwx", "x" * 1000]
+    with pytest.raises(DataValueError, match=r"has 8 values that were not there at fit, 7 different") as caught:
+        codes(learned, *new)
+    assert "'z' (2), 'u' (1), 'v' (1), 'w' (1), 'x' (1), ..." in str(caught.value)
+
+
+def test_an_unseen_value_is_found_in_its_file(local, tmp_path):
+    pq.write_table(pa.table({"c": [True, True]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"c": [None, True, False]}), tmp_path / "b.parquet")
+    model = ps.Pipeline(StringIndexer("c", handle_invalid="error")).fit(local.read_parquet(tmp_path / "a.parquet"))
+    both = local.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    with pytest.raises(DataValueError, match=r"'false' \(1\)") as caught:
+        model.transform(both).to_arrow()
+    assert str(caught.value.path).endswith("b.parquet")
+    assert (caught.value.row, caught.value.column, caught.value.stage) == (2, "c", "StringIndexer")
+
+
+def test_strings_of_a_megabyte(learn):
+    long = "x" * 2**20
+    learned = learn(StringIndexer("c"), pa.table({"c": [long, long, long + "y"]}))
+    assert codes(learned, long, long + "y", long + "z") == [0, 1, 2]
+
+
+def test_a_long_unseen_value_is_cut_in_the_message(learn):
+    learned = learn(StringIndexer("c", handle_invalid="error"), pa.table({"c": ["a"]}))
+    with pytest.raises(DataValueError, match=r"'x{60}\.\.\.' \(1\)") as caught:
+        codes(learned, "x" * 2**20)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(["b", "a", "b", None], pa.string()), ([7, -1, 2**62, None], pa.int64()), ([True, False, None, None], pa.bool_())],
+)
+def test_inverse_gives_back_values_and_types(learn, values, kind):
+    table = pa.table({"c": pa.array(values, kind)})
+    bound, fitted = learn(StringIndexer("c"), table)
+    encoded = bound.transform(frames.from_arrow(table), fitted)
+    assert frames.to_arrow(bound.inverse(encoded, fitted)).equals(table)
+
+
+def test_inverse_of_other_numbers_is_null(learn):
+    bound, fitted = learn(StringIndexer("c", output_columns=["code"]), pa.table({"c": ["a"]}))
+    frame = frames.from_arrow(pa.table({"code": pa.array([0, 1, 2, -1, 99, None], pa.int32())}))
+    assert bound.inverse(frame, fitted)["c"].to_list() == ["a", None, None, None, None, None]
+
+
+def test_through_a_pipeline_codes_are_the_same_for_every_cut(local):
+    letters = RNG.choice(["a", "bb", "ccc", ""], 200)
+    table = pa.table({"c": letters, "d": letters[::-1]})
+    made = []
+    for size in (64, 2**20):
+        data = local.from_arrow(table, fragment_bytes=size)
+        made.append(ps.Pipeline(StringIndexer(["c", "d"])).fit(data).transform(data).to_arrow())
+    assert made[0].equals(made[1])
+    order = [value for value, _ in sorted(collections.Counter(letters).items(), key=lambda item: (-item[1], item[0]))]
+    assert made[0]["c"].to_pylist() == [order.index(letter) for letter in letters]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"min_frequency": 0}, r"min_frequency of StringIndexer is 0, expected an integer >= 1"),
+        ({"min_frequency": 0.0}, r"min_frequency of StringIndexer is 0.0, expected a number > 0 and <= 1"),
+        ({"min_frequency": 1.5}, r"min_frequency of StringIndexer is 1.5, expected a number > 0 and <= 1"),
+        ({"max_categories": 0}, r"max_categories of StringIndexer is 0, expected an integer >= 1"),
+        ({"max_categories": 2.5}, r"max_categories of StringIndexer is 2.5, expected an integer"),
+        ({"handle_invalid": "skip"}, r"handle_invalid of StringIndexer is 'skip', expected one of keep, error"),
+        ({"handle_invalid": "error", "max_categories": 9}, r"is 'error' with min_frequency or max_categories"),
+        ({"handle_invalid": "error", "min_frequency": 2}, r"is 'error' with min_frequency or max_categories"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, message):
+    with pytest.raises(ConfigError, match=message):
+        StringIndexer("c", **parameters)
+
+
+def test_a_floating_column_is_refused_before_reading():
+    with pytest.raises(SchemaError, match="column 'x' is double, but StringIndexer takes categorical columns"):
+        StringIndexer("x").bind(pa.schema({"x": pa.float64()}))
+
+
+def test_parameters_and_pickle_round_trip():
+    stage = StringIndexer(["c"], min_frequency=0.5, max_categories=3)
+    assert StringIndexer.from_parameters(stage.parameters()) == stage
+    assert pickle.loads(pickle.dumps(stage)) == stage
