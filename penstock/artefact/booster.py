@@ -1,0 +1,139 @@
+"""What an XGBoost model file must be before XGBoost's own loader, which crashes on some that are not, may see it.
+
+The rules are those that its C++ code relies on without checking: every index in range, every tree a tree, arrays of
+one length, output groups that exist. They say nothing about whether the numbers are the ones that were trained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.artefact.checks import exact_keys, need, whole
+from penstock.artefact.tree import check_tree
+from penstock.artefact.ubjson import read_ubjson
+from penstock.errors import ArtifactError, UntrustedArtifactError
+
+_LEARNER = {"attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"}
+_MODEL = {"gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
+_FEATURE_TYPES = {"float", "int", "i", "q", "c"}
+_MAX_GROUPS = 1 << 16
+
+
+def read_booster(data: bytes, path: str, *, trusted: bool) -> list[str]:
+    """Return the feature names of an XGBoost model file, which is checked unless it is `trusted`.
+
+    Raises
+    ------
+    UntrustedArtifactError
+        The file is not a tree model (``gbtree`` or ``dart``, one output a tree) that is safe to load.
+    """
+    try:
+        document = read_ubjson(data)
+        if not trusted:
+            _check_document(document)
+        return [str(name) for name in document["learner"]["feature_names"]]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        reason = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise UntrustedArtifactError(
+            f"{path} is not an XGBoost model that can be checked: {reason}",
+            hint="Save it again with this library, or pass the digest that save printed as expect=.",
+            path=path,
+        ) from error
+
+
+def check_features(names: Sequence[str], columns: Sequence[str], path: str, stage: str) -> None:
+    """Raise ArtifactError unless a booster was trained on exactly these columns, in this order.
+
+    Examples
+    --------
+    >>> check_features(["a", "b"], ("a", "b"), "booster/0.0.ubj", "XGBClassifier")
+    """
+    if list(names) == list(columns):
+        return
+    pairs = enumerate(zip(names, columns, strict=False))
+    shorter = min(len(names), len(columns))
+    place = next((index for index, (name, column) in pairs if name != column), shorter)
+    raise ArtifactError(
+        f"{path} was trained on {len(names)} features, and {stage} passes {len(columns)}; the first difference is at "
+        f"position {place}: {_at(names, place)} in the file, {_at(columns, place)} in the pipeline",
+        path=path,
+        stage=stage,
+    )
+
+
+def _at(names: Sequence[str], place: int) -> str:
+    return repr(names[place]) if place < len(names) else "none"
+
+
+def _check_document(document: Any) -> None:
+    exact_keys(document, {"learner", "version"}, "the document")
+    version = document["version"]
+    need(len(version) == 3 and all(type(part) is int and part >= 0 for part in version), f"version is {version!r}")
+    learner = document["learner"]
+    exact_keys(learner, _LEARNER, "learner")
+    need(all(isinstance(value, str) for value in learner["attributes"].values()), "an attribute is not text")
+    features, groups = _check_parameters(learner)
+    _check_names(learner, features)
+    _check_objective(learner)
+    trees = _check_booster(learner["gradient_booster"], groups)
+    for tree in trees:
+        check_tree(tree, features)
+
+
+def _check_parameters(learner: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the number of features and of outputs."""
+    parameters = learner["learner_model_param"]
+    features, classes, targets = (whole(parameters, name) for name in ("num_feature", "num_class", "num_target"))
+    groups = max(1, classes, targets)
+    need(groups <= _MAX_GROUPS, f"{groups} outputs")
+    scores = [float(part) for part in parameters["base_score"].strip("[]").split(",")]
+    need(len(scores) in (1, groups) and all(map(math.isfinite, scores)), f"base_score is {parameters['base_score']!r}")
+    return features, groups
+
+
+def _check_names(learner: Mapping[str, Any], features: int) -> None:
+    names, kinds = learner["feature_names"], learner["feature_types"]
+    need(isinstance(names, list) and all(isinstance(name, str) for name in names), "feature_names are not texts")
+    need(len(names) == features, f"{len(names)} feature names for {features} features")
+    need(isinstance(kinds, list) and len(kinds) in (0, features), f"{len(kinds)} feature types for {features} features")
+    need(set(kinds) <= _FEATURE_TYPES, "a feature type is not known")
+
+
+def _check_objective(learner: Mapping[str, Any]) -> None:
+    objective = learner["objective"]
+    need(isinstance(objective["name"], str), "the objective has no name")
+    for settings in objective.values():
+        if isinstance(settings, dict) and "num_class" in settings:
+            classes = whole(settings, "num_class")
+            need(classes == whole(learner["learner_model_param"], "num_class") and classes > 0, f"{classes} classes")
+
+
+def _check_booster(booster: Mapping[str, Any], groups: int) -> list[Any]:
+    """Return the trees of a ``gbtree`` or ``dart`` booster."""
+    if booster["name"] == "dart":
+        exact_keys(booster, {"gbtree", "name", "weight_drop"}, "dart")
+        trees = _check_booster(booster["gbtree"], groups)
+        need(len(booster["weight_drop"]) == len(trees), "weight_drop is not one number a tree")
+        return trees
+    need(booster["name"] == "gbtree", f"booster {booster['name']!r} is neither gbtree nor dart")
+    exact_keys(booster, {"model", "name"}, "gradient_booster")
+    model = booster["model"]
+    exact_keys(model, _MODEL, "model", frozenset({"cats"}))
+    need(not any(len(part) for part in model.get("cats", {}).values()), "it recodes categories by itself")
+    return _check_model(model, groups)
+
+
+def _check_model(model: Mapping[str, Any], groups: int) -> list[Any]:
+    trees, info, starts = model["trees"], model["tree_info"], np.asarray(model["iteration_indptr"])
+    parameters = model["gbtree_model_param"]
+    need(whole(parameters, "num_parallel_tree") >= 1, "num_parallel_tree is 0")
+    need(isinstance(trees, list) and len(trees) == len(info) == whole(parameters, "num_trees"), "num_trees is wrong")
+    need(all(type(group) is int and 0 <= group < groups for group in info), "a tree of an output that does not exist")
+    need(starts.dtype.kind == "i" and len(starts) and starts[0] == 0, "iteration_indptr does not begin with 0")
+    need(starts[-1] == len(trees) and (np.diff(starts) >= 0).all(), "iteration_indptr does not lead to the last tree")
+    need([tree["id"] for tree in trees] == list(range(len(trees))), "trees are not numbered in order")
+    return list(trees)

@@ -1,0 +1,121 @@
+"""One number for everything that preprocessing learned: equal for equal values, however they are held in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.artefact.tables import canonical_table
+from penstock.errors import UnsupportedStepError
+from penstock.stages.base import Blob, Trainer
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    from penstock.pipeline import PipelineModel
+
+
+def digest(model: PipelineModel) -> str:
+    """Return ``sha256:...`` of the names, parameters and learned values of all stages that are not trainers.
+
+    Numbers count by their exact value. The order of keys, and how Arrow tables are cut to chunks or spell their strings
+    (large, dictionary-encoded), do not count.
+
+    Raises
+    ------
+    UnsupportedStepError
+        A parameter or learned value is not plain data.
+    """
+    sink = hashlib.sha256()
+    for stage, fitted in zip(model.stages, model.fitted, strict=True):
+        if not isinstance(stage, Trainer):
+            _add(sink, [type(stage).__name__, stage.parameters(), fitted])
+    return f"sha256:{sink.hexdigest()}"
+
+
+def _add(sink: _Hash, value: Any) -> None:
+    """Write a value as tag, length and content, so that no two values give the same bytes."""
+    if value is None or isinstance(value, bool | int):
+        _put(sink, type(value).__name__, repr(value).encode())
+    elif isinstance(value, float):
+        _put(sink, "float", float(value).hex().encode())
+    elif isinstance(value, str):
+        _put(sink, "str", value.encode())
+    elif isinstance(value, Blob):
+        _add(sink, ["Blob", value.kind, hashlib.sha256(value.data).hexdigest()])
+    elif isinstance(value, list | tuple):
+        _put(sink, "list", str(len(value)).encode())
+        for item in value:
+            _add(sink, item)
+    elif isinstance(value, Mapping):
+        _put(sink, "dict", str(len(value)).encode())
+        for key in sorted(value):
+            _add(sink, [key, value[key]])
+    elif isinstance(value, pa.Table):
+        table = canonical_table(value)
+        _put(sink, "table", str(table.num_rows).encode())
+        _add(sink, [[field.name, str(field.type), _column(table[field.name])] for field in table.schema])
+    else:
+        raise UnsupportedStepError(f"a stage learned {value!r:.100}, which is no plain data", hint="See Fitted.")
+
+
+def _put(sink: _Hash, tag: str, content: bytes) -> None:
+    sink.update(f"{tag}:{len(content)}:".encode())
+    sink.update(content)
+
+
+def _column(column: Any) -> str:
+    """Return the digest of a column: which values are there, their lengths where they have some, their bytes."""
+    sink = hashlib.sha256()
+    for part in _parts(column.type):
+        for chunk in column.chunks:
+            sink.update(part(chunk))
+    if pa.types.is_list(column.type):
+        values = [pc.list_flatten(chunk) for chunk in column.chunks]
+        sink.update(_column(pa.chunked_array(values, column.type.value_type)).encode())
+    return sink.hexdigest()
+
+
+def _parts(kind: pa.DataType) -> list[Callable[[Any], bytes | memoryview]]:
+    if pa.types.is_null(kind):
+        return []
+    if pa.types.is_list(kind):
+        return [_validity, _list_lengths]
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return [_validity, _text_lengths, _text]
+    return [_validity, _numbers]
+
+
+def _validity(chunk: Any) -> bytes:
+    return _numbers(pc.is_valid(chunk))
+
+
+def _list_lengths(chunk: Any) -> bytes:
+    return _numbers(pc.list_value_length(chunk.drop_null()).cast(pa.int64()))
+
+
+def _text_lengths(chunk: Any) -> bytes:
+    return _numbers(pc.binary_length(chunk.drop_null()).cast(pa.int64()))
+
+
+def _text(chunk: Any) -> memoryview:
+    chunk = chunk.drop_null()
+    _, offsets, data = chunk.buffers()
+    if data is None or not len(chunk):
+        return memoryview(b"")
+    bounds = np.frombuffer(offsets, np.int32)[[chunk.offset, chunk.offset + len(chunk)]]
+    return memoryview(data)[bounds[0] : bounds[1]]
+
+
+def _numbers(chunk: Any) -> bytes:
+    """Return the bytes of values of a fixed width; what lies in memory under a null is not among them."""
+    chunk = chunk.drop_null()
+    if pa.types.is_boolean(chunk.type):
+        chunk = chunk.cast(pa.uint8())
+    width, data = chunk.type.bit_width // 8, chunk.buffers()[1]
+    return b"" if data is None else bytes(memoryview(data)[chunk.offset * width : (chunk.offset + len(chunk)) * width])

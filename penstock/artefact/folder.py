@@ -1,0 +1,190 @@
+"""Reading a model directory that somebody else may have written: every file once, and hashed before it is parsed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.artefact.layout import FIXED, MANIFEST_LIMIT, check_magic, detect, kind_of
+from penstock.errors import (
+    ArtifactError,
+    ArtifactIntegrityError,
+    ConfigError,
+    InputError,
+    MissingInputError,
+    UntrustedArtifactError,
+)
+from penstock.outputs import MANIFEST_NAME, MODEL, FileEntry, Manifest
+
+# Without O_NONBLOCK, opening a pipe that was put in the place of a file would wait for a writer.
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A model's manifest, and the verified bytes of every file that it lists."""
+
+    manifest: Manifest
+    files: Mapping[str, bytes]
+
+    def rows(self, path: str) -> int | None:
+        """Return how many rows the manifest gives a file."""
+        return next(entry.rows for entry in self.manifest.files if entry.path == path)
+
+
+def manifest_digest(data: bytes) -> str:
+    """Return the digest that identifies a saved model: that of its manifest, which has those of all other files."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def read_folder(path: Path, expect: str | None) -> Contents:
+    """Return the verified contents of a model directory; nothing but its manifest has been parsed then.
+
+    Parameters
+    ----------
+    path : Path
+        The directory; it may be reached through a symbolic link, but it holds none.
+    expect : str, optional
+        Digest that the manifest must have.
+
+    Raises
+    ------
+    MissingInputError, InputError
+        There is no such directory, or it cannot be read.
+    UntrustedArtifactError
+        Links, devices, names that no model has, or files of another type than their names say.
+    ArtifactIntegrityError
+        The files are not exactly those that were saved, or not those of `expect`.
+    ArtifactVersionError
+        It was written by another version of the format.
+    """
+    if expect is not None and not re.fullmatch("sha256:[0-9a-f]{64}", expect):
+        raise ConfigError(f"expect is {expect!r}, expected 'sha256:' and 64 hexadecimal digits, as save returns them")
+    with _opened(path) as root:
+        found = dict(_walk(root))
+        if MANIFEST_NAME not in found:
+            raise ArtifactIntegrityError(f"{path} has no {MANIFEST_NAME}: it is no saved model", path=str(path))
+        data = _read(root, MANIFEST_NAME, MANIFEST_LIMIT)
+        _check_expected(data, expect, path)
+        check_magic(data, MANIFEST_NAME)
+        manifest = Manifest.decode(data, path=str(path / MANIFEST_NAME), error=ArtifactIntegrityError)
+        _check_listing(manifest, found, path)
+        files = {entry.path: _verified(root, entry) for entry in manifest.files}
+    for name, content in files.items():
+        check_magic(content, name)
+    return Contents(manifest, files)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Open the directory; whatever the operating system refuses inside becomes an error of this library."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise MissingInputError(f"{path} does not exist", path=str(path)) from error
+    except NotADirectoryError as error:
+        raise _not_a_folder(path) from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", path=str(path)) from error
+    try:
+        yield descriptor
+    except OSError as error:
+        if isinstance(error, InputError | ArtifactError):
+            raise
+        raise InputError(f"cannot read {path}: {error.strerror} ({error.filename})", path=str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _not_a_folder(path: Path) -> UntrustedArtifactError:
+    with open(path, "rb") as file:
+        kind = detect(file.read(300))
+    return UntrustedArtifactError(
+        f"{path} is a file, {kind}; a saved model is a directory",
+        hint="Only models written by this library are loaded; unpack an archive first.",
+        path=str(path),
+    )
+
+
+def _walk(root: int, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(root) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            name, status = prefix + entry.name, entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode) and not prefix:
+                below = os.open(entry.name, _FLAGS | os.O_DIRECTORY, dir_fd=root)
+                try:
+                    yield from _walk(below, f"{name}/")
+                finally:
+                    os.close(below)
+                continue
+            _check_regular(status, name)
+            yield name, status
+
+
+def _check_regular(status: os.stat_result, name: str) -> None:
+    kinds = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe",
+             stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}  # fmt: skip
+    found = kinds.get(stat.S_IFMT(status.st_mode)) or ("a hard link to another file" if status.st_nlink > 1 else None)
+    if found:
+        raise UntrustedArtifactError(
+            f"{name} is {found}, expected a plain file", hint="Copy the model with its files, not links.", path=name
+        )
+
+
+def _check_listing(manifest: Manifest, found: Mapping[str, os.stat_result], path: Path) -> None:
+    if manifest.format != MODEL:
+        raise ArtifactError(f"{path} is a {manifest.format}, expected a {MODEL}", path=str(path))
+    listed = {entry.path: entry for entry in manifest.files}
+    for name, entry in listed.items():
+        if kind_of(name) is None or entry.kind != kind_of(name):
+            raise UntrustedArtifactError(f"the manifest lists {name!r} as {entry.kind}: no model has that", path=name)
+    present = found.keys() - {MANIFEST_NAME}
+    differences = {"lacks": listed.keys() - present, "holds files not saved with it:": present - listed.keys()}
+    for what, names in differences.items():
+        if names:
+            raise ArtifactIntegrityError(f"{path} {what} {', '.join(sorted(names))}", path=min(names))
+    lost = [name for name in FIXED if name not in listed]
+    if lost:
+        raise ArtifactError(f"the manifest of {path} does not list {lost[0]}", path=lost[0])
+
+
+def _check_expected(data: bytes, expect: str | None, path: Path) -> None:
+    found = manifest_digest(data)
+    if expect is not None and found != expect:
+        raise ArtifactIntegrityError(
+            f"{path} is {found}, expected {expect}: it is another model, or was changed", path=str(path)
+        )
+
+
+def _verified(root: int, entry: FileEntry) -> bytes:
+    data = _read(root, entry.path, entry.bytes)
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != entry.sha256:
+        raise ArtifactIntegrityError(
+            f"{entry.path} has sha256 {digest}, expected {entry.sha256}: it is not the file that was saved",
+            hint="Restore the file, or save the model again.",
+            path=entry.path,
+        )
+    return data
+
+
+def _read(root: int, name: str, limit: int) -> bytes:
+    """Read a file through one descriptor, from which it is also checked; no symbolic link on the way is followed."""
+    *folders, last = name.split("/")
+    folder = os.open(folders[0], _FLAGS | os.O_DIRECTORY, dir_fd=root) if folders else os.dup(root)
+    try:
+        descriptor = os.open(last, _FLAGS, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        _check_regular(status, name)
+        if status.st_size > limit:
+            raise ArtifactIntegrityError(f"{name} has {status.st_size} bytes, expected {limit} at most", path=name)
+        return file.read(limit + 1)

@@ -1,0 +1,100 @@
+"""Which files a model directory may hold, and how each is recognised.
+
+====================  =====================================================================
+``_manifest.json``    every other file with size and sha256; written last
+``pipeline.json``     the stages: registry name, version, parameters
+``schema.json``       the columns that the model was fitted on
+``state/<n>.json``    what stage n learned; tables and model files are named in it
+``state/<n>.<k>.parquet``, ``booster/<n>.<k>.ubj``  the k-th table or model file of stage n
+``report.json``       metrics, versions and the fit report, for people; never parsed at loading
+====================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import re
+
+from penstock.errors import UntrustedArtifactError
+from penstock.outputs import MANIFEST_NAME
+
+PIPELINE = "pipeline.json"
+SCHEMA = "schema.json"
+REPORT = "report.json"
+FIXED = (PIPELINE, SCHEMA, REPORT)
+
+JSON_LIMIT = 64 * 2**20
+MANIFEST_LIMIT = 16 * 2**20
+
+JSON = "json"
+PARQUET = "parquet"
+UBJSON = "xgboost-ubj"
+
+_SLOTS = {
+    r"(pipeline|schema|report)\.json|state/\d{1,4}\.json": JSON,
+    r"state/\d{1,4}\.\d{1,6}\.parquet": PARQUET,
+    r"booster/\d{1,4}\.\d{1,6}\.ubj": UBJSON,
+}
+_BEGINS = {JSON: b"{", PARQUET: b"PAR1", UBJSON: b"{L"}
+_MAGIC = (
+    (rb"\x80[\x00-\x05]", "a pickle"),
+    (rb"PK(\x03\x04|\x05\x06|\x07\x08)", "a zip file (PyTorch or NumPy, perhaps)"),
+    (rb"\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd|\x78[\x01\x5e\x9c\xda]", "compressed data (joblib, perhaps)"),
+    (rb"\x93NUMPY", "a NumPy array file"),
+    (rb"\x89HDF", "an HDF5 file"),
+    (rb"\x7fELF|MZ|#!", "a program"),
+    (rb"PAR1", "Parquet"),
+    (rb"\{L\x00", "UBJSON"),
+    (rb"\s*[\[{]", "JSON"),
+)
+
+
+def kind_of(path: str) -> str | None:
+    """Return what the file at a relative path is read as, or None where no file may be.
+
+    Examples
+    --------
+    >>> kind_of("state/3.0.parquet"), kind_of("state/../x.json")
+    ('parquet', None)
+    """
+    return next((kind for pattern, kind in _SLOTS.items() if re.fullmatch(pattern, path)), None)
+
+
+def state_path(stage: int) -> str:
+    """Return the path of what stage number `stage` learned."""
+    return f"state/{stage}.json"
+
+
+def part_path(stage: int, part: int, kind: str) -> str:
+    """Return the path of a table or model file of a stage.
+
+    Examples
+    --------
+    >>> part_path(3, 0, UBJSON)
+    'booster/3.0.ubj'
+    """
+    folder, suffix = {PARQUET: ("state", "parquet"), UBJSON: ("booster", "ubj")}[kind]
+    return f"{folder}/{stage}.{part}.{suffix}"
+
+
+def detect(data: bytes) -> str:
+    """Return in words what a file's first bytes look like; nothing is parsed.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> detect(pickle.dumps([1]))
+    'a pickle'
+    """
+    head = data[:300]
+    return next((name for magic, name in _MAGIC if re.match(magic, head, re.DOTALL)), "of no known type")
+
+
+def check_magic(data: bytes, path: str) -> None:
+    """Raise UntrustedArtifactError unless a file begins as the files of its slot do; there is no other loader."""
+    kind = JSON if path == MANIFEST_NAME else kind_of(path)
+    if kind is None or not data.startswith(_BEGINS[kind]) or (kind == PARQUET and not data.endswith(rb"PAR1")):
+        raise UntrustedArtifactError(
+            f"{path} is {detect(data)}, expected {kind}",
+            hint="Only models written by this library are loaded; no other format is tried.",
+            path=path,
+        )

@@ -1,0 +1,199 @@
+"""Read a model without running code: no pickle, no import by a name from the file, no other loader to fall back on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.artefact.booster import check_features, read_booster
+from penstock.artefact.checks import exact_keys, need
+from penstock.artefact.folder import Contents, read_folder
+from penstock.artefact.layout import JSON_LIMIT, PIPELINE, REPORT, SCHEMA, UBJSON, kind_of, state_path
+from penstock.artefact.schema import decode_schema
+from penstock.artefact.state import decode
+from penstock.artefact.tables import read_table
+from penstock.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
+from penstock.outputs import read_json
+from penstock.schemas import require
+from penstock.stages.base import Blob, Fitted, Stage
+from penstock.stages.registry import lookup
+
+if TYPE_CHECKING:
+    from penstock.pipeline import PipelineModel
+
+FEATURES = frozenset({"json", "parquet", UBJSON})
+
+
+def load(
+    path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None
+) -> PipelineModel:
+    """Read a model that `save` wrote, here or elsewhere; needs no engine, no cluster and no Java.
+
+    Hashes show that nothing was damaged, not who wrote it: whoever can change files can change hashes. With `expect`
+    the whole model is the one whose digest was printed at saving. Without it a booster is checked node by node, so that
+    it cannot crash XGBoost; its numbers are taken as they are.
+
+    Parameters
+    ----------
+    path : str or Path
+        The directory.
+    expect : str, optional
+        What `save` returned.
+    stages : mapping of str to type of Stage, optional
+        Stages of your own that it may name.
+
+    Raises
+    ------
+    MissingInputError, InputError
+        There is no such directory, or it cannot be read.
+    ArtifactIntegrityError
+        A file is missing, added or changed, or the model is not that of `expect`; nothing but the manifest was parsed.
+    ArtifactVersionError
+        The format, or a stage in it, is of another version than this library reads.
+    UntrustedArtifactError
+        Links, names outside the directory, pickles, archives, tables or trees that no saved model has.
+    UnsupportedStepError
+        A stage is not known; nothing was imported.
+    ArtifactError
+        The parts do not fit together: parameters, schema, or features of a booster.
+    """
+    try:
+        contents = read_folder(Path(path), expect)
+        _check_features(contents)
+        return _Loader(contents, trusted=expect is not None).model(stages or {})
+    except ArtifactError as error:
+        whole_path = str(Path(path) / (error.path or ""))
+        raise type(error)(error.message, hint=error.hint, **{**error.place, "path": whole_path}) from error.__cause__
+
+
+def _check_features(contents: Contents) -> None:
+    features = contents.manifest.metadata.get("features")
+    named = set(features) if isinstance(features, list) and all(isinstance(name, str) for name in features) else set()
+    unknown = sorted(named - FEATURES)
+    if unknown or not named:
+        raise ArtifactVersionError(
+            f"the model uses {', '.join(unknown) or 'an unknown set of'} file formats, and this library reads "
+            f"{', '.join(sorted(FEATURES))}; it was written by version {contents.manifest.library}",
+            hint="Read it with the version of the library that wrote it.",
+        )
+
+
+class _Loader:
+    """Parses verified files, and knows which were asked for."""
+
+    def __init__(self, contents: Contents, *, trusted: bool) -> None:
+        self.contents, self.trusted = contents, trusted
+        self.used = {REPORT}
+
+    def model(self, more: Mapping[str, type[Stage]]) -> PipelineModel:
+        """Return the model, whose parts fit together and leave no file over."""
+        from penstock.pipeline import PipelineModel
+
+        schema = decode_schema(self.document(SCHEMA, "columns"), SCHEMA)
+        stages = self.stages(more)
+        fitted = tuple(self.fitted(number, stage) for number, stage in enumerate(stages))
+        idle = sorted(self.contents.files.keys() - self.used)
+        if idle:
+            raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
+        _check_schema(stages, schema)
+        return PipelineModel(stages, fitted, schema)
+
+    def document(self, path: str, key: str | None = None) -> Any:
+        """Return a JSON document, or the only value in it, under `key`."""
+        document = read_json(self._take(path), JSON_LIMIT, path=path, error=ArtifactError)
+        if key is None:
+            return document
+        _demand(path, lambda: exact_keys(document, {key}, "the document"))
+        return document[key]  # type: ignore[index, call-overload]
+
+    def stages(self, more: Mapping[str, type[Stage]]) -> tuple[Stage, ...]:
+        """Return the stages, all looked up before the first is made."""
+        listed = self.document(PIPELINE, "stages")
+        _demand(PIPELINE, lambda: _check_listed(listed))
+        kinds = [lookup(entry["stage"], more) for entry in listed]
+        return tuple(_make(kind, entry) for kind, entry in zip(kinds, listed, strict=True))
+
+    def fitted(self, number: int, stage: Stage) -> Fitted:
+        """Return what a stage learned."""
+
+        def part(mark: str, path: str) -> pa.Table | Blob:
+            wanted = {"$table": f"state/{number}.", "$blob": f"booster/{number}."}[mark]
+            if path not in self.contents.files or path in self.used or not path.startswith(wanted):
+                raise ArtifactError(f"{stage.title} refers to {path!r}, which is no part of it", path=path)
+            return self._table(path) if mark == "$table" else self._booster(path, stage)
+
+        state = decode(self.document(state_path(number)), part)
+        if not isinstance(state, dict):
+            raise ArtifactError(f"{state_path(number)} is no object", path=state_path(number))
+        return state
+
+    def _table(self, path: str) -> pa.Table:
+        return read_table(self._take(path), self.contents.rows(path), path)
+
+    def _booster(self, path: str, stage: Stage) -> Blob:
+        data = self._take(path)
+        names = read_booster(data, path, trusted=self.trusted)
+        check_features(names, _inputs(stage), path, stage.title)
+        return Blob(str(kind_of(path)), data)
+
+    def _take(self, path: str) -> bytes:
+        if path not in self.contents.files:
+            raise ArtifactError(f"the manifest does not list {path}", path=path)
+        self.used.add(path)
+        return self.contents.files[path]
+
+
+def _demand(path: str, check: Any) -> None:
+    try:
+        check()
+    except ValueError as error:
+        raise ArtifactError(f"{path}: {error}", path=path) from error
+
+
+def _check_listed(listed: Any) -> None:
+    need(isinstance(listed, list), "stages are no list")
+    for entry in listed:
+        exact_keys(entry, {"stage", "version", "parameters"}, "a stage")
+        for name, kind in (("stage", str), ("version", int), ("parameters", dict)):
+            need(type(entry[name]) is kind, f"{name} of a stage is no {kind.__name__}")
+
+
+def _make(kind: type[Stage], entry: Mapping[str, Any]) -> Stage:
+    name = entry["stage"]
+    if entry["version"] != kind.version:
+        raise ArtifactVersionError(
+            f"stage {name} was saved in version {entry['version']}, and this library has version {kind.version}",
+            hint="Read it with the version of the library that wrote it.",
+            stage=name,
+        )
+    try:
+        return kind.from_parameters(decode(entry["parameters"], _no_part))
+    except Exception as error:  # a stage may stumble over any value that is not what it wrote
+        message = f"{name} does not take its stored parameters: {error}"
+        raise ArtifactError(message, path=PIPELINE, stage=name) from error
+
+
+def _no_part(mark: str, path: str) -> Any:
+    raise UntrustedArtifactError(f"a parameter refers to the file {path!r}", path=PIPELINE)
+
+
+def _inputs(stage: Stage) -> tuple[str, ...]:
+    try:
+        return stage.inputs()
+    except Exception as error:  # as for parameters: they decide what inputs() does
+        message = f"{stage.title} cannot name its inputs: {error}"
+        raise ArtifactError(message, path=PIPELINE, stage=stage.title) from error
+
+
+def _check_schema(stages: Sequence[Stage], schema: pa.Schema) -> None:
+    """Raise ArtifactError unless every stage finds its columns in what comes to it."""
+    for stage in stages:
+        try:
+            require(schema, stage.inputs(), stage=stage.title)
+            schema = stage.output_schema(schema)
+        except Exception as error:  # as above
+            message = f"{stage.title} does not fit {SCHEMA}: {error}"
+            raise ArtifactError(message, path=SCHEMA, stage=stage.title) from error

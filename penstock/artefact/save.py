@@ -1,0 +1,158 @@
+"""Write a model to a directory, whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.artefact.booster import check_features, read_booster
+from penstock.artefact.digest import digest
+from penstock.artefact.folder import manifest_digest
+from penstock.artefact.layout import JSON, JSON_LIMIT, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
+from penstock.artefact.schema import encode_schema
+from penstock.artefact.state import Encoder
+from penstock.artefact.tables import write_table
+from penstock.errors import UnsupportedStepError, UntrustedArtifactError
+from penstock.outputs import MODEL, FileEntry, Json, StagedDirectory, encode_json, file_entry, new_run_id, translating
+
+if TYPE_CHECKING:
+    from penstock.pipeline import FitReport, PipelineModel
+
+_LIBRARIES = ("penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu")
+
+
+def save(
+    model: PipelineModel,
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    metrics: Mapping[str, float | None] | None = None,
+) -> str:
+    """Write a model to a directory that appears whole or not at all, and return the digest of its manifest.
+
+    Parameters
+    ----------
+    model : PipelineModel
+    path : str or Path
+        A directory that does not exist yet, is empty, or, with `overwrite`, holds an output of this library.
+    overwrite : bool, default False
+        Replace what is there; it stays readable until the new one is complete, and if anything fails.
+    metrics : mapping of str to float or None, optional
+        An `Evaluation`, say; written to ``report.json`` for people to read.
+
+    Returns
+    -------
+    str
+        ``sha256:...`` of the manifest, which has the digests of all other files: `load` takes it as ``expect``. It
+        names this one saved copy; `PipelineModel.digest` names what was learned.
+
+    Raises
+    ------
+    UnsupportedStepError
+        A stage has code for a parameter, or learned something that cannot be loaded without running code. Nothing was
+        written.
+    ArtifactError
+        A booster was trained on other features than its stage passes. Nothing was written.
+    OutputExistsError, DiskFullError, CommitConflictError, OutputError
+        What was at `path` is as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, None, 3.0]}))
+    >>> model = ps.Pipeline(st.Imputer("x")).fit(data)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     printed = save(model, f"{folder}/model")
+    ...     ps.PipelineModel.load(f"{folder}/model", expect=printed).digest == model.digest
+    True
+    """
+    documents, encoders = _encode(model)
+    learned = digest(model)
+    documents[REPORT] = encode_json(_report(model.report, metrics), JSON_LIMIT, path=REPORT)
+    with StagedDirectory(path, overwrite=overwrite, run_id=new_run_id()) as staged:
+        with translating(staged.target):
+            entries = _write(staged.path, documents, encoders)
+        features = sorted({entry.kind for entry in entries})
+        manifest = staged.commit(entries, format=MODEL, metadata={"digest": learned, "features": features})
+    return manifest_digest(manifest.encode())
+
+
+def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
+    """Return the JSON documents by path, and the encoders that hold the tables and model files."""
+    stages: list[Json] = []
+    documents: dict[str, bytes] = {}
+    encoders = []
+    for number, (stage, fitted) in enumerate(zip(model.stages, model.fitted, strict=True)):
+        name = type(stage).__name__
+        encoder = Encoder(number, name)
+        parameters = encoder.encode(stage.parameters(), "parameters")
+        stages.append({"stage": name, "version": stage.version, "parameters": parameters})
+        documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
+        _check_boosters(encoder, stage.inputs())
+        encoders.append(encoder)
+    documents[PIPELINE] = _json({"stages": stages}, PIPELINE)
+    documents[SCHEMA] = _json({"columns": encode_schema(model.schema)}, SCHEMA)
+    return documents, encoders
+
+
+def _json(document: Json, path: str) -> bytes:
+    return encode_json(document, JSON_LIMIT, path=path)
+
+
+def _check_boosters(encoder: Encoder, columns: tuple[str, ...]) -> None:
+    """Refuse at saving what loading would refuse."""
+    for path, blob in encoder.blobs.items():
+        try:
+            names = read_booster(blob.data, path, trusted=False)
+        except UntrustedArtifactError as error:
+            raise UnsupportedStepError(error.message, path=path, stage=encoder.stage) from error
+        check_features(names, columns, path, encoder.stage)
+
+
+def _write(folder: Path, documents: Mapping[str, bytes], encoders: list[Encoder]) -> list[FileEntry]:
+    entries = [_put(folder, path, content, JSON) for path, content in documents.items()]
+    for encoder in encoders:
+        entries += [_put(folder, path, blob.data, blob.kind) for path, blob in encoder.blobs.items()]
+        for path, table in encoder.tables.items():
+            (folder / path).parent.mkdir(exist_ok=True)
+            write_table(table, folder / path)
+            entries.append(file_entry(folder / path, folder, rows=table.num_rows, kind=PARQUET))
+    return entries
+
+
+def _put(folder: Path, path: str, content: bytes, kind: str) -> FileEntry:
+    target = folder / path
+    target.parent.mkdir(exist_ok=True)
+    with open(target, "xb") as file:
+        file.write(content)
+    return file_entry(target, folder, kind=kind)
+
+
+def _report(fit: FitReport | None, metrics: Mapping[str, float | None] | None) -> Json:
+    versions = {name: found for name in _LIBRARIES if (found := _version(name)) is not None}
+    return {
+        "versions": {"python": platform.python_version(), **versions},
+        "metrics": dict(metrics) if metrics is not None else None,
+        "undefined": dict(getattr(metrics, "reasons", {})),
+        "fit": _fit(fit) if fit is not None else None,
+    }
+
+
+def _fit(report: FitReport) -> Json:
+    fields: dict[str, Any] = {name.name: getattr(report, name.name) for name in dataclasses.fields(report)}
+    rows = fields.pop("rows")
+    counts = {name: getattr(rows, name) for name in ("read", "kept", "dropped", "quarantined")}
+    return {**fields, "rows": counts}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

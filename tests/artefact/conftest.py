@@ -1,0 +1,87 @@
+"""Saved models, and what somebody who can write to their directory could do to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.engines.local import LocalEngine
+from penstock.outputs import MANIFEST_NAME
+from penstock.pipeline import Pipeline, PipelineModel
+from penstock.stages import Imputer, StandardScaler, StringIndexer, XGBoostClassifier
+
+ROWS = 120
+
+
+def _table() -> pa.Table:
+    generator = np.random.default_rng(5)
+    return pa.table(
+        {
+            "x": pa.array(generator.normal(size=ROWS), mask=np.arange(ROWS) % 7 == 0),
+            "c": generator.choice(["a", "b", "größe"], ROWS),
+            "label": generator.integers(0, 2, ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def dataset():
+    return LocalEngine(device="cpu").from_arrow(_table())
+
+
+@pytest.fixture(scope="session")
+def model(dataset) -> PipelineModel:
+    """Numbers, a table and a booster."""
+    trainer = XGBoostClassifier("label", num_boost_round=3, max_depth=2)
+    return Pipeline(Imputer("x"), StandardScaler("x"), StringIndexer("c"), trainer).fit(dataset)
+
+
+@pytest.fixture(scope="session")
+def _template(model, tmp_path_factory) -> tuple[Path, str]:
+    path = tmp_path_factory.mktemp("saved") / "model"
+    return path, model.save(path)
+
+
+@pytest.fixture
+def saved(_template, tmp_path) -> Path:
+    """A copy of the saved model, to be damaged."""
+    return Path(shutil.copytree(_template[0], tmp_path / "model"))
+
+
+@pytest.fixture
+def printed(_template) -> str:
+    """What saving printed."""
+    return _template[1]
+
+
+@pytest.fixture
+def reseal() -> Callable[..., None]:
+    """Give the manifest the sizes and hashes of the files as they are now, as an attacker would."""
+
+    def seal(folder: Path, **changes: object) -> None:
+        document = json.loads((folder / MANIFEST_NAME).read_text())
+        for entry in document["files"]:
+            data = (folder / entry["path"]).read_bytes()
+            entry |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        (folder / MANIFEST_NAME).write_text(json.dumps(document | changes))
+
+    return seal
+
+
+@pytest.fixture
+def relist() -> Callable[..., None]:
+    """Change one file's entry in the manifest."""
+
+    def change(folder: Path, name: str, **fields: object) -> None:
+        document = json.loads((folder / MANIFEST_NAME).read_text())
+        next(entry for entry in document["files"] if entry["path"] == name).update(fields)
+        (folder / MANIFEST_NAME).write_text(json.dumps(document))
+
+    return change

@@ -1,0 +1,207 @@
+"""Files with hashes that fit them, made by somebody who knows the format."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.artefact import load
+from penstock.errors import ArtifactError, UntrustedArtifactError
+
+JSON_SLOTS = ["_manifest.json", "pipeline.json", "schema.json", "report.json", "state/0.json"]
+SLOTS = [*JSON_SLOTS, "state/2.0.parquet", "booster/3.0.ubj"]
+
+
+def zipped() -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("data.pkl", b"x")
+    return sink.getvalue()
+
+
+def replace(saved, reseal, path, data):
+    (saved / path).write_bytes(data)
+    if path != "_manifest.json":
+        reseal(saved)
+
+
+@pytest.mark.parametrize("path", SLOTS)
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        *((pickle.dumps({"a": 1}, protocol), "a pickle") for protocol in (2, 4, 5)),
+        (pickle.dumps({"a": 1}, 0), "of no known type"),
+        (zipped(), "a zip file"),
+        (b"\x1f\x8b\x08", "compressed data"),
+        (b"\x93NUMPY\x01\x00", "a NumPy array"),
+        (b"", "of no known type"),
+    ],
+    ids=["pickle 2", "pickle 4", "pickle 5", "pickle 0", "zip", "gzip", "npy", "empty"],
+)
+def test_another_format_in_any_slot_is_named(saved, reseal, path, data, what):
+    replace(saved, reseal, path, data)
+    with pytest.raises(UntrustedArtifactError, match=f"{path} is {what}"):
+        load(saved)
+
+
+def test_a_pickle_in_place_of_the_directory_is_named(tmp_path):
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps([1]))
+    with pytest.raises(UntrustedArtifactError, match=r"model.pkl is a file, a pickle"):
+        load(tmp_path / "model.pkl")
+
+
+@pytest.mark.parametrize("path", ["pipeline.json", "schema.json", "state/0.json", "_manifest.json"])
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('{"a":' * 40 + "1" + "}" * 40, "nested deeper"),
+        ('{"a":' * 200_000 + "1" + "}" * 200_000, "nested deeper"),
+        ('{"a": 1, "a": 2}', "appears twice"),
+        ('{"a": NaN}', "NaN"),
+        ('{"a": 1e999}', "beyond the range"),
+        ('{"a": 1', "not acceptable JSON"),
+        ('{"a": "\udc80"}', "not acceptable JSON"),
+    ],
+    ids=["depth", "recursion", "duplicate", "nan", "infinity", "cut", "utf-8"],
+)
+def test_json_that_is_not_strict_is_refused(saved, reseal, path, text, rule):
+    replace(saved, reseal, path, text.encode(errors="surrogateescape"))
+    with pytest.raises(ArtifactError, match=rule):
+        load(saved)
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        ("pipeline.json", {}),
+        ("pipeline.json", {"stages": {}}),
+        ("pipeline.json", {"stages": [1]}),
+        ("pipeline.json", {"stages": [{"stage": "Imputer"}]}),
+        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": True, "parameters": {}}]}),
+        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {}}]}),
+        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": 5}}]}),
+        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"no": 5}}]}),
+        ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": {"$table": "x"}}}]}),
+        ("pipeline.json", {"stages": []}),
+        ("schema.json", {"columns": 1}),
+        ("schema.json", {"columns": [{"name": "x"}]}),
+        ("schema.json", {"columns": [{"name": "x", "type": "extension"}]}),
+        ("schema.json", {"columns": [{"name": "x", "type": {"list": {"list": 5}}}]}),
+        ("schema.json", {"columns": [{"name": "x", "type": {"timestamp": ["us", 5]}}]}),
+        ("schema.json", {"columns": [{"name": "y", "type": "double"}]}),
+        ("state/0.json", {"$exec": "x"}),
+        ("state/0.json", {"values": {"$table": "state/2.0.parquet"}}),
+        ("state/0.json", {"values": {"$table": "../../x"}}),
+        ("state/0.json", {"values": {"$blob": "booster/3.0.ubj"}}),
+        ("state/0.json", {"values": {"$float": "1e5"}}),
+        ("state/2.json", {"categories": {}}),
+        ("state/2.json", {"a": {"$table": "state/2.0.parquet"}, "b": {"$table": "state/2.0.parquet"}}),
+        ("state/2.json", {"$table": "state/2.0.parquet"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:60],
+)
+def test_a_document_of_another_shape_is_refused(saved, reseal, path, document):
+    replace(saved, reseal, path, json.dumps(document).encode())
+    with pytest.raises(ArtifactError):
+        load(saved)
+
+
+def parquet(table: pa.Table, **options: object) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+PLAIN = {"store_schema": False, "compression": "none"}
+
+
+def test_a_table_with_other_rows_than_listed_is_refused(saved, reseal):
+    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": ["a"], "count": [1]}), **PLAIN))
+    with pytest.raises(UntrustedArtifactError, match="declares 1 rows, and 3 are listed"):
+        load(saved)
+
+
+def test_a_table_with_an_arrow_schema_is_refused(saved, reseal):
+    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": ["a", "b", "c"]}), compression="none"))
+    with pytest.raises(UntrustedArtifactError, match="carries an Arrow schema"):
+        load(saved)
+
+
+def test_a_table_of_an_extension_type_is_refused(saved, reseal):
+    values = pa.array([b"0" * 16] * 3, pa.uuid())
+    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": values}), **PLAIN))
+    with pytest.raises(UntrustedArtifactError, match=r"'value' of .* is extension<"):
+        load(saved)
+
+
+def test_a_table_of_structs_is_refused(saved, reseal):
+    replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": [{"a": 1}] * 3}), **PLAIN))
+    with pytest.raises(UntrustedArtifactError, match="struct"):
+        load(saved)
+
+
+def test_a_table_far_larger_than_its_file_is_refused_before_decoding(saved, reseal, relist):
+    rows = 20_000_000
+    bomb = parquet(pa.table({"value": pa.nulls(rows, pa.int64())}), **PLAIN)
+    assert len(bomb) < 100_000
+    replace(saved, reseal, "state/2.0.parquet", bomb)
+    relist(saved, "state/2.0.parquet", rows=rows)
+    with pytest.raises(UntrustedArtifactError, match="declares 160000000 bytes of values"):
+        load(saved)
+
+
+def test_a_changed_page_of_a_table_is_found_by_its_checksum(saved, reseal):
+    data = (saved / "state/2.0.parquet").read_bytes()
+    assert data.count("größe".encode()) == 1
+    replace(saved, reseal, "state/2.0.parquet", data.replace("größe".encode(), "grösse".encode()[:7]))
+    with pytest.raises(ArtifactError, match=r"state/2\.0\.parquet cannot be decoded"):
+        load(saved)
+
+
+def test_damage_under_fitting_hashes_never_crashes(saved):
+    """Flips in every file, the manifest made to fit; in a process of its own, for a crash would end it."""
+    script = """
+import collections, hashlib, json, pathlib, random, sys, warnings
+import xgboost
+from penstock.artefact import load
+from penstock.errors import ArtifactError
+from penstock.stages.base import Blob
+xgboost.set_config(verbosity=0)
+folder, chance, outcomes = pathlib.Path(sys.argv[1]), random.Random(3), collections.Counter()
+manifest = json.loads((folder / "_manifest.json").read_text())
+matrix = xgboost.DMatrix([[0.5, 1.0], [-0.5, float("nan")]], feature_names=["x", "c"])
+for _ in range(1500):
+    entry = chance.choice(manifest["files"])
+    path = folder / entry["path"]
+    sound = path.read_bytes()
+    data = bytearray(sound)
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+    sealed = entry | {"sha256": hashlib.sha256(data).hexdigest()}
+    files = [sealed if other is entry else other for other in manifest["files"]]
+    (folder / "_manifest.json").write_text(json.dumps(manifest | {"files": files}))
+    try:
+        model = load(folder)
+        for blob in (value for value in model.fitted[3].values() if isinstance(value, Blob)):
+            xgboost.Booster({"nthread": 1}, model_file=bytearray(blob.data)).predict(matrix)
+        outcomes["loaded"] += 1
+    except ArtifactError:
+        outcomes["refused"] += 1
+    except xgboost.core.XGBoostError:
+        outcomes["refused by XGBoost"] += 1
+    path.write_bytes(sound)
+print(json.dumps(outcomes))
+"""
+    found = subprocess.run([sys.executable, "-c", script, saved], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr[-2000:]
+    outcomes = json.loads(found.stdout)
+    assert sum(outcomes.values()) == 1500
+    assert outcomes["refused"] > 300
