@@ -42,7 +42,8 @@ class PenstockError(Exception):
         if unknown:
             raise TypeError(f"{type(self).__name__} takes {', '.join(_PLACES)}, not {', '.join(sorted(unknown))}")
         super().__init__(message)
-        self.message, self.hint, self.place = message, hint, place
+        self.message, self.hint = message, hint
+        self.place = {name: value for name, value in place.items() if value is not None}
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACES:
@@ -52,18 +53,12 @@ class PenstockError(Exception):
     def at(self, **place: Any) -> PenstockError:
         """Return the same error with more of its place filled in; what is already known is kept."""
         kind = type(self)
-        known = {name: value for name, value in {**place, **self.place}.items() if value is not None}
-        error = kind(self.message, hint=self.hint, **known)
+        error = kind(self.message, hint=self.hint, **{**place, **self.place})
         error.__cause__ = self.__cause__
         return error
 
     def __str__(self) -> str:
-        labels = {"row": "row", "rows": "rows", "partition": "partition", "attempt": "attempt", "engine": "engine"}
-        shown = [
-            f"{labels.get(name, name)} {value!r}"
-            for name, value in self.place.items()
-            if value is not None and name in _PLACES and repr(value) not in self.message and str(value) not in self.message
-        ]
+        shown = [f"{name} {value!r}" for name, value in self.place.items() if str(value) not in self.message]
         text = self.message + (f" ({', '.join(shown)})" if shown else "")
         return f"{text}\n  Hint: {self.hint}" if self.hint else text
 

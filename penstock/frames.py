@@ -8,18 +8,22 @@ Missing is null: a NaN in a floating column becomes null when it is read, so tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from polars.io.plugins import register_io_source
 
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
 from penstock.schemas import canonical, shorten
 
 Kind = Literal["cpu", "gpu"]
+_MOST_CODES = 256
 ROW = "__row__"
 """The column of row numbers in the dataset (int64), present only where a step asks for it."""
 
@@ -48,7 +52,12 @@ def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
 def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
     """Return `frame` with null in place of NaN in floating columns."""
     floating = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    return frame.with_columns(nw.col(*floating).fill_nan(None)) if floating else frame
+    if not floating:
+        return frame
+    if is_gpu(frame):
+        native = nw.to_native(frame)
+        return nw.from_native(native.assign(**{name: native[name].nans_to_nulls() for name in floating}), eager_only=True)
+    return frame.with_columns(nw.col(*floating).fill_nan(None))
 
 
 def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu") -> nw.DataFrame:
@@ -169,7 +178,7 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
 
 
 def _group(frame: nw.DataFrame) -> nw.DataFrame:
-    return frame.group_by("value").agg(nw.len().cast(nw.Int64).alias("count"))
+    return frame.group_by("value").agg(nw.len().alias("count")).with_columns(nw.col("count").cast(nw.Int64))
 
 
 def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
@@ -210,12 +219,29 @@ def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapp
 def _encode_polars(
     native: pl.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]
 ) -> dict[str, pl.Series]:
-    def code(name: str) -> pl.Expr:
-        known = pl.Enum(pl.Series(categories[name], dtype=pl.String))
-        found = pl.col(name).cast(known, strict=False).to_physical().cast(pl.Int32)
-        return found.fill_null(pl.when(pl.col(name).is_not_null()).then(pl.lit(unseen[name], pl.Int32))).alias(name)
+    return native.select([_code(name, values, unseen[name]) for name, values in categories.items()]).to_dict()
 
-    return native.select([code(name) for name in categories]).to_dict()
+
+_codes: OrderedDict[tuple[Any, ...], tuple[pa.Array, pl.Expr]] = OrderedDict()
+_codes_lock = threading.Lock()
+
+
+def _code(name: str, values: pa.Array, unseen: int) -> pl.Expr:
+    """Return the expression that encodes a column, built once for as long as the same memory holds its categories.
+
+    Building one hashes every category, which for a large vocabulary costs as much as encoding a fragment.
+    """
+    addresses = tuple(buffer.address for buffer in values.buffers() if buffer is not None)
+    key = (name, unseen, len(values), values.offset, addresses)
+    with _codes_lock:
+        if key not in _codes:
+            known = pl.col(name).cast(pl.Enum(pl.Series(values, dtype=pl.String)), strict=False)
+            other = pl.when(pl.col(name).is_not_null()).then(pl.lit(unseen, pl.Int32))
+            _codes[key] = values, known.to_physical().cast(pl.Int32).fill_null(other).alias(name)
+        _codes.move_to_end(key)
+        while len(_codes) > _MOST_CODES:
+            _codes.popitem(last=False)
+        return _codes[key][1]
 
 
 def _encode_cudf(native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, Any]:
@@ -248,6 +274,24 @@ def decode(series: nw.Series, categories: pa.Array) -> nw.Series:
     inside = native.where((native >= 0) & (native < len(categories)), None)
     taken = module.Series.from_arrow(categories).take(inside.fillna(0).astype("int32")).reset_index(drop=True)
     return nw.from_native(taken.mask(inside.isna(), None).rename(series.name), series_only=True)
+
+
+def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
+    """Return `frame` with the natural logarithm of one plus each column, float64, under the name it maps to.
+
+    Exact to rounding also for small numbers. Kernel: each library's own `log1p`; Narwhals has none.
+
+    Examples
+    --------
+    >>> log1p(from_arrow(pa.table({"x": [0.0, 1e-20]})), {"x": "y"})["y"].to_list()
+    [0.0, 1e-20]
+    """
+    native = nw.to_native(frame)
+    if isinstance(native, pl.DataFrame):
+        logs = [pl.col(name).cast(pl.Float64).log1p().alias(made) for name, made in columns.items()]
+        return nw.from_native(native.with_columns(logs), eager_only=True)
+    made = {out: np.log1p(native[name].astype("float64")) for name, out in columns.items()}
+    return nw.from_native(native.assign(**made), eager_only=True)
 
 
 _AS = {"narwhals", "polars", "pandas", "arrow", "cudf"}
@@ -286,31 +330,31 @@ def check_form(form: str) -> None:
 
 
 def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
-    """Return the columns of `schema` that an expression reads, found by trying it without each.
+    """Return the columns of `schema` that an expression reads; Polars is asked which ones it would scan.
 
     Raises
     ------
     SchemaError
-        It names a column that is not there, or does not fit the types.
+        It names a column that is not there, does not fit the types, or depends on the order of rows.
 
     Examples
     --------
     >>> roots(nw.col("a") + nw.col("c") > 1, pa.schema({"a": pa.int64(), "b": pa.int64(), "c": pa.int64()}))
     ['a', 'c']
     """
-    empty = from_arrow(schema.empty_table())
+    empty = pl.from_arrow(schema.empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    read: list[str] = []
+
+    def source(columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+        read.extend(empty.columns if columns is None else columns)
+        yield empty if columns is None else empty.select(columns)
+
     try:
-        empty.select(expression)
+        lazy = nw.from_native(register_io_source(source, schema=empty.schema)).select(expression)
+        lazy.to_native().collect(engine="in-memory")
     except Exception as error:  # Polars and Narwhals each have their own
         raise SchemaError(
             f"the expression does not fit the data: {error}", hint=f"Columns: {shorten(schema.names)}"
         ) from error
-    return [name for name in schema.names if not _fits(empty.drop(name), expression)]
-
-
-def _fits(frame: nw.DataFrame, expression: nw.Expr) -> bool:
-    try:
-        frame.select(expression)
-    except Exception:
-        return False
-    return True
+    return [name for name in schema.names if name in read]

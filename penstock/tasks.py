@@ -115,7 +115,8 @@ class Summarise:
         read: set[str] = set()
         for probe in self.probes:
             kept, need = steps.prune(self.steps[: probe.position], tuple(probe.columns))
-            positions |= {self.steps.index(step) for step in kept}
+            # By identity: expressions in steps cannot be compared.
+            positions |= {place for place, step in enumerate(self.steps) if any(step is other for other in kept)}
             read |= need
         return tuple(sorted(positions)), in_order(read, self.reader)
 

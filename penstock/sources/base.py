@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock import frames
@@ -39,8 +40,8 @@ class Reader:
         stored = [name for name in columns if name != ROW]
         frame = self._stored(fragment, stored, kind)
         if ROW in columns:
-            numbers = nw.int_range(fragment.start, fragment.start + fragment.rows, eager=frame.implementation)
-            frame = frame.with_columns(numbers.alias(ROW)) if stored else numbers.alias(ROW).to_frame()
+            numbers = frames.column(frame, ROW, np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64))
+            frame = frame.with_columns(numbers) if stored else numbers.to_frame()
         kept = kept_rows(fragment, self.samples)
         return frame if kept is None else frame.filter(frames.column(frame, "kept", kept))
 

@@ -1,0 +1,83 @@
+"""What a piece of work costs, with all the processes that it starts: wall and CPU seconds, and peak memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+
+_EVERY = 0.1
+
+
+class Cost:
+    """Seconds and bytes of one piece of work."""
+
+    seconds = 0.0
+    cpu_seconds = 0.0
+    peak_bytes = 0
+
+
+def _tree() -> list[psutil.Process]:
+    here = psutil.Process()
+    return [here, *here.children(recursive=True)]
+
+
+def _cpu() -> float:
+    total = 0.0
+    for process in _tree():
+        try:
+            times = process.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def _memory() -> int:
+    """Return the proportional set size of the tree: pages that processes share count once."""
+    total = 0
+    for process in _tree():
+        try:
+            total += process.memory_full_info().pss
+        except psutil.Error:
+            continue
+    return total
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """Measure the block, its threads and its child processes."""
+    cost, stop = Cost(), threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(_EVERY):
+            cost.peak_bytes = max(cost.peak_bytes, _memory())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    cpu, began = _cpu(), time.perf_counter()
+    yield cost
+    cost.seconds, cost.cpu_seconds = time.perf_counter() - began, _cpu() - cpu
+    stop.set()
+    watcher.join()
+
+
+def report(start_seconds: float, cost: Cost, check: dict[str, Any]) -> None:
+    """Print the outcome of a contender as the last line, for the parent to read."""
+    line = {
+        "start_seconds": start_seconds,
+        "seconds": cost.seconds,
+        "cpu_seconds": cost.cpu_seconds,
+        "peak_bytes": cost.peak_bytes,
+        "check": check,
+    }
+    print(json.dumps(line))
+    sys.stdout.flush()
+    os._exit(0)  # engines take seconds to go away, and nothing is left to be saved

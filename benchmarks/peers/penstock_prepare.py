@@ -1,0 +1,49 @@
+"""Ours, on the engine named: fit, transform, write."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from benchmarks.contenders import CATEGORIES, CORES, COUNTS
+from benchmarks.measure import measured, report
+from benchmarks.ours import engine
+from penstock import Pipeline, PipelineModel
+from penstock import stages as st
+
+
+def prepare(runner: Any, data: str, out: str) -> PipelineModel:
+    clicks = runner.read_parquet(f"{data}/*.parquet")
+    model = Pipeline(
+        st.Clip(COUNTS, lower=0),
+        st.Imputer(COUNTS, strategy="mean"),
+        st.Log1p(COUNTS),
+        st.StandardScaler(COUNTS),
+        st.StringIndexer(CATEGORIES),
+    ).fit(clicks)
+    model.transform(clicks).write_parquet(out, overwrite=True)
+    return model
+
+
+def learned(model: PipelineModel) -> dict[str, Any]:
+    """Return what was learned, in the words that all contenders use."""
+    imputer, scaler, indexer = model.fitted[1], model.fitted[3], model.fitted[4]
+    return {
+        "means": [imputer["values"][name] for name in COUNTS],
+        "log_means": [scaler["mean"][name] for name in COUNTS],
+        "log_stds": [scaler["scale"][name] for name in COUNTS],
+        "categories": [indexer["categories"][name].num_rows for name in CATEGORIES],
+        "first": [indexer["categories"][name]["value"][0].as_py() for name in CATEGORIES],
+    }
+
+
+if __name__ == "__main__":
+    name, data, warm_up, out = sys.argv[1:5]
+    began = time.perf_counter()
+    runner = engine(name, CORES)
+    prepare(runner, warm_up, f"{out}-warm")
+    started = time.perf_counter() - began
+    with measured() as cost:
+        model = prepare(runner, data, out)
+    report(started, cost, learned(model))

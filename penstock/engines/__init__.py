@@ -1,0 +1,1 @@
+"""Schedulers of the work: this process, Dask, Spark."""

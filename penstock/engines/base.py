@@ -1,0 +1,276 @@
+"""What an engine is: a scheduler of tasks over fragments. It knows no stage and no statistic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import pyarrow as pa
+
+from penstock.dataset import Dataset
+from penstock.devices import Device
+from penstock.fragments import FRAGMENT_BYTES
+from penstock.progress import Progress
+from penstock.schemas import declared
+from penstock.sources import MemorySource, csv, jsonlines, parquet
+from penstock.sources.base import Reader, Source
+from penstock.sources.files import Storage, expand
+
+if TYPE_CHECKING:
+    from penstock.fragments import Fragment
+    from penstock.frames import Kind
+    from penstock.spmd import Body, SpmdOptions
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+State = TypeVar("State")
+Paths = str | Path | list[str] | list[Path]
+
+ARITY = 8
+"""How many partial results are merged at once. Part of the definition of every fitted state, so it never changes."""
+
+
+class TreeReduction(Generic[State]):
+    """Merges partial results in a tree of fixed shape as they arrive in order; holds at most 8 a level.
+
+    Examples
+    --------
+    >>> tree = TreeReduction(lambda parts: "(" + "".join(parts) + ")")
+    >>> for letter in "abcdefghij":
+    ...     tree.push(letter)
+    >>> tree.result()
+    '((abcdefgh)(ij))'
+    """
+
+    def __init__(self, merge: Callable[[Sequence[State]], State]) -> None:
+        self._merge = merge
+        self._levels: list[list[State]] = [[]]
+
+    def push(self, state: State, level: int = 0) -> None:
+        """Take the next partial result."""
+        if level == len(self._levels):
+            self._levels.append([])
+        self._levels[level].append(state)
+        if len(self._levels[level]) == ARITY:
+            self._close(level)
+
+    def _close(self, level: int) -> None:
+        states, self._levels[level] = self._levels[level], []
+        self.push(self._merge(states), level + 1)
+
+    def result(self) -> State:
+        """Return the merge of all; at least one was pushed."""
+        level = 0
+        while level < len(self._levels) - 1 or len(self._levels[level]) > 1:
+            if self._levels[level]:
+                self._close(level)
+            level += 1
+        return self._levels[level][0]
+
+
+class Engine(ABC):
+    """Runs tasks over fragments: in this process, on Dask or on Spark.
+
+    Parameters common to all
+    ------------------------
+    device : {"auto", "cpu", "gpu"}
+        Where partitions are processed. "gpu" raises ConfigError when there is none usable; "auto" records why it chose.
+    progress : Progress, optional
+        Told of every scan and training; silent unless given.
+    """
+
+    name: ClassVar[str]
+    progress: Progress
+    device: Device
+
+    @property
+    def kind(self) -> Kind:
+        """Which frame library the workers use: "cpu" or "gpu"."""
+        return self.device.kind
+
+    @abstractmethod
+    def map(
+        self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map"
+    ) -> Iterator[Result]:
+        """Call `task` with each item on the workers; results in the order of the items.
+
+        Work lost with a worker is done again; an error that a task raises is raised here and stops the rest.
+        """
+
+    @abstractmethod
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[Sequence[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Call `task` with each fragment and merge what it gives near the data, in the shape of `TreeReduction`."""
+
+    @abstractmethod
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many tasks run at the same time."""
+
+    def close(self) -> None:
+        """Stop what this engine started; what was given to it goes on."""
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read_parquet(
+        self,
+        paths: Paths,
+        *,
+        schema: pa.Schema | dict[str, Any] | None = None,
+        missing_columns: str = "error",
+        extra_columns: str = "warn",
+        allow_unmanifested: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Plan a dataset of Parquet files from all their footers.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Files, globs, directories (whole ones: a manifest or ``_SUCCESS``) or fsspec URLs. ``key=value`` folders of
+            a directory become columns.
+        schema : pyarrow.Schema or dict of name to type, optional
+            What is expected; without it the first file leads.
+        missing_columns : {"error", "null"}
+            What to do with a file that lacks a column.
+        extra_columns : {"warn", "error"}
+            What to do with a column that the first file lacks.
+        allow_unmanifested : bool
+            Read a directory that does not say it is whole.
+        storage_options : mapping, optional
+            Passed to fsspec; never shown in a message.
+        fragment_bytes : int
+            Memory that the rows of one fragment take, about.
+
+        Raises
+        ------
+        MissingInputError, CorruptFileError, IncompleteInputError, SchemaDriftError
+            Before any row is read.
+        """
+        storage = Storage(dict(storage_options or {}))
+        files = expand(paths, parquet.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
+        source, fragments = parquet.plan(
+            files,
+            lambda task, items: self.map(task, items, label="footers"),
+            storage,
+            schema=None if schema is None else declared(schema),
+            missing_columns=missing_columns,
+            extra_columns=extra_columns,
+            fragment_bytes=fragment_bytes,
+        )
+        return self._dataset(source, fragments)
+
+    def read_csv(
+        self,
+        paths: Paths,
+        *,
+        schema: pa.Schema | dict[str, Any] | None = None,
+        header: bool = True,
+        column_names: Sequence[str] | None = None,
+        delimiter: str = ",",
+        quote: str | None = '"',
+        null_values: Sequence[str] = ("",),
+        missing_columns: str = "error",
+        extra_columns: str = "warn",
+        allow_unmanifested: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Plan a dataset of CSV files; they are parsed once here, for row counts and for types that are not declared.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema or dict of name to type, optional
+            Types, which no value may break. Without it they are inferred from all rows, then frozen.
+        header : bool
+            Whether the first record of each file names its columns; columns are bound by name.
+        column_names : sequence of str, optional
+            Names where there is no header.
+        null_values : sequence of str
+            Fields that are null; ``NA`` is a value unless it is listed.
+
+        The other parameters are those of `read_parquet`.
+
+        Raises
+        ------
+        MissingInputError, CorruptFileError, SchemaDriftError, BadRowsError
+            Names file, line, column and value.
+        """
+        storage = Storage(dict(storage_options or {}))
+        files = expand(paths, csv.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
+        planned = csv.plan_csv(
+            files,
+            lambda task, items: self.map(task, items, label="types and rows"),
+            storage,
+            schema=None if schema is None else declared(schema),
+            header=header,
+            column_names=column_names,
+            delimiter=delimiter,
+            quote=quote,
+            null_values=null_values,
+            missing_columns=missing_columns,
+            extra_columns=extra_columns,
+            fragment_bytes=fragment_bytes,
+        )
+        return self._dataset(*planned)
+
+    def read_json_lines(
+        self,
+        paths: Paths,
+        *,
+        schema: pa.Schema | dict[str, Any] | None = None,
+        missing_columns: str = "error",
+        extra_columns: str = "warn",
+        allow_unmanifested: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Plan a dataset of files with one JSON object in a line; parameters and errors are those of `read_csv`."""
+        storage = Storage(dict(storage_options or {}))
+        files = expand(paths, jsonlines.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
+        planned = jsonlines.plan_json_lines(
+            files,
+            lambda task, items: self.map(task, items, label="types and rows"),
+            storage,
+            schema=None if schema is None else declared(schema),
+            missing_columns=missing_columns,
+            extra_columns=extra_columns,
+            fragment_bytes=fragment_bytes,
+        )
+        return self._dataset(*planned)
+
+    def from_arrow(self, table: pa.Table, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+        """Return a dataset of a table in memory; NaN becomes null when it is read."""
+        return self._dataset(*MemorySource.plan(table, fragment_bytes))
+
+    def from_pandas(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+        """Return a dataset of a pandas frame; its index is left out."""
+        return self.from_arrow(pa.Table.from_pandas(frame, preserve_index=False), fragment_bytes=fragment_bytes)
+
+    def from_polars(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+        """Return a dataset of a Polars frame."""
+        return self.from_arrow(frame.to_arrow(), fragment_bytes=fragment_bytes)
+
+    def from_cudf(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+        """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""
+        return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
+
+    def _dataset(self, source: Source, fragments: Sequence[Fragment]) -> Dataset:
+        return Dataset(self, Reader(source), tuple(fragments))

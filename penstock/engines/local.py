@@ -1,0 +1,84 @@
+"""The engine without a cluster: this process, its threads, its GPU."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from penstock import devices
+from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.progress import Progress
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.fragments import Fragment
+    from penstock.spmd import Body, SpmdOptions
+
+
+class LocalEngine(Engine):
+    """Runs everything in this process; the frame library uses all cores.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "gpu"}, default "auto"
+    in_flight : int, default 2
+        Fragments worked on at the same time: while one is decoded or written, another computes. Memory grows with it.
+    progress : Progress, optional
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> ps.LocalEngine(device="cpu").kind
+    'cpu'
+    """
+
+    name: ClassVar[str] = "local"
+
+    def __init__(self, *, device: str = "auto", in_flight: int = 2, progress: Progress | None = None) -> None:
+        self.device = devices.choose(device)
+        self.progress = progress or Progress()
+        self._in_flight = 1 if self.kind == "gpu" else in_flight
+
+    @property
+    def slots(self) -> int:
+        """One process, whatever its threads."""
+        return 1
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
+        waiting: deque[Future[Result]] = deque()
+        pool = ThreadPoolExecutor(self._in_flight, thread_name_prefix="penstock")
+        try:
+            with self.progress.track(label, len(items)) as track:
+                for item in items:
+                    waiting.append(pool.submit(task, item))
+                    if len(waiting) == self._in_flight:
+                        yield waiting.popleft().result()
+                        track.advance()
+                while waiting:
+                    yield waiting.popleft().result()
+                    track.advance()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[Sequence[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Merge as the partial results arrive."""
+        tree = TreeReduction(merge)
+        for state in self.map(task, fragments, label=label):
+            tree.push(state)
+        return tree.result()
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run `body` here as the only rank."""
+        from penstock.spmd import run_alone
+
+        return run_alone(body, datasets, options, self, label)

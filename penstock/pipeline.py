@@ -1,0 +1,305 @@
+"""A pipeline: stages in order, fitted in as few scans as their dependencies allow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.dataset import Dataset
+from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaDriftError, did_you_mean
+from penstock.explain import explain
+from penstock.planner import Level, Plan, plan
+from penstock.schemas import widen
+from penstock.spmd import SpmdOptions
+from penstock.stages.base import Fitted, Stage, StageStep, Trainer
+from penstock.stages.evaluation.base import Evaluation, Evaluator, evaluate
+from penstock.steps import RowLog, output_schema, prune
+from penstock.tasks import Probe
+
+
+class Pipeline:
+    """Stages that are fitted together.
+
+    Parameters
+    ----------
+    *stages : Stage
+        In the order in which rows pass through them.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1.0, None, 3.0]}))
+    >>> model = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(data)
+    >>> model.transform(data).to_arrow()["x"].to_pylist()
+    [-1.0, 0.0, 1.0]
+    """
+
+    def __init__(self, *stages: Stage) -> None:
+        for stage in stages:
+            if not isinstance(stage, Stage):
+                raise ConfigError(
+                    f"a pipeline is made of stages, found {stage!r}",
+                    hint="Pass stages one by one: Pipeline(Imputer(...), StandardScaler(...)).",
+                )
+        self.stages = stages
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(stage.title for stage in self.stages)})"
+
+    def plan(self, dataset: Dataset) -> Plan:
+        """Return what fitting to `dataset` will do; nothing is read."""
+        return plan(self.stages, dataset.schema)
+
+    def explain(self, dataset: Dataset) -> str:
+        """Return the plan in words: scans, columns read, statistics gathered, and where each runs; nothing is read."""
+        return explain(self.plan(dataset), dataset)
+
+    def fit(
+        self, dataset: Dataset, *, validation: Dataset | None = None, options: SpmdOptions | None = None
+    ) -> PipelineModel:
+        """Learn from `dataset`.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        validation : Dataset, optional
+            Rows that trainers watch for early stopping; they pass through the stages fitted before. No statistic is
+            gathered from them.
+        options : SpmdOptions, optional
+            Ranks, timeouts, restarts and checkpoints of trainers.
+
+        Raises
+        ------
+        SchemaError, ConfigError
+            Before anything is read: a stage does not fit the columns.
+        EmptyInputError, DataValueError
+            The data has no rows, or values that make a stage meaningless; names column, count, first file and row.
+        """
+        return _Fit(self.plan(dataset), dataset, validation, options or SpmdOptions()).run()
+
+
+@dataclass
+class FitReport:
+    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of trainers."""
+
+    engine: str
+    device: str
+    device_reason: str
+    scans: int = 0
+    rows: RowLog = field(default_factory=RowLog)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class _Fit:
+    """One fit under way."""
+
+    def __init__(self, plan: Plan, dataset: Dataset, validation: Dataset | None, options: SpmdOptions) -> None:
+        self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
+        learns = {position for level in plan.levels for position in level.finishes}
+        self.fitted: list[Fitted | None] = [
+            None if position in learns else stage.finish({}) for position, stage in enumerate(plan.stages)
+        ]
+        device = dataset.engine.device
+        self.report = FitReport(dataset.engine.name, str(device), device.reason)
+
+    def run(self) -> PipelineModel:
+        for number, level in enumerate(self.plan.levels, start=1):
+            results = self._gather(level, number) if level.scan is not None else {}
+            for position in level.finishes:
+                self.fitted[position] = self._finish(position, results.get(position, {}))
+            for position in level.trains:
+                self.fitted[position] = self._train(position)
+        fitted = [{} if state is None else state for state in self.fitted]
+        return PipelineModel(self.plan.stages, tuple(fitted), self.plan.schemas[0], self.report)
+
+    def _steps(self, position: int) -> tuple[StageStep, ...]:
+        return tuple(StageStep(self.plan.stages[place], self.fitted[place], place) for place in range(position))
+
+    def _up_to(self, dataset: Dataset, position: int) -> Dataset:
+        for step in self._steps(position):
+            dataset = dataset.with_step(step)
+        return dataset
+
+    def _gather(self, level: Level, number: int) -> dict[int, dict[str, Any]]:
+        assert level.scan is not None
+        began = time.perf_counter()
+        ahead = self._up_to(self.dataset, max(request.position for request in level.scan.requests))
+        offset = len(self.dataset.steps)
+        probes = [Probe(probe.position + offset, probe.statistics) for probe in level.scan.probes()]
+        states, log = ahead.probe(probes, label=f"scan {number} of {self.plan.scans}")
+        self.report.scans += 1
+        self.report.rows = log
+        self.report.seconds[f"scan {number}"] = time.perf_counter() - began
+        if not log.read:
+            raise EmptyInputError("the dataset has no rows, so there is nothing to learn from", rows=0)
+        try:
+            return level.scan.results(states)
+        except DataValueError as error:
+            raise self._located(error, max(request.position for request in level.scan.requests)) from error
+
+    def _finish(self, position: int, results: Mapping[str, Any]) -> Fitted:
+        try:
+            return self.plan.stages[position].finish(results)
+        except DataValueError as error:
+            raise self._located(error, position).at(stage=self.plan.stages[position].title) from error
+
+    def _located(self, error: DataValueError, position: int) -> DataValueError:
+        """Find the first file and row of a value that makes fitting meaningless; one more scan, only then."""
+        if error.predicate is None or error.path is not None:
+            return error
+        column = error.column
+        ready = self._up_to(self.dataset, position)
+        found = ready.first_where(error.predicate, [column] if column else ready.columns)
+        return error if found is None else error.at(path=found[0], row=found[1])  # type: ignore[return-value]
+
+    def _train(self, position: int) -> Fitted:
+        stage = self.plan.stages[position]
+        assert isinstance(stage, Trainer)
+        began = time.perf_counter()
+        data = {"train": self._up_to(self.dataset, position)}
+        if self.validation is not None:
+            data["validation"] = self._up_to(self.validation, position)
+        learned = self.fitted[position] or {}
+        engine = self.dataset.engine
+        fitted = engine.spmd(_Training(stage, learned), data, self.options, label=f"train {stage.title}")
+        self.report.seconds[f"train {stage.title}"] = time.perf_counter() - began
+        return fitted  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The body of a trainer, as it travels to every rank."""
+
+    stage: Trainer
+    learned: Fitted
+
+    @property
+    def rounds(self) -> int:
+        return self.stage.rounds
+
+    def __call__(self, rank: Any) -> Fitted:
+        return self.stage.train(rank, self.learned)
+
+
+@dataclass(frozen=True)
+class PipelineModel:
+    """Fitted stages: transforms, evaluates, and is saved without code.
+
+    Attributes
+    ----------
+    stages : tuple of Stage
+        Bound to the columns they were fitted on.
+    fitted : tuple of mapping
+        What each learned.
+    schema : pyarrow.Schema
+        The columns it was fitted on.
+    report : FitReport or None
+        What the fit did; None for a loaded model.
+    """
+
+    stages: tuple[Stage, ...]
+    fitted: tuple[Fitted, ...]
+    schema: pa.Schema
+    report: FitReport | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def steps(self) -> tuple[StageStep, ...]:
+        """The stages as steps of a dataset."""
+        return tuple(
+            StageStep(stage, fitted, place)
+            for place, (stage, fitted) in enumerate(zip(self.stages, self.fitted, strict=True))
+        )
+
+    @property
+    def input_columns(self) -> list[str]:
+        """The columns that scoring needs; labels are not among them."""
+        made = [name for stage in self.stages for name in stage.outputs()]
+        _, need = prune(self.steps, made)
+        return [name for name in self.schema.names if name in need]
+
+    @property
+    def digest(self) -> str:
+        """A sha256 of everything the preprocessing stages learned; equal for equal statistics, wherever gathered."""
+        from penstock.artefact.digest import digest
+
+        return digest(self)
+
+    def transform(self, dataset: Dataset) -> Dataset:
+        """Return `dataset` with all stages to be applied; nothing is read.
+
+        Raises
+        ------
+        SchemaDriftError
+            A column that the model needs is missing or of another type; names all that are missing.
+        """
+        self._check(dataset.schema)
+        for step in self.steps:
+            dataset = dataset.with_step(step)
+        output_schema(dataset.steps, dataset.reader.source.schema)
+        return dataset
+
+    def evaluate(self, dataset: Dataset, *evaluators: Evaluator) -> Evaluation:
+        """Transform and evaluate in one scan.
+
+        Returns
+        -------
+        Evaluation
+            A dict of metric name to value, with a reason for each that is undefined.
+        """
+        return evaluate(self.transform(dataset), evaluators)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> str:
+        """Write the model to a directory, whole or not at all; see `penstock.artefact`.
+
+        Returns
+        -------
+        str
+            ``sha256:...`` of the manifest, which `load` takes as `expect`. What was learned has the `digest`.
+        """
+        from penstock.artefact import save
+
+        return save(self, Path(path), overwrite=overwrite)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None
+    ) -> PipelineModel:
+        """Read a model without running code; see `penstock.artefact`.
+
+        Parameters
+        ----------
+        expect : str, optional
+            ``sha256:...`` of the manifest as printed at save; anything else is refused.
+        stages : mapping of name to Stage, optional
+            Stages of your own that it may name.
+        """
+        from penstock.artefact import load
+
+        return load(Path(path), expect=expect, stages=stages or {})
+
+    def _check(self, schema: pa.Schema) -> None:
+        need = self.input_columns
+        missing = [name for name in need if name not in schema.names]
+        if missing:
+            raise SchemaDriftError(
+                f"the data lacks {len(missing)} column(s) that the model was fitted on: {', '.join(missing)}."
+                + did_you_mean(missing[0], schema.names),
+                hint="Columns are bound by name; their order does not matter.",
+                column=missing[0],
+            )
+        for name in need:
+            fitted, found = self.schema.field(name).type, schema.field(name).type
+            if widen(fitted, found) is None:
+                raise SchemaDriftError(
+                    f"column {name!r} is {found}, but the model was fitted on {fitted}",
+                    hint="Read it with the type it had, or convert it before.",
+                    column=name,
+                )
+
+

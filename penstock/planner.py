@@ -1,0 +1,174 @@
+"""The plan of a fit: which statistics are gathered in which scan, before anything is read.
+
+A statistic is ready when no stage that makes its columns, or drops rows before it, still has to be fitted. All that are
+ready are gathered in one scan, whatever stages they belong to. Equal ones are gathered once, and those of one kind over
+different columns as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.stages.base import Stage, Trainer
+from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.tasks import Probe
+
+
+@dataclass(frozen=True)
+class Request:
+    """A statistic that a stage asks for, and the earliest place along the pipeline where its columns are the same."""
+
+    stage: int
+    name: str
+    statistic: Statistic
+    position: int
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One pass over the data."""
+
+    requests: tuple[Request, ...]
+
+    def probes(self) -> list[Probe]:
+        """Return what to gather where, each statistic once."""
+        places = sorted({request.position for request in self.requests})
+        return [Probe(place, tuple(self._fused(place))) for place in places]
+
+    def _fused(self, place: int) -> list[Statistic]:
+        fused: dict[Statistic, Statistic] = {}
+        for request in self.requests:
+            if request.position == place:
+                key = _family(request.statistic)
+                fused[key] = _join(fused.get(key), request.statistic)
+        return list(fused.values())
+
+    def results(self, states: Sequence[Sequence[State]]) -> dict[int, dict[str, Any]]:
+        """Return the finished statistics by stage and name, from the states of `probes`."""
+        held = {
+            (probe.position, _family(statistic)): (statistic, state)
+            for probe, of_probe in zip(self.probes(), states, strict=True)
+            for statistic, state in zip(probe.statistics, of_probe, strict=True)
+        }
+        finished: dict[int, dict[str, Any]] = {}
+        for request in self.requests:
+            _, state = held[request.position, _family(request.statistic)]
+            finished.setdefault(request.stage, {})[request.name] = finish(request.statistic, state)
+        return finished
+
+
+def finish(statistic: Statistic, state: State) -> Any:
+    """Return the result of a statistic from its own state or one fused over more columns."""
+    if isinstance(statistic, ColumnStatistic):
+        state = statistic.restrict(state, statistic.columns)
+    return statistic.finish(state)
+
+
+def _family(statistic: Statistic) -> Statistic:
+    return statistic.over(()) if isinstance(statistic, ColumnStatistic) else statistic
+
+
+def _join(known: Statistic | None, statistic: Statistic) -> Statistic:
+    if known is None or not isinstance(statistic, ColumnStatistic):
+        return statistic
+    return replace(statistic, columns=tuple(dict.fromkeys([*known.columns, *statistic.columns])))
+
+
+@dataclass(frozen=True)
+class Level:
+    """A scan, if any statistic is ready, the stages that are finished from it, and the trainers that can run then."""
+
+    scan: Scan | None
+    finishes: tuple[int, ...]
+    trains: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Bound stages, the schema before each (and after the last), and the levels in which they are fitted."""
+
+    stages: tuple[Stage, ...]
+    schemas: tuple[pa.Schema, ...]
+    levels: tuple[Level, ...]
+
+    @property
+    def scans(self) -> int:
+        """How many passes over the data gather statistics."""
+        return sum(level.scan is not None for level in self.levels)
+
+
+class _Readiness:
+    """From which level on each column, and the set of rows, is as it will be for the stages to come."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.columns = dict.fromkeys(schema.names, 0)
+        self.rows = 0
+        self.written: dict[str, int] = {}
+        self.cut = 0
+
+    def of(self, columns: Iterable[str]) -> int:
+        return max([self.rows, *(self.columns[name] for name in columns)])
+
+    def earliest(self, columns: Iterable[str]) -> int:
+        """Return the first position at which these columns have the values, and rows, that they have now."""
+        return max([self.cut, *(self.written.get(name, 0) for name in columns)])
+
+    def note(self, position: int, stage: Stage, level: int) -> None:
+        """Take account of what the stage at `position` writes, and drops, from `level` on."""
+        for name in stage.outputs():
+            self.columns[name], self.written[name] = level, position + 1
+        if not stage.tags.keeps_rows:
+            self.rows, self.cut = level, position + 1
+
+
+def plan(stages: Sequence[Stage], schema: pa.Schema) -> Plan:
+    """Return the plan of fitting `stages`, in order, to data of `schema`.
+
+    Raises
+    ------
+    SchemaError, ConfigError
+        A stage does not fit the columns that come to it.
+    """
+    ready = _Readiness(schema)
+    bound: list[Stage] = []
+    schemas = [schema]
+    requests: dict[int, list[Request]] = {}
+    finishes: dict[int, list[int]] = {}
+    trains: dict[int, list[int]] = {}
+    for position, stage in enumerate(stages):
+        stage = stage.bind(schemas[-1])
+        statistics = stage.statistics(schemas[-1])
+        level = ready.of(name for statistic in statistics.values() for name in statistic.columns)
+        for name, statistic in statistics.items():
+            requests.setdefault(level, []).append(
+                Request(position, name, statistic, ready.earliest(statistic.columns))
+            )
+        if statistics:
+            finishes.setdefault(level, []).append(position)
+        usable = level + 1 if statistics else 0
+        if isinstance(stage, Trainer):
+            usable = max(level, ready.of(stage.training_columns()))
+            trains.setdefault(usable, []).append(position)
+            usable += 1
+        ready.note(position, stage, max(usable, ready.of(stage.inputs())))
+        bound.append(stage)
+        schemas.append(stage.output_schema(schemas[-1]))
+    return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains))
+
+
+def _levels(
+    requests: Mapping[int, list[Request]], finishes: Mapping[int, list[int]], trains: Mapping[int, list[int]]
+) -> tuple[Level, ...]:
+    last = max([0, *requests, *finishes, *trains])
+    return tuple(
+        Level(
+            Scan(tuple(requests[level])) if level in requests else None,
+            tuple(finishes.get(level, ())),
+            tuple(trains.get(level, ())),
+        )
+        for level in range(last + 1)
+    )

@@ -1,0 +1,103 @@
+"""A rank's end of the connection to its coordinator: signs of life, checkpoints, progress, the outcome."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import threading
+from multiprocessing.connection import Client, Connection
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from penstock.errors import ExecutionError, StageTimeoutError
+from penstock.spmd.checkpoints import Checkpoint
+from penstock.spmd.messages import Alive, Done, Failed, Joined, Meet, Ready, Round, Saved, Start, Ticket
+
+_BEAT = 1.0
+Answer = TypeVar("Answer", Start, Meet)
+
+
+class Channel:
+    """Connects when it is entered, and tells that its process is alive until it is left."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._beat = threading.Thread(target=self._keep_alive, name="penstock-heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._connection = _connect(self.ticket)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._beat.is_alive():
+            self._beat.join()
+        self._connection.close()
+
+    def join(self) -> Start:
+        """Join the gang and wait until all ranks have."""
+        self._send(Joined(self.ticket.index, f"{socket.gethostname()}, process {os.getpid()}"))
+        self._beat.start()
+        return self._wait(Start, self.ticket.start_timeout)
+
+    def meet(self) -> dict[str, Any]:
+        """Wait until all ranks are ready for collective calls; a frozen one is found by its silence."""
+        self._send(Ready(self.ticket.index))
+        return self._wait(Meet, None).arguments
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Hand a checkpoint to the coordinator."""
+        self._send(Saved(checkpoint))
+
+    def round(self, rounds: int, detail: str) -> None:
+        """Tell how far the training is."""
+        self._send(Round(self.ticket.index, rounds, detail))
+
+    def done(self, result: Any) -> None:
+        """Tell that the body returned."""
+        self._send(Done(self.ticket.index, result))
+
+    def failed(self, error: BaseException, *, lost_peer: bool) -> None:
+        """Tell that the body raised; an error that cannot be pickled is told in words."""
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = ExecutionError(f"{type(error).__name__}: {error}")
+        self._send(Failed(self.ticket.index, error, lost_peer))
+
+    def _send(self, message: object) -> None:
+        with self._lock:
+            self._connection.send(message)
+
+    def _wait(self, kind: type[Answer], seconds: float | None) -> Answer:
+        if not self._connection.poll(seconds):
+            raise StageTimeoutError(
+                f"rank {self.ticket.index} waited {seconds:g} s for {self.ticket.size} ranks to start",
+                hint="Free some slots of the cluster, or ask for fewer ranks with world_size.",
+            )
+        answer = self._connection.recv()
+        assert isinstance(answer, kind), answer
+        return answer
+
+    def _keep_alive(self) -> None:
+        while not self._stop.wait(_BEAT):
+            try:
+                self._send(Alive(self.ticket.index))
+            except OSError:
+                return
+
+
+def _connect(ticket: Ticket) -> Connection:
+    try:
+        return Client(ticket.address, authkey=ticket.key)
+    except OSError as error:
+        host, port = ticket.address
+        raise ExecutionError(
+            f"rank {ticket.index} cannot reach its coordinator at {host}:{port}: {error}",
+            hint="Workers must be able to open connections to the machine of the driver.",
+        ) from error

@@ -1,0 +1,271 @@
+"""Ranks started together, watched until all are done, and started again from a checkpoint when one is lost.
+
+Neither Spark nor Dask retries a gang. A rank is lost when its connection closes (its process ended) or when it has
+given no sign of life for too long (it is frozen, or cut off); then the attempt ends on all ranks.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection, Listener, wait
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock.errors import PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
+from penstock.progress import Track
+from penstock.spmd import messages as m
+from penstock.spmd.checkpoints import CheckpointStore
+from penstock.spmd.options import SpmdOptions
+from penstock.spmd.rank import Body, Work, fingerprint
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.engines.base import Engine
+
+_TICK = 0.2
+_GRACE = 3.0
+
+
+class Launch(Protocol):
+    """Ranks that an engine has been asked to start."""
+
+    def problem(self) -> str | None:
+        """Return why the engine has given up on them, if it has."""
+        ...
+
+    def stop(self) -> None:
+        """End those that still run, and wait (not for ever) until their slots are free."""
+        ...
+
+
+Launcher = Callable[[Sequence[m.Ticket], Work], Launch]
+
+
+class RankLost(Exception):
+    """A rank went away; all ranks can be started again."""
+
+
+def run_gang(
+    launch: Launcher,
+    body: Body,
+    datasets: Mapping[str, Dataset],
+    options: SpmdOptions,
+    engine: Engine,
+    *,
+    size: int,
+    threads: int,
+    host: str,
+    label: str,
+) -> Any:
+    """Run `body` on `size` ranks and return what rank 0 returned.
+
+    Parameters
+    ----------
+    launch : callable
+        Asks the engine to start ``run_rank`` with each ticket, all at the same time.
+    threads : int
+        Threads of each rank.
+    host : str
+        The address of this process that workers can reach; loopback for a cluster on this machine.
+
+    Raises
+    ------
+    WorkerLostError
+        A rank was lost more often than `max_restarts`; names the rank, its process and what happened.
+    StageTimeoutError
+        The ranks did not all start in time.
+    PenstockError, UserCodeError
+        What the body raised; that is not tried again.
+    """
+    work = Work.of(body, datasets, size, engine.kind, threads)
+    losses: list[str] = []
+    with CheckpointStore(options.checkpoint_dir, fingerprint(body, datasets, size)) as store:
+        while len(losses) <= options.max_restarts:
+            with engine.progress.track(label, getattr(body, "rounds", 0)) as track:
+                try:
+                    result = _Attempt(launch, work, options, store, track, size, host).run()
+                except RankLost as loss:
+                    losses.append(str(loss))
+                    engine.progress.note(f"{label}: {loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
+                    continue
+            store.clear()
+            return result
+    raise WorkerLostError(
+        f"{label} lost a rank in each of {len(losses)} attempt(s). Last: {losses[-1]}",
+        hint="Look at that worker's log; raise max_restarts if workers are expected to go away.",
+        stage=label,
+        engine=engine.name,
+        attempt=len(losses),
+    )
+
+
+class _Attempt:
+    """One start of all ranks, and the conversation with them."""
+
+    def __init__(
+        self, launch: Launcher, work: Work, options: SpmdOptions, store: CheckpointStore, track: Track, size: int, host: str
+    ) -> None:
+        self.launch, self.work, self.options, self.store, self.track = launch, work, options, store, track
+        self.size, self.host, self.key = size, host, secrets.token_bytes(32)
+        self.ranks: dict[int, Connection] = {}
+        self.names: dict[int, str] = {}
+        self.heard: dict[int, float] = {}
+        self.ready: set[int] = set()
+        self.done: dict[int, Any] = {}
+        self.rounds = 0
+        self.cut_off: dict[int, m.Failed] = {}
+        self.tracker: Any = None
+        self.arrived: list[Connection] = []
+
+    def run(self) -> Any:
+        with Listener((self.host, 0), backlog=self.size + 8, authkey=self.key) as listener:
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+            launched = self.launch(self._tickets(listener.address), self.work)
+            try:
+                self._gather_ranks(launched)
+                self._converse(launched)
+                return self.done[0]
+            finally:
+                self._hang_up()
+                launched.stop()
+                self._free_tracker()
+
+    def _tickets(self, address: Any) -> list[m.Ticket]:
+        o = self.options
+        return [
+            m.Ticket(index, self.size, address, self.key, o.timeout, o.start_timeout, o.checkpoint_interval)
+            for index in range(self.size)
+        ]
+
+    def _accept(self, listener: Listener) -> None:
+        """Let ranks in, one at a time; a stranger who does not know the key is turned away."""
+        while True:
+            try:
+                self.arrived.append(listener.accept())  # type: ignore[arg-type]
+            except OSError:
+                return  # the listener is closed: the attempt is over
+            except Exception:
+                continue  # wrong key
+
+    def _gather_ranks(self, launched: Launch) -> None:
+        deadline = time.monotonic() + self.options.start_timeout
+        while len(self.ranks) < self.size:
+            for connection in list(self.arrived):
+                if connection.poll(0):
+                    self.arrived.remove(connection)
+                    self._admit(connection)
+            if (problem := launched.problem()) is not None:
+                raise RankLost(f"the ranks did not start: {problem}")
+            if time.monotonic() > deadline:
+                missing = sorted(set(range(self.size)) - self.ranks.keys())
+                raise StageTimeoutError(
+                    f"{len(missing)} of {self.size} rank(s) did not start within {self.options.start_timeout:g} s:"
+                    f" {', '.join(f'rank {index}' for index in missing)}",
+                    hint="Free slots of the cluster, ask for fewer ranks (world_size), or raise start_timeout.",
+                )
+            time.sleep(0.01)
+        checkpoint = self.store.load()
+        self.rounds = checkpoint.rounds if checkpoint else 0
+        self.track.advance(self.rounds)
+        self._tell(m.Start(checkpoint))
+
+    def _admit(self, connection: Connection) -> None:
+        try:
+            joined = connection.recv()
+        except (EOFError, OSError):
+            return
+        self.ranks[joined.index], self.names[joined.index] = connection, joined.name
+        self.heard[joined.index] = time.monotonic()
+
+    def _tell(self, message: object) -> None:
+        for index, connection in self.ranks.items():
+            try:
+                connection.send(message)
+            except OSError as error:
+                raise self._lost(index, f"its connection closed ({error.strerror or error})") from error
+
+    def _converse(self, launched: Launch) -> None:
+        while len(self.done) < self.size:
+            talking = {c: index for index, c in self.ranks.items() if index not in {*self.done, *self.cut_off}}
+            for connection in wait(list(talking), timeout=_TICK):
+                self._hear(talking[connection], connection)  # type: ignore[index, arg-type]
+            self._check_silence()
+            self._check_cut_off(still_talking=bool(talking))
+
+    def _hear(self, index: int, connection: Connection) -> None:
+        try:
+            message = connection.recv()
+        except (EOFError, OSError):
+            raise self._lost(index, "its process ended (the connection closed)") from None
+        self.heard[index] = time.monotonic()
+        match message:
+            case m.Ready():
+                self._meet(index)
+            case m.Round():
+                self._advance(message)
+            case m.Saved():
+                self.store.save(message.checkpoint)
+            case m.Done():
+                self.done[index] = message.result
+            case m.Failed(lost_peer=True):
+                self.cut_off[index] = message
+            case m.Failed():
+                raise self._told(message)
+
+    def _told(self, message: m.Failed) -> PenstockError:
+        error = message.error
+        if isinstance(error, PenstockError):
+            return error
+        return UserCodeError(f"{self._who(message.index)} raised {type(error).__name__}: {error}")
+
+    def _check_cut_off(self, *, still_talking: bool) -> None:
+        """A rank whose collective call failed has lost a peer; wait a little for the peer itself to be found."""
+        if not self.cut_off:
+            return
+        first = min(self.cut_off, key=lambda index: self.heard[index])
+        if not still_talking or time.monotonic() - self.heard[first] > _GRACE:
+            raise self._lost(first, f"its collective call failed: {self.cut_off[first].error}")
+
+    def _meet(self, index: int) -> None:
+        self.ready.add(index)
+        if len(self.ready) == self.size:
+            self._tell(m.Meet(self._communicator()))
+
+    def _communicator(self) -> dict[str, Any]:
+        if self.size == 1:
+            return {}
+        from xgboost.tracker import RabitTracker
+
+        self.tracker = RabitTracker(self.size, self.host, sortby="task", timeout=int(self.options.start_timeout))
+        self.tracker.start()
+        return {**self.tracker.worker_args(), "dmlc_timeout": int(self.options.timeout), "dmlc_retry": 3}
+
+    def _advance(self, message: m.Round) -> None:
+        if message.index == 0 and message.rounds > self.rounds:
+            self.track.advance(message.rounds - self.rounds, message.detail)
+            self.rounds = message.rounds
+
+    def _check_silence(self) -> None:
+        now = time.monotonic()
+        for index, heard in self.heard.items():
+            if index not in {*self.done, *self.cut_off} and now - heard > self.options.timeout:
+                raise self._lost(index, f"it gave no sign of life for {now - heard:.0f} s (frozen, or cut off)")
+
+    def _who(self, index: int) -> str:
+        return f"rank {index} ({self.names.get(index, 'never seen')})"
+
+    def _lost(self, index: int, cause: str) -> RankLost:
+        return RankLost(f"{self._who(index)} was lost after round {self.rounds}: {cause}")
+
+    def _hang_up(self) -> None:
+        for connection in [*self.ranks.values(), *self.arrived]:
+            connection.close()
+
+    def _free_tracker(self) -> None:
+        if self.tracker is not None:
+            try:
+                self.tracker.free()
+            except Exception:  # freeing a tracker whose ranks are gone reports just that
+                self.tracker = None

@@ -1,0 +1,90 @@
+"""What ranks and their coordinator tell each other, over an authenticated connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.spmd.checkpoints import Checkpoint
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a rank needs to find its coordinator."""
+
+    index: int
+    size: int
+    address: tuple[str, int]
+    key: bytes = field(repr=False)
+    timeout: float
+    start_timeout: float
+    checkpoint_interval: int
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Rank to coordinator: here I am; ``name`` says which process on which host."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """Coordinator to rank: all have joined; go on from the checkpoint, if there is one."""
+
+    checkpoint: Checkpoint | None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Rank to coordinator: my data is in memory, I can take part in collective calls."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Meet:
+    """Coordinator to rank: all are ready; the arguments of the collective communicator."""
+
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Alive:
+    """Rank to coordinator, once a second: I am not frozen."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """Rank to coordinator: this many rounds are complete."""
+
+    index: int
+    rounds: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Rank 0 to coordinator: a checkpoint."""
+
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True)
+class Done:
+    """Rank to coordinator: my body returned; rank 0 tells what."""
+
+    index: int
+    result: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Rank to coordinator: my body raised. ``lost_peer`` says that it is only what a lost peer looks like from here."""
+
+    index: int
+    error: BaseException
+    lost_peer: bool

@@ -1,0 +1,49 @@
+"""How a gang of ranks is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class SpmdOptions:
+    """Ranks, time limits and restarts of a training; every wait has an end.
+
+    Parameters
+    ----------
+    world_size : int, optional
+        How many ranks; as many as the engine runs at once, unless given.
+    timeout : float, default 120
+        Seconds without a sign of life after which a rank is taken for lost, and the longest wait of a collective call.
+    start_timeout : float, default 300
+        Seconds in which all ranks must have started.
+    max_restarts : int, default 2
+        How often all ranks are started again after one was lost.
+    checkpoint_interval : int, default 10
+        Rounds between checkpoints; a restart goes on from the last.
+    checkpoint_dir : path, optional
+        Where checkpoints are kept. A directory given here outlives the run, so that a run started again with the same
+        pipeline goes on from there; without it they are kept in a private temporary directory.
+
+    Examples
+    --------
+    >>> SpmdOptions(max_restarts=0).timeout
+    120.0
+    """
+
+    world_size: int | None = None
+    timeout: float = 120.0
+    start_timeout: float = 300.0
+    max_restarts: int = 2
+    checkpoint_interval: int = 10
+    checkpoint_dir: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("timeout", 1), ("start_timeout", 1), ("max_restarts", 0), ("checkpoint_interval", 1)):
+            if not getattr(self, name) >= least:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected at least {least}")
+        if self.world_size is not None and self.world_size < 1:
+            raise ConfigError(f"world_size is {self.world_size}, expected at least 1")

@@ -1,0 +1,219 @@
+"""What the body of a training sees: its place in the gang, its share of the rows, and how to talk to the others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import narwhals as nw
+
+from penstock import devices
+from penstock.errors import ConfigError, PenstockError, UserCodeError
+from penstock.fragments import Fragment, Piece
+from penstock.frames import Kind
+from penstock.spmd.channel import Channel
+from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
+from penstock.spmd.messages import Ticket
+from penstock.spmd.options import SpmdOptions
+from penstock.steps import RowLog
+from penstock.tasks import Scan
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.engines.base import Engine
+
+Batch = TypeVar("Batch")
+Body = Callable[["Rank"], Any]
+
+
+@dataclass(frozen=True)
+class Share:
+    """One dataset's fragments for one rank, and the work of reading them."""
+
+    scan: Scan
+    fragments: tuple[Fragment, ...]
+
+
+def shares(dataset: Dataset, size: int) -> list[Share]:
+    """Cut the fragments of a dataset into `size` runs of about the same number of rows; some may be empty."""
+    ends = list(itertools.accumulate(fragment.rows for fragment in dataset.fragments))
+    total = ends[-1] if ends else 0
+    owners = [min(size - 1, int(size * (end - fragment.rows / 2) / total)) if total else 0
+              for end, fragment in zip(ends, dataset.fragments, strict=True)]  # fmt: skip
+    return [
+        Share(dataset.scan(), tuple(f for f, owner in zip(dataset.fragments, owners, strict=True) if owner == rank))
+        for rank in range(size)
+    ]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every rank is given: the body, and for each dataset the shares of all ranks."""
+
+    body: Body
+    shares: Mapping[str, Sequence[Share]]
+    kind: Kind
+    threads: int
+
+    @classmethod
+    def of(cls, body: Body, datasets: Mapping[str, Dataset], size: int, kind: Kind, threads: int) -> Work:
+        """Return the work of `size` ranks."""
+        return cls(body, {name: shares(dataset, size) for name, dataset in datasets.items()}, kind, threads)
+
+
+class Rank:
+    """One of ``size`` processes that train together.
+
+    Attributes
+    ----------
+    index, size : int
+    kind : {"cpu", "gpu"}
+        Where the frames are, and where to train.
+    threads : int
+        How many threads this rank may use.
+    checkpoint : Checkpoint or None
+        Where to go on from.
+    checkpoint_interval : int
+        After how many rounds to save.
+    """
+
+    def __init__(
+        self, index: int, size: int, work: Work, checkpoint: Checkpoint | None, interval: int, channel: Channel | _Alone
+    ) -> None:
+        self.index, self.size, self.kind, self.threads = index, size, work.kind, work.threads
+        self.checkpoint, self.checkpoint_interval = checkpoint, interval
+        self._work, self._channel = work, channel
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the datasets there are: "train", and "validation" where it was given."""
+        return list(self._work.shares)
+
+    def batches(self, name: str, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]) -> Iterator[Batch]:
+        """Yield what `convert` makes of each of this rank's fragments of a dataset; nothing for a rank without rows.
+
+        Bad values that `convert` finds (a `DataValueError` with a predicate) are told with their file and row.
+        """
+        share = self._work.shares[name][self.index]
+        scan = Scan(share.scan.reader, share.scan.steps, tuple(columns), self.kind)
+        for fragment in share.fragments:
+            yield scan.convert(fragment, RowLog(), convert)
+
+    def rows(self, name: str) -> int:
+        """Return how many rows this rank's fragments store, before any split or filter."""
+        return sum(fragment.rows for fragment in self._work.shares[name][self.index].fragments)
+
+    def save(self, rounds: int, data: bytes) -> None:
+        """Save a checkpoint; only rank 0's is kept."""
+        if self.index == 0:
+            self._channel.save(Checkpoint(rounds, data))
+
+    def report(self, rounds: int, detail: str = "") -> None:
+        """Tell that this many rounds are complete."""
+        self._channel.round(rounds, detail)
+
+    @contextmanager
+    def collective(self) -> Iterator[None]:
+        """Take part in collective calls of XGBoost while inside; every rank enters, with rows or without.
+
+        Data should be read before: ranks wait here for each other without a time limit, while a collective call has one.
+        """
+        arguments = self._channel.meet()
+        if self.size == 1:
+            yield
+            return
+        from xgboost import collective
+
+        collective.init(**arguments, dmlc_task_id=f"{self.index:08d}")
+        try:
+            yield
+        except BaseException:
+            collective.signal_error()
+            raise
+        collective.finalize()
+
+
+def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int) -> str:
+    """Return a text that differs between trainings: what is trained, on which rows, after which steps, on how many ranks."""
+    data = {
+        name: (dataset.steps, dataset.reader.samples, [(p.path, p.size, p.mtime, p.first, p.rows) for p in _pieces(dataset)])
+        for name, dataset in datasets.items()
+    }
+    return repr((body, data, size))
+
+
+def _pieces(dataset: Dataset) -> Iterator[Piece]:
+    return itertools.chain.from_iterable(fragment.pieces for fragment in dataset.fragments)
+
+
+def run_rank(ticket: Ticket, work: Work) -> None:
+    """Run the body as one rank of a gang, on a worker; its outcome goes to the coordinator."""
+    with Channel(ticket) as channel:
+        start = channel.join()
+        rank = Rank(ticket.index, ticket.size, work, start.checkpoint, ticket.checkpoint_interval, channel)
+        try:
+            devices.use(work.kind)
+            result = work.body(rank)
+        except Exception as error:
+            channel.failed(error, lost_peer=is_lost_peer(error))
+        else:
+            channel.done(result if ticket.index == 0 else None)
+
+
+def is_lost_peer(error: BaseException) -> bool:
+    """Return whether an error is what a lost peer looks like from inside a collective call."""
+    return type(error).__name__ == "XGBoostError" and any(
+        word in str(error) for word in ("collective/", "allreduce", "allgather", "broadcast", "socket")
+    )
+
+
+class _Alone:
+    """The channel of the only rank: no one to talk to but the progress and the checkpoints of this process."""
+
+    def __init__(self, store: CheckpointStore, advance: Callable[[int, str], None]) -> None:
+        self._store, self._advance, self._rounds = store, advance, 0
+
+    def meet(self) -> dict[str, Any]:
+        return {}
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._store.save(checkpoint)
+
+    def round(self, rounds: int, detail: str) -> None:
+        self._advance(rounds - self._rounds, detail)
+        self._rounds = rounds
+
+
+def run_alone(body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, engine: Engine, label: str) -> Any:
+    """Run the body in this process as the only rank.
+
+    Raises
+    ------
+    ConfigError
+        More than one rank was asked for.
+    """
+    if options.world_size not in (None, 1):
+        raise ConfigError(
+            f"world_size is {options.world_size}, but the {engine.name} engine has one rank", hint="Use Dask or Spark."
+        )
+    work = Work.of(body, datasets, 1, engine.kind, devices.usable_cores())
+    total = getattr(body, "rounds", 0)
+    with CheckpointStore(options.checkpoint_dir, fingerprint(body, datasets, 1)) as store, engine.progress.track(label, total) as track:
+        rank = Rank(0, 1, work, store.load(), options.checkpoint_interval, _Alone(store, track.advance))
+        devices.use(work.kind)
+        result = guarded(body, rank, label)
+        store.clear()
+        return result
+
+
+def guarded(body: Body, rank: Rank, label: str) -> Any:
+    """Call the body; what it raises that is not an error of Penstock's own is told as one."""
+    try:
+        return body(rank)
+    except (PenstockError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise UserCodeError(f"{label} raised {type(error).__name__}: {error}", stage=label) from error

@@ -1,0 +1,86 @@
+"""Engines and devices as parameters: a test that asks for `engine` runs on each, and they are started once a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.engines.base import Engine
+
+ENGINES = ("local", "dask", "spark")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engines", default=",".join(ENGINES), help="engines to run on, by comma")
+    parser.addoption("--device", default="cpu", choices=("cpu", "gpu"), help="where partitions are processed")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--engines").split(",")
+        unknown = set(chosen) - set(ENGINES)
+        if unknown:
+            raise pytest.UsageError(f"--engines: {', '.join(sorted(unknown))} is not one of {', '.join(ENGINES)}")
+        marks = {"local": [], "dask": [pytest.mark.dask], "spark": [pytest.mark.spark]}
+        metafunc.parametrize("engine", [pytest.param(name, marks=marks[name]) for name in chosen], indirect=True)
+
+
+class Engines:
+    """Starts each engine when it is first asked for, and keeps it for the run."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._started: dict[str, Engine] = {}
+
+    def get(self, name: str) -> Engine:
+        if name not in self._started:
+            self._started[name] = getattr(self, f"_{name}")()
+        return self._started[name]
+
+    def _local(self) -> Engine:
+        from penstock.engines.local import LocalEngine
+
+        return LocalEngine(device=self._device)
+
+    def _dask(self) -> Engine:
+        from penstock.engines.dask import DaskEngine
+
+        spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 2, "threads_per_worker": 1}}
+        return DaskEngine(spec, device=self._device)
+
+    def _spark(self) -> Engine:
+        from penstock.engines.spark import SparkEngine
+
+        return SparkEngine(conf={"spark.master": "local[2]"}, device=self._device)
+
+    def close(self) -> None:
+        for engine in self._started.values():
+            engine.close()
+
+
+@pytest.fixture(scope="session")
+def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
+    held = Engines(request.config.getoption("--device"))
+    yield held
+    held.close()
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
+    return engines.get(request.param)
+
+
+@pytest.fixture
+def local(engines: Engines) -> Engine:
+    return engines.get("local")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data that may lie beside the checkout."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("there is no real data beside the checkout")
+    return folder

@@ -1,0 +1,98 @@
+"""Real data, where it lies beside the checkout: each set goes through fit, evaluate, save, load and score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import penstock as ps
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import SchemaDriftError
+
+
+def through(engine: Engine, pipeline: ps.Pipeline, data: Dataset, evaluator: object, folder: Path) -> tuple[float, pd.DataFrame]:
+    """Fit, evaluate, save, load and score; return the first metric on held-out rows, and these rows scored."""
+    train, test = data.split([0.8, 0.2], seed=7)
+    model = pipeline.fit(train)
+    metrics = model.evaluate(test, evaluator)  # type: ignore[arg-type]
+    model.save(folder / "model")
+    again = ps.PipelineModel.load(folder / "model")
+    again.transform(test).write_parquet(folder / "scored")
+    written = engine.read_parquet(folder / "scored")
+    assert written.count() == test.count()
+    return next(iter(metrics.values())), written.to_pandas()
+
+
+CHURN_NUMBERS = ["SeniorCitizen", "tenure", "MonthlyCharges", "TotalCharges"]
+
+
+def read_churn(engine: Engine, folder: Path) -> Dataset:
+    return engine.read_csv(folder / "churn.csv", null_values=["", " "])
+
+
+def with_numeric_label(data: Dataset) -> Dataset:
+    def churned(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(Churn=(frame["Churn"] == "Yes").astype("int8"))
+
+    kinds = {field.name: field.type for field in data.schema}
+    return data.map_partitions(churned, {**kinds, "Churn": "int8"}, frame="pandas")
+
+
+def test_churn_is_learned_and_scored(engine: Engine, real_data: Path, tmp_path: Path) -> None:
+    data = with_numeric_label(read_churn(engine, real_data))
+    names = [field.name for field in data.schema if str(field.type) == "string"]
+    categories = [name for name in names if name != "customerID"]
+    pipeline = ps.Pipeline(
+        st.Imputer(CHURN_NUMBERS, strategy="median"),
+        st.StandardScaler(CHURN_NUMBERS),
+        st.StringIndexer(categories),
+        st.XGBoostClassifier("Churn", features=[*CHURN_NUMBERS, *categories], num_boost_round=30, max_depth=3),
+    )
+    auc, scored = through(engine, pipeline, data, st.BinaryClassificationEvaluator(label="Churn"), tmp_path)
+    assert auc == pytest.approx(roc_auc_score(scored["Churn"], scored["rawPrediction"]), rel=1e-12)
+    assert auc > 0.82
+
+
+def test_classes_keep_their_names(local: Engine, real_data: Path) -> None:
+    data = read_churn(local, real_data)
+    model = ps.Pipeline(st.XGBoostClassifier("Churn", features=["tenure", "MonthlyCharges"], num_boost_round=5)).fit(data)
+    assert set(model.transform(data).to_pandas()["prediction"]) == {"Yes", "No"}
+
+
+def test_blank_total_charges_of_churn_are_null(local: Engine, real_data: Path) -> None:
+    assert read_churn(local, real_data).to_pandas()["TotalCharges"].isna().sum() == 11
+
+
+def test_blank_total_charges_break_a_declared_number(local: Engine, real_data: Path) -> None:
+    columns = dict.fromkeys(pd.read_csv(real_data / "churn.csv", nrows=0).columns, "string")
+    with pytest.raises(SchemaDriftError, match=r"TotalCharges.*' '|' '.*TotalCharges") as caught:
+        local.read_csv(real_data / "churn.csv", schema={**columns, "TotalCharges": "float64"}).count()
+    assert caught.value.column == "TotalCharges"
+
+
+def test_taxi_fares_are_learned_and_scored(engine: Engine, real_data: Path, tmp_path: Path) -> None:
+    data = engine.read_parquet([real_data / "taxi" / "train.parquet", real_data / "taxi" / "eval.parquet"])
+    pipeline = ps.Pipeline(st.XGBoostRegressor("fare_amount", num_boost_round=40, max_depth=5))
+    r2, scored = through(engine, pipeline, data, st.RegressionEvaluator(label="fare_amount", metrics=("r2",)), tmp_path)
+    assert r2 > 0.8
+    assert scored["prediction"].notna().all()
+
+
+def test_raw_taxi_rows_with_blank_lines_and_empty_columns_are_read(engine: Engine, real_data: Path) -> None:
+    raw = engine.read_csv(real_data / "taxi" / "raw.csv").to_pandas()
+    expected = pd.read_csv(real_data / "taxi" / "raw.csv", skip_blank_lines=True)
+    assert len(raw) == len(expected)
+    assert raw["Fare_Amt"].sum() == pytest.approx(expected["Fare_Amt"].sum(), rel=1e-12)
+
+
+def test_agaricus_is_told_apart_without_error(engine: Engine, real_data: Path, tmp_path: Path) -> None:
+    names = ["label", *[f"f{i}" for i in range(pd.read_csv(real_data / "agaricus" / "train.csv", header=None, nrows=1).shape[1] - 1)]]
+    data = engine.read_csv(real_data / "agaricus" / "train.csv", header=False, column_names=names)
+    pipeline = ps.Pipeline(st.XGBoostClassifier("label", num_boost_round=20))
+    auc, _ = through(engine, pipeline, data, st.BinaryClassificationEvaluator(), tmp_path)
+    assert auc == pytest.approx(1.0, abs=1e-6)
