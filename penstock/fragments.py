@@ -6,7 +6,8 @@ same files whatever the engine, so that partial results are merged in the same o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +37,17 @@ class Piece:
     keys: tuple[tuple[str, str | int | None], ...] = ()
     sha256: str | None = None
     table: pa.Table | None = None
+
+
+    @property
+    def divisible(self) -> bool:
+        """Whether a part of its rows can be read; bytes of text can only be parsed as a whole."""
+        return not self.end
+
+    def cut(self, start: int, stop: int) -> Piece:
+        """Return rows `start` to `stop` of the piece."""
+        table = None if self.table is None else self.table.slice(start, stop - start)
+        return replace(self, first=self.first + start, rows=stop - start, table=table)
 
 
 @dataclass(frozen=True)
@@ -90,14 +102,13 @@ def pack(pieces: Iterable[Piece], bytes_per_row: int, target: int = FRAGMENT_BYT
     wanted = max(1, target // bytes_per_row)
     fragments: list[Fragment] = []
     held: list[Piece] = []
-    start = 0
+    start = rows = 0
     for piece in pieces:
-        rows = sum(other.rows for other in held)
         if held and rows + piece.rows > wanted:
             fragments.append(Fragment(len(fragments), start, _joined(held)))
-            start += rows
-            held = []
+            start, rows, held = start + rows, 0, []
         held.append(piece)
+        rows += piece.rows
     if held:
         fragments.append(Fragment(len(fragments), start, _joined(held)))
     return tuple(fragments)
@@ -163,3 +174,38 @@ def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | N
     for mask in masks:
         kept = kept & mask
     return kept
+
+
+def deal(fragments: Sequence[Fragment], size: int) -> list[tuple[Fragment, ...]]:
+    """Cut a dataset into `size` runs of rows of the same length, as nearly as text allows; some may be empty.
+
+    Examples
+    --------
+    >>> whole = Fragment(0, 0, (Piece("a", 0, 6), Piece("b", 0, 4)))
+    >>> [[(f.start, f.rows) for f in run] for run in deal([whole], 2)]
+    [[(0, 5)], [(5, 5)]]
+    """
+    total = sum(fragment.rows for fragment in fragments)
+    bounds = [total * rank // size for rank in range(size + 1)]
+    return [tuple(_between(fragments, low, high)) for low, high in itertools.pairwise(bounds)]
+
+
+def _between(fragments: Sequence[Fragment], low: int, high: int) -> Iterator[Fragment]:
+    for fragment in fragments:
+        start, pieces, first = fragment.start, [], None
+        for piece in fragment.pieces:
+            begin, end = _overlap(piece, start, low, high)
+            if begin < end:
+                first = start + begin if first is None else first
+                pieces.append(piece if end - begin == piece.rows else piece.cut(begin, end))
+            start += piece.rows
+        if first is not None:
+            yield Fragment(fragment.index, first, tuple(pieces))
+
+
+def _overlap(piece: Piece, start: int, low: int, high: int) -> tuple[int, int]:
+    """Return which rows of `piece`, which starts at row `start` of the dataset, lie between `low` and `high`."""
+    if piece.divisible:
+        return max(0, low - start), min(piece.rows, high - start)
+    middle = start + piece.rows / 2
+    return (0, piece.rows) if low <= middle < high else (0, 0)

@@ -15,29 +15,36 @@ from benchmarks.measure import measured, report
 from distributed import Client, LocalCluster
 
 
-def encode(frame: pd.DataFrame, vocabularies: dict[str, pd.Index]) -> pd.DataFrame:
-    """Replace strings by their place in a vocabulary, null by one past its end and one more."""
+def logs(frame: pd.DataFrame, means: pd.Series) -> pd.DataFrame:
+    """Return the logarithms of the clipped counts, filled by their means."""
+    return np.log1p(frame[COUNTS].astype("float64").clip(lower=0).fillna(means))
+
+
+def transform(
+    frame: pd.DataFrame, means: pd.Series, log_means: pd.Series, log_stds: pd.Series, known: dict[str, pd.Index]
+) -> pd.DataFrame:
+    """Scale the counts; replace strings by their place in a vocabulary, null by one past its end and one more."""
+    scaled = (logs(frame, means) - log_means) / log_stds
     coded = {}
-    for name, known in vocabularies.items():
-        codes = pd.Categorical(frame[name], categories=known).codes.astype("int32")
-        coded[name] = np.where(codes < 0, len(known) + 1, codes)
-    return frame.assign(**coded)
+    for name, values in known.items():
+        codes = pd.Categorical(frame[name], categories=values).codes.astype("int32")
+        coded[name] = np.where(codes < 0, len(values) + 1, codes)
+    return frame.assign(**scaled, **coded)
 
 
 def prepare(data: str, out: str) -> dict[str, Any]:
-    clicks = dd.read_parquet(f"{data}/*.parquet", split_row_groups="adaptive", blocksize="128MiB")
+    clicks = dd.read_parquet(f"{data}/*.parquet", split_row_groups=True)
     counts = clicks[COUNTS].astype("float64").clip(lower=0)
     means, *counted = dask.compute(counts.mean(), *[clicks[name].value_counts() for name in CATEGORIES])
     vocabularies = {}
     for name, found in zip(CATEGORIES, counted, strict=True):
         table = found.rename("count").rename_axis("value").reset_index()
         vocabularies[name] = pd.Index(table.sort_values(["count", "value"], ascending=[False, True])["value"])
-    logs = np.log1p(counts.fillna(means))
-    log_means, log_stds = dask.compute(logs.mean(), logs.std())
-    scaled = (logs - log_means) / log_stds
-    made = clicks.assign(**{name: scaled[name] for name in COUNTS})
-    meta = made._meta.assign(**{name: np.empty(0, "int32") for name in CATEGORIES})
-    made.map_partitions(encode, vocabularies, meta=meta).to_parquet(out, compression="zstd", write_index=False)
+    taken = clicks[COUNTS].map_partitions(logs, means, meta=dict.fromkeys(COUNTS, "float64"))
+    log_means, log_stds = dask.compute(taken.mean(), taken.std())
+    meta = transform(clicks._meta, means, log_means, log_stds, vocabularies)
+    made = clicks.map_partitions(transform, means, log_means, log_stds, vocabularies, meta=meta)
+    made.to_parquet(out, compression="zstd", write_index=False)
     return {
         "means": list(means),
         "log_means": list(log_means),
