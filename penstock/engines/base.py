@@ -16,7 +16,8 @@ from penstock.progress import Progress
 from penstock.schemas import declared
 from penstock.sources import MemorySource, csv, jsonlines, parquet
 from penstock.sources.base import Reader, Source
-from penstock.sources.files import Storage, expand
+from penstock.sources.files import Storage
+from penstock.sources.paths import expand
 
 if TYPE_CHECKING:
     from penstock.fragments import Fragment

@@ -1,0 +1,193 @@
+"""The engine on Dask: Dask places and retries tasks, its worker processes read the files and compute."""
+
+from __future__ import annotations
+
+try:
+    import distributed  # noqa: F401
+except ImportError as error:
+    from penstock.errors import MissingExtraError
+
+    raise MissingExtraError(f"Dask cannot be imported: {error}", hint="pip install 'penstock[dask]'") from error
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from penstock.engines import dask_cluster, dask_workers
+from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.dask_ranks import RankTasks
+from penstock.engines.dask_tasks import Tasks, apply, merge_parts, summarise
+from penstock.errors import ConfigError
+from penstock.fragments import FRAGMENT_BYTES
+from penstock.progress import Progress
+from penstock.spmd import run_gang
+
+if TYPE_CHECKING:
+    from dask.dataframe import DataFrame
+
+    from penstock.dataset import Dataset
+    from penstock.fragments import Fragment
+    from penstock.spmd import Body, Launch, SpmdOptions, Work
+    from penstock.spmd.messages import Ticket
+
+
+class DaskEngine(Engine):
+    """Runs tasks in the workers of a Dask cluster, each on the threads of its worker, or on its GPU.
+
+    Parameters
+    ----------
+    cluster : distributed.Client, str or mapping, optional
+        A client, which `close` leaves running; or the address of a scheduler, such as "tls://host:8786"; or a cluster
+        to start, as ``{"class": "distributed.LocalCluster", "arguments": {"n_workers": 4}}``, stopped by `close`.
+        Without it one is started on this machine, a worker process of one thread for each core.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Asked of the workers; the process of this engine needs no GPU. A GPU must belong to one worker alone, as in
+        ``dask_cuda.LocalCUDACluster``.
+    progress : Progress, optional
+    allow_insecure : bool, default False
+        Start a cluster even if other machines can reach it without authentication: whoever connects can run code.
+    no_workers_timeout : float, default 300
+        Seconds to wait while the cluster has no worker at all.
+
+    Raises
+    ------
+    ConfigError
+        The cluster cannot be started or reached; workers cannot import Penstock or have other versions; workers do
+        not agree on the device, or it is "gpu" and a worker has none of its own.
+    InsecureClusterError
+        The cluster to be started would be open to other machines.
+    StageTimeoutError
+        No worker came.
+
+    Notes
+    -----
+    A rank of a training that does not end when the others have ended is ended with its worker, which its nanny starts
+    again: do not train on workers whose memory holds results of other people.
+
+    A started ``LocalCluster`` listens on loopback only, where other users of this machine can still reach it;
+    ``"security": True`` among its arguments encrypts and authenticates (needs the package cryptography).
+
+    Examples
+    --------
+    >>> spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 1}}
+    >>> with DaskEngine(spec, device="cpu") as engine:
+    ...     list(engine.map(abs, [-3, 2, -1]))
+    [3, 2, 1]
+    """
+
+    name: ClassVar[str] = "dask"
+
+    def __init__(
+        self,
+        cluster: dask_cluster.Given = None,
+        *,
+        device: str = "auto",
+        progress: Progress | None = None,
+        allow_insecure: bool = False,
+        no_workers_timeout: float = 300.0,
+    ) -> None:
+        self.progress = progress or Progress()
+        self._no_workers_timeout = no_workers_timeout
+        with ExitStack() as started:
+            self.client = dask_cluster.connect(cluster, started, allow_insecure, no_workers_timeout)
+            dask_workers.await_workers(self.client, 1, no_workers_timeout)
+            dask_workers.check_versions(self.client)
+            self.device = dask_workers.choose_device(self.client, device)
+            self._started = started.pop_all()
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        return sum(self.client.nthreads().values())
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        """Call `task` on the workers, results in order, a few for each thread ahead of the caller."""
+        with self.progress.track(label, len(items)) as track, self._tasks(label, task) as tasks:
+            for future in tasks.each(apply, items):
+                yield tasks.result(future)
+                track.advance()
+
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[Sequence[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Merge on the workers by the tree itself, whose partial results are futures; only the root comes here."""
+        with self.progress.track(label, len(fragments)) as track, self._tasks(label, (task, merge)) as tasks:
+            tree = TreeReduction(lambda parts: tasks.submit(merge_parts, tasks.shared, list(parts)))
+            for future in tasks.each(summarise, fragments):
+                tree.push(future)
+                track.advance()
+            root: State = tasks.result(tree.result())
+            return root
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run the ranks as one task on each of as many workers."""
+        threads = self.client.nthreads()
+        room = max(len(threads), dask_workers.expected_workers(self.client))
+        size = options.world_size or room
+        if size > room:
+            raise ConfigError(
+                f"world_size is {size}, but the Dask cluster has {room} worker(s), which run a rank each",
+                hint="Ask for fewer ranks, or start more workers.",
+                stage=label,
+                engine=self.name,
+            )
+
+        def launch(tickets: Sequence[Ticket], work: Work) -> Launch:
+            workers = dask_workers.await_workers(self.client, size, options.start_timeout)
+            return RankTasks(self._tasks(label, work), tickets, workers)
+
+        per_rank, host = min(threads.values(), default=1), dask_cluster.host(self.client)
+        return run_gang(launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label)
+
+    def close(self) -> None:
+        """Remove what `from_dask` staged; stop the cluster if this engine started it."""
+        self._started.close()
+
+    def from_dask(
+        self,
+        frame: DataFrame,
+        *,
+        staging_dir: str | Path | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Return a dataset of a Dask DataFrame: compute it once, keep the rows as Parquet until `close`.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+            Its index is left out.
+        staging_dir : path, optional
+            A directory that this machine and all workers share; on one machine the temporary directory, unless given.
+        fragment_bytes : int
+            Memory that the rows of one fragment take, about.
+
+        Raises
+        ------
+        ConfigError
+            The workers are on other machines and `staging_dir` is not given.
+        """
+        address = self.client.scheduler.address
+        if staging_dir is None and not dask_cluster.is_loopback(address):
+            raise ConfigError(
+                f"from_dask needs staging_dir: the workers of {address} may not share this machine's disk",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        staged = self._started.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", dir=staging_dir))
+        written = frame.to_parquet(staged, write_index=False, compute=False, name_function=_part)
+        with self._tasks("from_dask", None) as tasks:
+            tasks.complete(self.client.compute(written))
+        return self.read_parquet(staged, allow_unmanifested=True, fragment_bytes=fragment_bytes)
+
+    def _tasks(self, label: str, shared: object) -> Tasks:
+        return Tasks(self.client, label, shared, self._no_workers_timeout)
+
+
+def _part(index: int) -> str:
+    return f"part-{index:06d}.parquet"  # names in the order of the partitions, which is the order of the rows

@@ -1,0 +1,192 @@
+"""The tasks of one call of the Dask engine: what they share is sent once, and nothing of them outlives the call."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+from weakref import WeakSet
+
+import dask
+import distributed
+from distributed.protocol.pickle import dumps, loads
+from distributed.scheduler import KilledWorker, NoWorkerError
+
+from penstock.engines.dask_workers import too_few
+from penstock.errors import ExecutionError, WorkerLostError
+from penstock.fragments import Fragment
+
+_AHEAD = 2
+_TICK = 2.0
+_LAST_WORDS = ("killed by", "exited with status", "exceeded")
+_LISTEN = 3.0
+
+
+def apply(task: Callable[[Any], Any], item: Any) -> Any:
+    """Call the task of a map with one item, on a worker."""
+    return task(item)
+
+
+def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment) -> Any:
+    """Call the task of a reduction with one fragment, on a worker."""
+    return shared[0](fragment)
+
+
+def merge_parts(shared: tuple[Any, Callable[[Sequence[Any]], Any]], parts: Sequence[Any]) -> Any:
+    """Merge what some tasks of a reduction gave, on a worker."""
+    return shared[1](parts)
+
+
+class Tasks:
+    """Submits tasks that share one object; when it is left, those that have not started never do.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    label : str
+        What Dask's dashboard and errors call them.
+    shared : object
+        What `Tasks.shared` gives to each of them: pickled into the graph once, however large, and unpickled by a task
+        of its own. Unlike scattered data it can be made again when its worker is lost.
+    patience : float
+        Seconds to wait while there is no worker.
+    """
+
+    def __init__(self, client: distributed.Client, label: str, shared: object, patience: float) -> None:
+        self.client, self.label = client, label
+        self._shared, self._patience = shared, patience
+        self._began = time.strftime("%Y-%m-%d %H:%M:%S")
+        self._name, self._count = f"{label}-{uuid4().hex}", itertools.count()
+        self._futures: WeakSet[distributed.Future] = WeakSet()
+        self._items: dict[Any, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give up all futures, whoever holds them: what has not started is cancelled, results are forgotten."""
+        for future in list(self._futures):
+            future.release()
+
+    @cached_property
+    def shared(self) -> distributed.Future:
+        """The future of the object that tasks share; the first use sends it."""
+        return self.submit(loads, dumps(self._shared))
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> distributed.Future:
+        """Start a task, on one worker alone when it is named."""
+        key = (self._name, next(self._count))
+        # Tables in memory and vocabularies travel in the graph on purpose.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            future = self.client.submit(
+                function, *arguments, key=key, pure=False, workers=worker and [worker], allow_other_workers=False
+            )
+        self._futures.add(future)
+        return future
+
+    def each(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[distributed.Future]:
+        """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
+        window = _AHEAD * sum(self.client.nthreads().values()) + 2
+        waiting: deque[distributed.Future] = deque()
+        for item in items:
+            waiting.append(self.submit(function, self.shared, item))
+            self._items[waiting[-1].key] = item
+            if len(waiting) == window:
+                yield self.complete(waiting.popleft())
+        while waiting:
+            yield self.complete(waiting.popleft())
+
+    def complete(self, future: distributed.Future) -> distributed.Future:
+        """Wait until a task is done, its result left where it is, and raise what it raised.
+
+        Raises
+        ------
+        WorkerLostError
+            The workers that ran it died, one after the other; names the files of its fragment.
+        StageTimeoutError
+            There was no worker for too long.
+        ExecutionError
+            The scheduler went away, or the task was cancelled from outside.
+        """
+        with self._told():
+            self._wait(future)
+            if future.status != "finished":
+                future.result()  # which raises
+        return future
+
+    def result(self, future: distributed.Future) -> Any:
+        """Wait for a task and return its result; raises as `complete` does."""
+        with self._told():
+            self._wait(future)
+            return future.result()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except KilledWorker as error:
+            raise self._lost(error) from error
+        except NoWorkerError as error:
+            raise too_few(self.client, 1, 0, error.timeout) from error
+        except distributed.CancelledError as error:
+            raise ExecutionError(
+                f"{self.label} was cancelled: {error}",
+                hint="Either the scheduler went away, or somebody cancelled its tasks.",
+                engine="dask",
+            ) from error
+
+    def _wait(self, future: distributed.Future) -> None:
+        alone_since: float | None = None
+        while True:
+            try:
+                future.exception(timeout=_TICK)
+            except TimeoutError:
+                alone_since = None if self.client.nthreads() else alone_since or time.monotonic()
+            else:
+                return
+            if alone_since is not None and time.monotonic() - alone_since > self._patience:
+                raise too_few(self.client, 1, 0, self._patience)
+
+    def _lost(self, error: KilledWorker) -> WorkerLostError:
+        item = self._items.get(error.task)
+        place: dict[str, Any] = {}
+        what = "one of its tasks" if item is None else f"{item!r:.200}"
+        if isinstance(item, Fragment):
+            what, place = f"fragment {item.index}", {"path": ", ".join(item.paths[:3]), "partition": item.index}
+        return WorkerLostError(
+            f"{self.label}: {what} ended {error.allowed_failures + 1} workers, or ran beside what did;"
+            f" the last was {error.last_worker.address}{self.last_words()}",
+            hint="It may need more memory than a worker has, or crash the process: try it alone, on the local engine.",
+            stage=self.label,
+            engine="dask",
+            **place,
+        )
+
+    def last_words(self) -> str:
+        """Return what the nannies said of the last end of a worker, such as its signal; an empty text for nothing."""
+        deadline = time.monotonic() + _LISTEN  # a nanny answers again when its next worker runs
+        while time.monotonic() < deadline:
+            lines = [line for line in self._nanny_log() if any(word in line for word in _LAST_WORDS)]
+            if lines:
+                return f" ({max(lines).split(' - ')[-1]})"
+            time.sleep(0.2)
+        return ""
+
+    def _nanny_log(self) -> list[str]:
+        """Return the lines since this call began; each starts with its time."""
+        try:
+            logs = self.client.get_worker_logs(nanny=True)
+        except Exception:  # workers without nannies, or gone: there is no more to tell
+            return []
+        return [line for log in logs.values() for _, line in log if line >= self._began]

@@ -1,0 +1,142 @@
+"""Engines from configuration: what a file may say of each, and how one is started from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from penstock.configuration import Settings, read_yaml
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, did_you_mean
+from penstock.progress import Progress
+
+Choice = Literal["auto", "cpu", "gpu"]
+
+
+class LocalSettings(BaseModel, extra="forbid", frozen=True):
+    """The parameters of `LocalEngine`."""
+
+    engine: Literal["local"] = "local"
+    device: Choice = "auto"
+    in_flight: int = Field(default=2, ge=1)
+
+    def start(self, progress: Progress | None) -> Engine:
+        """Return the engine."""
+        from penstock.engines.local import LocalEngine
+
+        return LocalEngine(device=self.device, in_flight=self.in_flight, progress=progress)
+
+
+class DaskSettings(BaseModel, extra="forbid", frozen=True):
+    """The parameters of `DaskEngine`; without a cluster one is started on this machine."""
+
+    engine: Literal["dask"] = "dask"
+    device: Choice = "auto"
+    cluster: str | dict[str, Any] | None = None
+    allow_insecure: bool = False
+    no_workers_timeout: float = Field(default=300.0, gt=0)
+
+    def start(self, progress: Progress | None) -> Engine:
+        """Return the engine, connected to its workers."""
+        from penstock.engines.dask import DaskEngine
+
+        return DaskEngine(
+            self.cluster,
+            device=self.device,
+            progress=progress,
+            allow_insecure=self.allow_insecure,
+            no_workers_timeout=self.no_workers_timeout,
+        )
+
+
+class SparkSettings(BaseModel, extra="forbid", frozen=True):
+    """The parameters of `SparkEngine`; without settings it uses the session that runs, or starts one."""
+
+    engine: Literal["spark"] = "spark"
+    device: Choice = "auto"
+    conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
+
+    def start(self, progress: Progress | None) -> Engine:
+        """Return the engine, on a session."""
+        from penstock.engines.spark import SparkEngine
+
+        return SparkEngine(conf=dict(self.conf) or None, device=self.device, progress=progress)
+
+
+EngineSettings = LocalSettings | DaskSettings | SparkSettings
+_KINDS: dict[str, type[EngineSettings]] = {"local": LocalSettings, "dask": DaskSettings, "spark": SparkSettings}
+
+
+def engine_settings(
+    name: str | None,
+    device: str | None,
+    conf: Settings,
+    folder: Path,
+    environ: Mapping[str, str] | None = None,
+) -> EngineSettings:
+    """Return the settings of the engine to use.
+
+    Parameters
+    ----------
+    name : str or None
+        ``<folder>/<name>.yaml``; or, where there is no such file, ``local``, ``dask`` or ``spark`` as they are by
+        default; or the path of a YAML file. It wins over `conf`.
+    device : str or None
+        Wins over the device of the file.
+    conf : Settings
+        An ``engine`` section, used when there is no name.
+    folder : Path
+        Where the files are.
+    environ : mapping, optional
+        Where spark-submit is looked for, the process's environment by default. Under spark-submit the engine is Spark
+        unless another is named, and its session is the submitted one: `folder` is not asked for ``spark``.
+
+    Raises
+    ------
+    ConfigError
+        There is no such engine or file, or the file says something that the engine does not know.
+
+    Examples
+    --------
+    >>> engine_settings("local", "cpu", Settings(), Path("conf/engines"))
+    LocalSettings(engine='local', device='cpu', in_flight=2)
+    """
+    submitted = "PYSPARK_GATEWAY_PORT" in (os.environ if environ is None else environ)
+    if submitted and name in (None, "spark"):
+        found = Settings({"engine": "spark"})
+    elif name is not None:
+        found = _named(name, folder)
+    else:
+        found = conf if conf.values else _named("local", folder)
+    if device is not None:
+        found = Settings({"device": device}).over(found)
+    return _checked(found)
+
+
+def _named(name: str, folder: Path) -> Settings:
+    if name.endswith((".yaml", ".yml")):
+        return read_yaml(name)
+    path = folder / f"{name}.yaml"
+    if path.is_file():
+        return read_yaml(path)
+    if name in _KINDS:
+        return Settings({"engine": name})
+    known = sorted({*_KINDS, *(path.stem for path in folder.glob("*.yaml"))})
+    raise ConfigError(
+        f"engine {name!r} is not known, expected one of {', '.join(known)}.{did_you_mean(name, known)}",
+        hint=f"Give the path of a YAML file, or write {path}.",
+    )
+
+
+def _checked(found: Settings) -> EngineSettings:
+    kind = found.values.get("engine")
+    if kind not in _KINDS:
+        raise ConfigError(
+            f"{found.where('engine')}: engine is {kind!r}, expected one of {', '.join(_KINDS)}."
+            + did_you_mean(str(kind), _KINDS)
+        )
+    return found.fill(_KINDS[kind])

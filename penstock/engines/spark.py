@@ -1,0 +1,224 @@
+"""The engine on Spark: Spark places and retries tasks, its Python workers read the files and compute."""
+
+from __future__ import annotations
+
+try:
+    import pyspark  # noqa: F401
+except ImportError as error:
+    from penstock.errors import MissingExtraError
+
+    raise MissingExtraError(f"PySpark cannot be imported: {error}", hint="pip install 'penstock[spark]'") from error
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyspark import RDD, Accumulator, cloudpickle
+
+from penstock.engines import spark_session
+from penstock.engines.base import ARITY, Engine, Item, Result, State, TreeReduction
+from penstock.engines.spark_cluster import Cluster, built
+from penstock.engines.spark_gang import BarrierLaunch
+from penstock.engines.spark_jobs import Job
+from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
+from penstock.errors import ConfigError
+from penstock.fragments import FRAGMENT_BYTES
+from penstock.progress import Progress
+from penstock.spmd import run_gang
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.dataset import Dataset
+    from penstock.fragments import Fragment
+    from penstock.spmd import Body, SpmdOptions
+
+_TICK = 0.1
+
+
+class SparkEngine(Engine):
+    """Runs tasks in the Python workers of a Spark session, each on the cores of its task, or on its GPU.
+
+    Parameters
+    ----------
+    session : SparkSession, optional
+        An existing session; `close` leaves it running. Without it the one that runs in this process is used in the
+        same way; if there is none, one is started, and stopped by `close`.
+    conf : mapping, optional
+        Spark's settings by their own names, for a session to be started: ``spark.master`` (``local[*]`` unless given
+        here or to spark-submit), ``spark.app.name``, ... On this machine it listens on loopback only, without a UI.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Asked of the workers; the driver needs no GPU.
+    progress : Progress, optional
+
+    Raises
+    ------
+    ConfigError
+        There is no Java; Spark does not start; workers cannot import Penstock or have other versions; `device` is
+        "gpu" and a worker has none usable.
+
+    Notes
+    -----
+    Results pass through the driver's JVM: ``spark.driver.maxResultSize`` bounds what `Dataset.to_arrow` can give.
+    Settings for GPUs are in ``conf/engines/spark-gpu.yaml``: one GPU an executor, a share of it a task.
+
+    Examples
+    --------
+    >>> with SparkEngine(device="cpu") as engine:
+    ...     list(engine.map(abs, [-3, 2, -1]))
+    [3, 2, 1]
+    """
+
+    name: ClassVar[str] = "spark"
+
+    def __init__(
+        self,
+        session: SparkSession | None = None,
+        *,
+        conf: Mapping[str, Any] | None = None,
+        device: str = "auto",
+        progress: Progress | None = None,
+    ) -> None:
+        existing = spark_session.given(session, conf)
+        self.session = existing or spark_session.start(conf)
+        self.progress = progress or Progress()
+        self._owned = existing is None
+        self._staged: list[Path] = []
+        self._context = self.session.sparkContext
+        self._cluster = Cluster(self._context)
+        try:
+            self._cluster.check_workers()
+            self.device = self._cluster.choose(device)
+            self._cluster.await_executors()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def slots(self) -> int:
+        """Tasks that the executors run at the same time, by Spark's own count."""
+        return self._cluster.slots
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        """Call `task` in one Spark job, an item a partition; results are given when all are there."""
+        if not items:
+            return
+        with closing(Shipped.of(self._context, (task, None))) as shipped:
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd = built(self._applied(shipped, items, failures))
+            outcomes = self._collect(rdd, failures, label, len(items))
+        for _, data in outcomes:
+            yield opened(data)
+
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[Sequence[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Merge by eights on the workers until at most eight are left; those are merged here."""
+        with closing(Shipped.of(self._context, (task, merge))) as shipped:
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd, left = self._applied(shipped, fragments, failures), len(fragments)
+                while left > ARITY:
+                    left = -(-left // ARITY)
+                    groups = rdd.map(with_group).partitionBy(left, int)
+                    rdd = groups.mapPartitions(Merge(shipped, failures))
+                built(rdd)
+            outcomes = self._collect(rdd, failures, label, len(fragments))
+        tree = TreeReduction(merge)
+        for _, data in sorted(outcomes):
+            tree.push(opened(data))
+        return tree.result()
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run the ranks as one barrier stage: all tasks start together."""
+        room = self._cluster.ranks(self.kind)
+        size = options.world_size or room
+        if size > room:
+            raise ConfigError(
+                f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
+                hint="Ask for fewer ranks, or give the application more executors or cores.",
+                stage=label,
+                engine=self.name,
+            )
+
+        launch = partial(BarrierLaunch, self._cluster, label)
+        threads, host = self._cluster.rank_cpus(self.kind), self._cluster.host
+        return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
+
+    def close(self) -> None:
+        """Remove what `from_spark` staged; stop the session if this engine started it."""
+        for directory in self._staged:
+            shutil.rmtree(directory, ignore_errors=True)
+        self._staged.clear()
+        if self._owned:
+            self.session.stop()
+
+    def from_spark(
+        self, frame: DataFrame, *, staging_dir: str | Path | None = None, fragment_bytes: int = FRAGMENT_BYTES
+    ) -> Dataset:
+        """Return a dataset of a Spark DataFrame: run its query once, keep the rows as Parquet until `close`.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+            Timestamps become microseconds in UTC.
+        staging_dir : path, optional
+            A directory that the driver and all workers share; on one machine the temporary directory, unless given.
+        fragment_bytes : int
+            Memory that the rows of one fragment take, about.
+
+        Raises
+        ------
+        ConfigError
+            The workers are on other machines and `staging_dir` is not given.
+        """
+        if staging_dir is None and not self._cluster.local:
+            raise ConfigError(
+                f"from_spark needs staging_dir: the workers of {self._context.master} do not share the driver's disk",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=staging_dir)))
+        target = str(self._staged[-1] / "frame")
+        with _utc_timestamps(frame.sparkSession):
+            frame.write.parquet(target)
+        return self.read_parquet(target, fragment_bytes=fragment_bytes)
+
+    def _applied(self, shipped: Shipped, items: Sequence[Any], failures: Accumulator[Any]) -> RDD[Outcome]:
+        pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
+        return self._context.parallelize(pickled, len(pickled)).mapPartitions(Apply(shipped, self.kind, failures))
+
+    def _collect(self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, total: int) -> list[Outcome]:
+        """Run the job; a failure that is told while it runs ends it."""
+        with self.progress.track(label, total) as track, Job(self._context, rdd, label) as job:
+            shown = 0
+            while not job.wait(_TICK):
+                if failures.value:
+                    min(failures.value, key=lambda failure: failure.index).throw()
+                done = min(total, job.completed())
+                track.advance(done - shown)
+                shown = done
+            outcomes = job.rows()
+            track.advance(total - shown)
+        return outcomes
+
+
+@contextmanager
+def _utc_timestamps(session: SparkSession) -> Iterator[None]:
+    """Have timestamps written as the instants they are; Spark's default form has no time zone."""
+    name = "spark.sql.parquet.outputTimestampType"
+    before = session.conf.get(name)
+    session.conf.set(name, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        session.conf.set(name, before)

@@ -1,0 +1,49 @@
+"""Ranks as the tasks of one barrier stage: Spark starts all of them at the same time, or none."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.engines.spark_cluster import Cluster, built
+from penstock.engines.spark_jobs import Job
+from penstock.engines.spark_tasks import RunRank, Shipped
+
+if TYPE_CHECKING:
+    from penstock.spmd import Work
+    from penstock.spmd.messages import Ticket
+
+
+class BarrierLaunch:
+    """A `penstock.spmd.Launch` on Spark.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    label : str
+        What the Spark UI calls the job.
+    tickets : sequence of Ticket
+        One a rank.
+    work : Work
+        Sent to each executor once.
+    """
+
+    def __init__(self, cluster: Cluster, label: str, tickets: Sequence[Ticket], work: Work) -> None:
+        context, profile = cluster.context, cluster.rank_profile(work.kind)
+        self._shipped = Shipped.of(context, work)
+        rdd = context.parallelize([pickle.dumps(ticket) for ticket in tickets], len(tickets))
+        if profile is not None:
+            rdd = rdd.withResources(profile)
+        with cluster.environment(work.threads):
+            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped)))
+        self._job = Job(context, ranks, label).start()
+
+    def problem(self) -> str | None:
+        """Return why Spark has given up on the stage, if it has; it never tries a barrier stage of ours again."""
+        return self._job.problem()
+
+    def stop(self) -> None:
+        """Cancel what still runs, frozen ranks too, and wait until the slots are free."""
+        self._job.stop()
+        self._shipped.close()

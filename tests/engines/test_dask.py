@@ -1,0 +1,342 @@
+"""The Dask engine on real worker processes: order, retries, restarts, limits, and what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dask_bodies as bodies
+import distributed
+import pandas as pd
+import psutil
+import pyarrow as pa
+import pytest
+import yaml
+
+from penstock.devices import Device
+from penstock.engines import dask_cluster, dask_workers
+from penstock.engines.dask import DaskEngine
+from penstock.engines.local import LocalEngine
+from penstock.errors import (
+    ConfigError,
+    DataValueError,
+    ExecutionError,
+    InsecureClusterError,
+    StageTimeoutError,
+    WorkerLostError,
+)
+from penstock.fragments import Fragment, Piece
+from penstock.spmd import SpmdOptions
+
+pytestmark = pytest.mark.dask
+
+CONF = Path(__file__).parents[2] / "conf" / "engines"
+FRAGMENTS = tuple(Fragment(index, 10 * index, (Piece(f"part-{index}.parquet", 0, 10),)) for index in range(20))
+
+
+def spec(**arguments: Any) -> dict[str, Any]:
+    return {"class": "distributed.LocalCluster", "arguments": arguments}
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[DaskEngine]:
+    cluster = yaml.safe_load((CONF / "dask.yaml").read_text())["cluster"]
+    cluster["arguments"]["n_workers"] = 2
+    with DaskEngine(cluster) as engine:
+        yield engine
+
+
+@pytest.fixture(autouse=True)
+def whole(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Wait for the workers that a test has ended, so that the next one finds two."""
+    yield
+    if "dask" in request.fixturenames:
+        request.getfixturevalue("dask").client.wait_for_workers(2, timeout=30)
+
+
+def data(engine: DaskEngine, rows: int = 100) -> dict[str, Any]:
+    return {"train": engine.from_arrow(pa.table({"x": range(rows)}), fragment_bytes=160)}
+
+
+def test_map_gives_results_in_the_order_of_the_items(dask):
+    items = list(range(40))
+    assert list(dask.map(bodies.slow_square, items)) == [item * item for item in items]
+
+
+def test_map_of_no_items_gives_nothing(dask):
+    assert list(dask.map(bodies.slow_square, [])) == []
+
+
+def test_map_runs_a_bounded_number_of_items_ahead_and_stops_when_it_is_closed(dask, tmp_path):
+    results = dask.map(bodies.Touch(tmp_path), range(200))
+    assert next(results) == 0
+    time.sleep(0.5)
+    ahead = len(list(tmp_path.iterdir()))
+    results.close()
+    time.sleep(0.5)
+    assert ahead <= 2 * 2 + 2
+    assert len(list(tmp_path.iterdir())) <= ahead
+
+
+def test_a_large_task_is_unpickled_once_a_worker_however_many_items_there_are(dask, tmp_path):
+    assert list(dask.map(bodies.Heavy(tmp_path), range(40))) == [12_000_000 + item for item in range(40)]
+    assert 1 <= len(list(tmp_path.iterdir())) <= 2
+
+
+def test_a_call_leaves_nothing_on_the_scheduler(dask):
+    assert dask.reduce(bodies.name_of, bodies.in_brackets, FRAGMENTS)
+    deadline = time.monotonic() + 5
+    while left := dask.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+def test_reduce_merges_eight_at_a_time_in_order(dask):
+    merged = dask.reduce(bodies.name_of, bodies.in_brackets, FRAGMENTS)
+    assert merged == "((01234567)(89abcdef)(10111213))"
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 17])
+def test_reduce_is_equal_to_the_local_one_to_the_bit(dask, count):
+    fragments = FRAGMENTS[:count]
+    with LocalEngine(device="cpu") as local:
+        expected = local.reduce(bodies.tenth, bodies.left_to_right, fragments)
+    assert dask.reduce(bodies.tenth, bodies.left_to_right, fragments) == expected
+
+
+def test_a_table_in_memory_goes_to_the_workers_and_back(dask):
+    table = pa.table({"x": range(1000), "s": [f"name {index}" for index in range(1000)]})
+    assert dask.from_arrow(table, fragment_bytes=4000).to_arrow().equals(table)
+
+
+def test_a_worker_killed_during_a_map_does_not_change_the_results(dask, tmp_path):
+    task = bodies.Dying(bodies.slow_square, at=11, marker=tmp_path / "died")
+    assert list(dask.map(task, range(30))) == [item * item for item in range(30)]
+    assert task.marker.exists()
+
+
+def test_a_worker_killed_during_a_reduction_does_not_change_the_result(dask, tmp_path):
+    task = bodies.Dying(bodies.name_of, at=FRAGMENTS[13], marker=tmp_path / "died")
+    assert dask.reduce(task, bodies.in_brackets, FRAGMENTS) == "((01234567)(89abcdef)(10111213))"
+    assert task.marker.exists()
+
+
+def test_a_fragment_that_ends_every_worker_is_named_with_its_file_and_the_signal(dask):
+    task = bodies.Dying(bodies.name_of, at=FRAGMENTS[0], marker=None)
+    with pytest.raises(WorkerLostError, match=r"fragment 0 ended 3 workers.*killed by signal 9") as caught:
+        dask.reduce(task, bodies.in_brackets, FRAGMENTS[:1])
+    assert (caught.value.path, caught.value.partition) == ("part-0.parquet", 0)
+
+
+def test_an_error_of_a_task_keeps_its_type_its_place_and_its_hint(dask):
+    with pytest.raises(DataValueError, match="label is 7") as caught:
+        list(dask.map(bodies.fail_on_three, range(10)))
+    assert (caught.value.path, caught.value.row, caught.value.hint) == ("b.parquet", 12, "Look.")
+
+
+def test_an_error_that_is_not_of_penstock_keeps_its_type(dask):
+    with pytest.raises(ZeroDivisionError):
+        list(dask.map((1).__truediv__, [0]))
+
+
+def test_ranks_meet_and_rank_0_answers(dask):
+    assert dask.spmd(bodies.Sum(5), data(dask), SpmdOptions()) == (2, 0, 5 * (1.0 + 2.0))
+
+
+def test_one_rank_alone_needs_no_collective(dask):
+    assert dask.spmd(bodies.threads_of, data(dask), SpmdOptions(world_size=1)) == 1
+
+
+def test_every_rank_reads_its_share(dask):
+    assert sum(dask.spmd(bodies.rows_of_all, data(dask), SpmdOptions())) == 100
+
+
+def test_a_rank_without_fragments_takes_part(dask):
+    rows = dask.spmd(bodies.rows_of_all, data(dask, rows=5), SpmdOptions())
+    assert sorted(rows) == [0, 5]
+
+
+def test_a_killed_rank_is_started_again_from_the_checkpoint(dask, tmp_path):
+    body = bodies.Sum(6, marker=tmp_path / "died")
+    assert dask.spmd(body, data(dask), SpmdOptions(timeout=20)) == (2, 3, 6 * 3.0)
+    assert body.marker.exists()
+
+
+def test_a_frozen_rank_is_found_ended_and_started_again(dask, tmp_path):
+    body = bodies.Sum(6, marker=tmp_path / "frozen", signal=signal.SIGSTOP)
+    began = time.monotonic()
+    assert dask.spmd(body, data(dask), SpmdOptions(timeout=4)) == (2, 3, 6 * 3.0)
+    assert body.marker.exists()
+    assert time.monotonic() - began < 40
+
+
+def test_a_rank_lost_too_often_is_named_with_its_round(dask, tmp_path):
+    body = bodies.Sum(6, marker=tmp_path / "died")
+    with pytest.raises(WorkerLostError, match=r"rank 1 .*lost after round 3"):
+        dask.spmd(body, data(dask), SpmdOptions(timeout=20, max_restarts=0))
+
+
+def test_an_error_of_a_body_is_raised_and_not_tried_again(dask, tmp_path):
+    body = bodies.Refuse(tmp_path / "log")
+    with pytest.raises(DataValueError, match="label is 7"):
+        dask.spmd(body, data(dask), SpmdOptions(timeout=20))
+    assert body.log.read_text() == "attempt\n"
+
+
+def test_more_ranks_than_workers_are_refused_before_anything_starts(dask):
+    with pytest.raises(ConfigError, match="world_size is 5, but the Dask cluster has 2"):
+        dask.spmd(bodies.Sum(1), data(dask), SpmdOptions(world_size=5))
+
+
+def test_a_dask_frame_keeps_its_rows_and_their_order(dask):
+    from dask import dataframe
+
+    frame = pd.DataFrame({"x": range(120), "s": [f"name {index}" for index in range(120)]})
+    read = dask.from_dask(dataframe.from_pandas(frame, npartitions=12)).to_arrow()
+    assert read["x"].to_pylist() == list(range(120))
+    assert read["s"].to_pylist() == frame["s"].tolist()
+
+
+def test_nothing_listens_beyond_loopback(dask):
+    list(dask.map(bodies.slow_square, range(8)))
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    assert {ip for process in family for ip, _ in listening(process)} == {"127.0.0.1"}
+
+
+def listening(process: psutil.Process) -> list[tuple[str, int]]:
+    return [(c.laddr.ip, c.laddr.port) for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+
+
+def test_libraries_of_a_worker_use_as_many_threads_as_it_has(dask):
+    import polars
+
+    assert set(dask.client.run(polars.thread_pool_size).values()) == {1}
+    assert dask.slots == 2
+
+
+def test_the_device_has_a_reason_from_the_workers(dask):
+    assert dask.kind == "cpu"
+    assert dask.device.reason.startswith("2 worker(s): ")
+
+
+def test_close_ends_what_was_started_and_restores_the_environment():
+    before = dict(os.environ)
+    with DaskEngine(spec(n_workers=1)) as engine:
+        (worker,) = engine.client.run(os.getpid).values()
+        staged = engine.from_dask(frame_of(3)).fragments[0].paths[0]
+        assert Path(staged).parent.stat().st_mode & 0o777 == 0o700
+    assert not psutil.pid_exists(worker)
+    assert not Path(staged).exists()
+    assert dict(os.environ) == before
+
+
+def frame_of(rows: int) -> Any:
+    from dask import dataframe
+
+    return dataframe.from_pandas(pd.DataFrame({"x": range(rows)}), npartitions=1)
+
+
+def test_a_given_client_goes_on_and_losing_all_workers_is_told_in_time():
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        with DaskEngine(client, device="cpu", no_workers_timeout=2) as engine:
+            assert list(engine.map(abs, [-1])) == [1]
+        assert client.submit(abs, -2).result(timeout=10) == 2
+        cluster.scale(0)
+        while client.nthreads():
+            time.sleep(0.05)
+        with pytest.raises(StageTimeoutError, match=r"at tcp://127.0.0.1:\d+ had 0 of 1 worker"):
+            list(engine.map(abs, [-1]))
+
+
+def test_an_address_is_connected_to_and_a_closed_scheduler_is_told():
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    with DaskEngine(cluster.scheduler_address, device="cpu") as engine:
+        results = engine.map(bodies.slow_square, range(100))
+        assert next(results) == 0
+        cluster.close()
+        with pytest.raises(ExecutionError):
+            list(results)
+
+
+def test_a_cluster_without_workers_is_told_in_time():
+    with pytest.raises(StageTimeoutError, match=r"had 0 of 1 worker\(s\) after 1 s"):
+        DaskEngine(spec(n_workers=0), no_workers_timeout=1)
+
+
+def test_a_cluster_that_turns_out_to_be_open_is_stopped_again(monkeypatch):
+    monkeypatch.setattr(dask_cluster, "_is_private", lambda address: False)
+    before = set(listening(psutil.Process()))
+    with pytest.raises(InsecureClusterError, match=r"listens on tcp://.*, without authentication"):
+        DaskEngine(spec(n_workers=0))
+    assert set(listening(psutil.Process())) <= before
+
+
+def test_a_given_cluster_that_is_open_is_warned_of(dask, monkeypatch, caplog):
+    monkeypatch.setattr(dask_cluster, "_is_private", lambda address: False)
+    DaskEngine(dask.client, device="cpu").close()
+    assert f"{dask.client.scheduler.address} is neither encrypted nor authenticated" in caplog.text
+
+
+@pytest.mark.parametrize("arguments", [{"host": "0.0.0.0"}, {"dashboard_address": ":8787"}, {"interface": "eth0"}])
+def test_a_cluster_open_to_other_machines_is_not_started(arguments):
+    (name,) = arguments
+    with pytest.raises(InsecureClusterError, match=f"{name} is "):
+        DaskEngine(spec(n_workers=1, **arguments))
+
+
+@pytest.mark.parametrize(
+    "cluster, problem",
+    [
+        ({"class": "distributed.LocalClutser"}, "'distributed.LocalClutser' cannot be imported"),
+        ({"class": "nowhere.Cluster"}, "'nowhere.Cluster' cannot be imported"),
+        ({"class": "pathlib.Path"}, "expected a subclass"),
+        ({"class": "distributed.LocalCluster", "argument": {}}, "keys"),
+        (7, "cluster is 7"),
+        ({"class": "distributed.LocalCluster", "arguments": {"n_wokers": 1}}, "does not start with .*n_wokers"),
+        ("tpc://127.0.0.1:8786", "no Dask scheduler answers"),
+    ],
+)
+def test_a_wrong_cluster_is_told_before_anything_starts(cluster, problem):
+    with pytest.raises(ConfigError, match=problem):
+        DaskEngine(cluster)
+
+
+def test_a_worker_with_another_version_is_named():
+    here = {"python": "3.11.7.final.0", "numpy": "2.4.6", "polars": "2.1.0"}
+    there = {**here, "polars": "1.40.0"}
+    found = {"client": {"packages": here}, "workers": {"tcp://w:1": {"packages": there}}}
+    with pytest.raises(ConfigError, match=r"tcp://w:1 has polars 1\.40\.0 \(here 2\.1\.0\)"):
+        dask_workers.check_versions(SimpleNamespace(get_versions=lambda packages: found))
+
+
+def answering(*found: Any) -> Any:
+    workers = {f"tcp://w:{index}": answer for index, answer in enumerate(found)}
+    return SimpleNamespace(run=lambda *_, on_error: workers)
+
+
+def test_workers_that_disagree_on_the_device_are_named():
+    with pytest.raises(ConfigError, match=r"worker tcp://w:0 is on gpu:0 .*worker tcp://w:1 on cpu"):
+        dask_workers.choose_device(answering(Device("gpu", 0, uuid="a"), Device("cpu")), "auto")
+
+
+def test_workers_that_share_a_gpu_are_refused_it_and_auto_says_why_it_takes_the_cpu():
+    gpu = Device("gpu", 0, uuid="a")
+    with pytest.raises(ConfigError, match=r"2 workers share 1 GPU"):
+        dask_workers.choose_device(answering(gpu, gpu), "gpu")
+    device = dask_workers.choose_device(answering(gpu, gpu), "auto")
+    assert (device.kind, "2 workers share 1 GPU" in device.reason) == ("cpu", True)
+
+
+def test_a_gpu_asked_for_and_not_there_is_refused_with_the_name_of_the_worker(dask):
+    if dask.kind == "gpu":
+        pytest.skip("the workers have GPUs")
+    with pytest.raises(ConfigError, match=r"worker tcp://127.0.0.1:.* device is 'gpu'"):
+        DaskEngine(dask.client, device="gpu")

@@ -1,0 +1,95 @@
+"""Engines by name, by file and by section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.configuration import Settings, read_yaml
+from penstock.engines.settings import DaskSettings, LocalSettings, SparkSettings, engine_settings
+from penstock.errors import ConfigError
+
+CONF = Path(__file__).parents[2] / "conf" / "engines"
+SUBMITTED = {"PYSPARK_GATEWAY_PORT": "1"}
+
+
+def _settings(name=None, device=None, conf=None, folder=Path("nowhere"), environ=None):
+    return engine_settings(name, device, conf or Settings(), folder, environ or {})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("local", LocalSettings()), ("dask", DaskSettings()), ("spark", SparkSettings())]
+)
+def test_a_name_without_a_file_is_an_engine_as_it_is_by_default(name, expected):
+    assert _settings(name) == expected
+
+
+def test_without_a_name_it_is_local():
+    assert _settings() == LocalSettings()
+
+
+def test_a_file_of_the_name_wins(tmp_path):
+    (tmp_path / "local.yaml").write_text("engine: local\nin_flight: 5")
+    assert _settings("local", folder=tmp_path) == LocalSettings(in_flight=5)
+
+
+def test_a_path_is_read(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("engine: dask\ncluster: tls://host:8786")
+    assert _settings(str(path)) == DaskSettings(cluster="tls://host:8786")
+
+
+def test_a_section_is_used_where_there_is_no_name(tmp_path):
+    section = Settings({"engine": "spark", "conf": {"spark.master": "local[2]"}})
+    assert _settings(conf=section) == SparkSettings(conf={"spark.master": "local[2]"})
+    assert _settings("dask", conf=section) == DaskSettings()
+
+
+def test_the_device_option_wins(tmp_path):
+    (tmp_path / "mine.yaml").write_text("engine: dask\ndevice: gpu")
+    assert _settings("mine", "cpu", folder=tmp_path) == DaskSettings(device="cpu")
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):
+    (tmp_path / "mine.yaml").write_text("engine: dask")
+    with pytest.raises(ConfigError, match=r"'sparc' is not known, expected one of dask, local, mine, spark. Did you mean 'spark'"):
+        _settings("sparc", folder=tmp_path)
+
+
+def test_a_file_without_a_known_engine_is_refused_where_it_says_so(tmp_path):
+    (tmp_path / "mine.yaml").write_text("device: cpu\nengine: sparc")
+    with pytest.raises(ConfigError, match=r"mine.yaml, line 2, column 9: engine is 'sparc'.* Did you mean 'spark'"):
+        _settings("mine", folder=tmp_path)
+
+
+def test_an_argument_that_the_engine_lacks_is_refused_with_the_nearest(tmp_path):
+    (tmp_path / "mine.yaml").write_text("engine: local\nin_fligth: 3")
+    with pytest.raises(ConfigError, match=r"line 2, column 12: 'in_fligth' is not known. Did you mean 'in_flight'"):
+        _settings("mine", folder=tmp_path)
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ConfigError, match="device is read as 'tpu' .* expected 'auto', 'cpu' or 'gpu'"):
+        _settings("local", "tpu")
+
+
+def test_under_spark_submit_it_is_the_session_that_was_submitted(tmp_path):
+    (tmp_path / "spark.yaml").write_text("engine: spark\nconf: {spark.master: elsewhere}")
+    for name in (None, "spark"):
+        assert _settings(name, folder=tmp_path, environ=SUBMITTED) == SparkSettings()
+
+
+def test_under_spark_submit_another_engine_can_be_named():
+    assert _settings("local", environ=SUBMITTED) == LocalSettings()
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_files_that_come_with_it_say_what_their_engine_knows(path):
+    found = _settings(path.stem, folder=CONF)
+    assert found.engine == read_yaml(path).values["engine"]
+
+
+def test_a_local_engine_starts():
+    with LocalSettings(device="cpu").start(None) as engine:
+        assert (engine.name, engine.kind) == ("local", "cpu")

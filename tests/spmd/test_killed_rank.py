@@ -1,0 +1,109 @@
+"""A rank of a real training is killed or frozen: all ranks start again, and the model is the undisturbed one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import WorkerLostError
+from penstock.progress import Progress
+
+ROUNDS, HIT = 12, 7
+
+
+class Notes(Progress):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGBoostClassifier:
+    """Return a classifier whose rank 1 is sent a signal after round 7, as often as told; sent to workers by value."""
+
+    @dataclass(frozen=True)
+    class Struck(st.XGBoostClassifier):
+        def train(self, rank: Any, learned: Any) -> Any:
+            report = rank.report
+
+            def deadly(rounds: int, detail: str = "") -> None:
+                report(rounds, detail)
+                hits = marker.read_text() if marker.exists() else ""
+                if rank.index == 1 and rounds == HIT and len(hits) < times:
+                    marker.write_text(hits + "x")
+                    os.kill(os.getpid(), blow)
+
+            rank.report = deadly
+            return st.XGBoostClassifier.train(self, rank, learned)
+
+    Struck.__module__ = "__main__"
+    return Struck("label", num_boost_round=ROUNDS, max_depth=3, **sampling)
+
+
+@pytest.fixture(params=["dask", "spark"])
+def cluster(request: pytest.FixtureRequest, engines: Any) -> Iterator[Engine]:
+    if request.param not in request.config.getoption("--engines"):
+        pytest.skip(f"{request.param} is not among --engines")
+    engine = engines.get(request.param)
+    before, engine.progress = engine.progress, Notes()
+    yield engine
+    engine.progress = before
+
+
+def rows(engine: Engine) -> Dataset:
+    source = np.random.default_rng(3)
+    x = source.normal(size=(4000, 4))
+    table = {f"x{i}": x[:, i] for i in range(4)}
+    return engine.from_arrow(pa.table({**table, "label": (x[:, 0] + x[:, 1] ** 2 > 0.5).astype("int8")}), fragment_bytes=20_000)
+
+
+def trees(model: ps.PipelineModel) -> bytes:
+    return model.fitted[0]["booster"].data  # type: ignore[no-any-return]
+
+
+def undisturbed(engine: Engine, options: ps.SpmdOptions, **sampling: float) -> bytes:
+    plain = st.XGBoostClassifier("label", num_boost_round=ROUNDS, max_depth=3, **sampling)
+    return trees(ps.Pipeline(plain).fit(rows(engine), options=options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("interval", "sampling"), [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})]
+)
+def test_a_killed_rank_costs_nothing_but_time(
+    cluster: Engine, tmp_path: Path, interval: int, sampling: dict[str, float]
+) -> None:
+    options = ps.SpmdOptions(checkpoint_interval=interval, timeout=30)
+    model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, **sampling)).fit(rows(cluster), options=options)
+    assert (tmp_path / "hit").exists()
+    assert trees(model) == undisturbed(cluster, options, **sampling)
+    assert any("rank 1 (" in line and "its process ended" in line for line in cluster.progress.lines)  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_frozen_rank_is_found_by_its_silence(cluster: Engine, tmp_path: Path) -> None:
+    options = ps.SpmdOptions(checkpoint_interval=3, timeout=4)
+    model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGSTOP)).fit(rows(cluster), options=options)
+    assert trees(model) == undisturbed(cluster, options)
+    assert any("rank 1 (" in line for line in cluster.progress.lines)  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_rank_lost_too_often_is_named_with_its_cause(cluster: Engine, tmp_path: Path) -> None:
+    options = ps.SpmdOptions(checkpoint_interval=3, max_restarts=1, timeout=30)
+    pipeline = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, times=9))
+    with pytest.raises(WorkerLostError, match=r"2 attempt.*rank 1 \(.*process \d+\) was lost after round \d+: its process ended"):
+        pipeline.fit(rows(cluster), options=options)
