@@ -65,6 +65,13 @@ _ACCEPTS: dict[str, Any] = {
     ),
 }
 
+_EXAMPLE_COLUMNS = {
+    "any": ("n1", "s1"),
+    "numeric": ("n1", "n2"),
+    "string": ("s1", "s2"),
+    "categorical": ("s1", "n1", "b"),
+}
+
 
 class Stage(ABC):
     """One step of a pipeline. Subclasses are frozen dataclasses: parameters only, checked when they are made.
@@ -102,6 +109,10 @@ class Stage(ABC):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema after `transform`, known without data."""
 
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        """Return the schema after `transform` of the fitted stage; its own where types depend on what is learned."""
+        return self.output_schema(schema)
+
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the statistics it needs, by a name of its own; none unless it learns."""
         return {}
@@ -128,6 +139,14 @@ class Stage(ABC):
         """
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {name: _jsonable(self.title, name, value) for name, value in values.items()}
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite to run, over the columns of its tables; see `penstock.testing`.
+
+        Unless a stage has its own, it is made with the columns that suit its tags and no other parameter.
+        """
+        return (cls(_EXAMPLE_COLUMNS[cls.tags.accepts]),)  # type: ignore[call-arg]
 
     @classmethod
     def from_parameters(cls, values: Mapping[str, Any]) -> Self:
@@ -234,7 +253,9 @@ class StageStep(Step):
         return self.stage.title
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return self.stage.output_schema(schema)
+        if self.fitted is None:
+            return self.stage.output_schema(schema)
+        return self.stage.learned_schema(schema, self.fitted)
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         made = frozenset(self.stage.outputs())

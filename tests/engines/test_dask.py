@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
+from penstock import devices
 from penstock.devices import Device
 from penstock.engines import dask_cluster, dask_workers
 from penstock.engines.dask import DaskEngine
@@ -56,7 +57,7 @@ def whole(request: pytest.FixtureRequest) -> Iterator[None]:
     """Wait for the workers that a test has ended, so that the next one finds two."""
     yield
     if "dask" in request.fixturenames:
-        request.getfixturevalue("dask").client.wait_for_workers(2, timeout=30)
+        dask_workers.await_workers(request.getfixturevalue("dask").client, 2, 30)
 
 
 def data(engine: DaskEngine, rows: int = 100) -> dict[str, Any]:
@@ -225,14 +226,15 @@ def test_the_device_has_a_reason_from_the_workers(dask):
 
 
 def test_close_ends_what_was_started_and_restores_the_environment():
-    before = dict(os.environ)
+    names = devices.thread_environment(1)
+    before = {name: os.environ.get(name) for name in names}
     with DaskEngine(spec(n_workers=1)) as engine:
         (worker,) = engine.client.run(os.getpid).values()
         staged = engine.from_dask(frame_of(3)).fragments[0].paths[0]
         assert Path(staged).parent.stat().st_mode & 0o777 == 0o700
     assert not psutil.pid_exists(worker)
     assert not Path(staged).exists()
-    assert dict(os.environ) == before
+    assert {name: os.environ.get(name) for name in names} == before
 
 
 def frame_of(rows: int) -> Any:

@@ -53,7 +53,9 @@ def test_the_device_option_wins(tmp_path):
 
 def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):
     (tmp_path / "mine.yaml").write_text("engine: dask")
-    with pytest.raises(ConfigError, match=r"'sparc' is not known, expected one of dask, local, mine, spark. Did you mean 'spark'"):
+    with pytest.raises(
+        ConfigError, match=r"'sparc' is not known, expected one of dask, local, mine, spark. Did you mean 'spark'"
+    ):
         _settings("sparc", folder=tmp_path)
 
 
@@ -70,7 +72,7 @@ def test_an_argument_that_the_engine_lacks_is_refused_with_the_nearest(tmp_path)
 
 
 def test_an_unknown_device_is_refused():
-    with pytest.raises(ConfigError, match="device is read as 'tpu' .* expected 'auto', 'cpu' or 'gpu'"):
+    with pytest.raises(ConfigError, match=r"device is read as 'tpu' .* expected 'auto', 'cpu' or 'gpu'"):
         _settings("local", "tpu")
 
 

@@ -95,7 +95,9 @@ def test_the_master_is_that_of_the_options_before_the_file(arguments, master):
 
 def test_a_signal_reaches_what_spark_submit_started(stand_in):
     inner = stand_in / "inner.pid"
-    (stand_in / "bin" / "spark-submit").write_text(f"#!/bin/sh\nsleep 60 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n")
+    (stand_in / "bin" / "spark-submit").write_text(
+        f"#!/bin/sh\nsleep 60 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n"
+    )
     command = [sys.executable, "-m", "penstock.engines.spark_submit", "jobs/fit.py"]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
     while not inner.exists():

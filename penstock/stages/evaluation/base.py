@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 
 from penstock.errors import ConfigError, DataValueError, SchemaError, did_you_mean
-from penstock.planner import finish
 from penstock.schemas import require
 from penstock.statistics.base import State, Statistic
 
@@ -216,7 +215,7 @@ def _refuse_overlap(evaluators: Sequence[Evaluator]) -> None:
 def _result(dataset: Dataset, evaluator: Evaluator, statistic: Statistic, state: State) -> Any:
     """Finish a statistic; values that make it meaningless are looked up, in one more scan, to name file and row."""
     try:
-        return finish(statistic, state)
+        return statistic.finish(state)
     except DataValueError as error:
         place: dict[str, Any] = {"stage": evaluator.title}
         if error.predicate is not None and error.path is None:

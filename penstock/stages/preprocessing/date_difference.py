@@ -63,6 +63,11 @@ class DateDifference(Stage):
         if self.output_column == "":
             raise ConfigError(f"output_column of {self.title} is '', expected a name", stage=self.title)
 
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls("t1", "t2"), cls("d", "t2", unit="days", output_column="age")
+
     def bind(self, schema: pa.Schema) -> Self:
         require(schema, self.inputs(), stage=self.title)
         for name in self.inputs():
@@ -89,5 +94,6 @@ class DateDifference(Stage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Subtract microseconds as integers, so that the difference is exact before it is divided."""
         start, end = (nw.col(name).dt.timestamp("us") for name in self.inputs())
-        passed = (end - start).cast(nw.Float64) / _MICROSECONDS[self.unit]
+        # Polars divides by a constant through its reciprocal, unless the frame has one row; said here, it always does.
+        passed = (end - start).cast(nw.Float64) * (1.0 / _MICROSECONDS[self.unit])
         return frame.with_columns(passed.alias(self.outputs()[0]))

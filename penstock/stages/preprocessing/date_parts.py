@@ -24,7 +24,7 @@ class DateParts(Stage):
     ============ =================================================
     part         value
     ============ =================================================
-    year         as written; negative before year 0
+    year         such as 2024
     month        1 to 12
     day          of the month, 1 to 31
     weekday      1 (Monday) to 7 (Sunday), as in ISO 8601
@@ -78,6 +78,11 @@ class DateParts(Stage):
                     + did_you_mean(str(part), known),
                     stage=self.title,
                 )
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("t1", "t2"), parts=_OF_DATE + _OF_TIME), cls("d", parts=_OF_DATE)
 
     def bind(self, schema: pa.Schema) -> Self:
         names = resolve(self.columns, schema, self.title)

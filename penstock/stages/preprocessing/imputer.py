@@ -86,6 +86,16 @@ class Imputer(ColumnStage):
         if isinstance(self.fill_value, float) and not math.isfinite(self.fill_value):
             raise ConfigError(f"fill_value of Imputer is {self.fill_value!r}, expected a finite one", stage=self.title)
 
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (
+            cls(("n1", "n2", "b")),
+            cls(("n1", "n2", "n3"), strategy="median", add_indicator=True),
+            cls(("n1", "s1", "b"), strategy="mode", output_columns=("i", "s", "t")),
+            cls(("n1", "n2"), strategy="constant", fill_value=-1),
+        )
+
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check their types against the strategy."""
         bound = super().bind(schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
@@ -98,6 +98,15 @@ class StringIndexer(ColumnStage):
                 hint='Pass handle_invalid="keep", or neither of the other two.',
                 stage=self.title,
             )
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (
+            cls(("s1", "s2", "n1", "b")),
+            cls(("s1", "s2"), min_frequency=0.05, max_categories=4),
+            cls(("s1", "n1"), handle_invalid="error", output_columns=("s_code", "n_code")),
+        )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return int32."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
@@ -60,6 +60,11 @@ class StandardScaler(ColumnStage):
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("n1", "n2", "n3")), cls(("n2", "b"), with_mean=False, output_columns=("z", "c"))
+
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return float64."""
         return pa.float64()
@@ -87,7 +92,8 @@ class StandardScaler(ColumnStage):
         if self.with_std and not scale:
             return nw.when(~value.is_null()).then(nw.lit(0.0))  # not times 0, which makes NaN of an infinity
         centred = value - fitted["mean"][name] if self.with_mean else value
-        return centred / scale if self.with_std else centred
+        # Polars divides by a constant through its reciprocal, unless the frame has one row; said here, it always does.
+        return centred * (1.0 / scale) if self.with_std else centred
 
 
 def _scale(moment: Moment, extreme: Extreme) -> float:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import xgboost as xgb
 
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
@@ -15,27 +17,48 @@ from penstock.stages.base import Blob, Fitted
 from penstock.stages.training.matrix import Batches, ToBatch
 
 KIND = "xgboost-ubj"
+_COLUMN_SAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
+_MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")
+"""Metrics, without what follows an ``@``, of which more is better; as XGBoost's own early stopping has them."""
 
 
-class _Follow(xgb.callback.TrainingCallback):
-    """Tells of every round, and saves what was learned every few."""
+@dataclass
+class _Course:
+    """How the validation metrics went, and whether it is time to stop.
 
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
+    The last metric decides, as in `xgboost.train`. It is kept with every checkpoint, so that a training that goes on
+    from one stops where it would have stopped.
+    """
 
-    def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: Mapping[str, Any]) -> bool:
-        """Report, save, and go on."""
-        rounds = model.num_boosted_rounds()
-        self._rank.report(rounds, _latest(evals_log))
-        if rounds % self._rank.checkpoint_interval == 0 and self._rank.index == 0:
-            self._rank.save(rounds, bytes(model.save_raw("ubj")))
-        return False
+    patience: int | None
+    history: dict[str, list[float]] = field(default_factory=dict)
 
+    def note(self, message: str) -> None:
+        """Take the line that `Booster.eval_set` gives: ``[3] validation-auc:0.5 validation-logloss:0.7``."""
+        for part in message.split()[1:]:
+            name, _, value = part.rpartition(":")
+            self.history.setdefault(name.removeprefix("validation-"), []).append(float(value))
 
-def _latest(evals_log: Mapping[str, Any]) -> str:
-    return " ".join(
-        f"{data} {metric} {values[-1]:.5f}" for data, metrics in evals_log.items() for metric, values in metrics.items()
-    )
+    @property
+    def best(self) -> int:
+        """The first round with the best value."""
+        metric, values = list(self.history.items())[-1]
+        sign = 1 if metric.split("@")[0] in _MAXIMISED else -1
+        best = 0
+        for place, value in enumerate(values):
+            if sign * value > sign * values[best]:
+                best = place
+        return best
+
+    def is_over(self) -> bool:
+        """Return whether so many rounds have passed without a better value as patience allows."""
+        if self.patience is None or not self.history:
+            return False
+        rounds = len(next(iter(self.history.values())))
+        return rounds - 1 - self.best >= self.patience
+
+    def __str__(self) -> str:
+        return " ".join(f"validation {metric} {values[-1]:.5f}" for metric, values in self.history.items())
 
 
 def boost(
@@ -49,47 +72,97 @@ def boost(
     """Train on every rank; each returns the same.
 
     Data is read before the ranks meet, so that the time limit of collective calls covers computing and no reading.
-    With a "validation" dataset its metrics are followed, and `early_stopping_rounds` keeps the best round.
+    With a "validation" dataset its metrics are followed, and `early_stopping_rounds` keeps the best round. A training
+    that goes on from a checkpoint gives the same model as one that was never interrupted.
 
     Raises
     ------
+    ConfigError
+        Early stopping without a "validation" dataset.
     ExecutionError
         A GPU was asked for and XGBoost trained on the CPU: it only warns.
     """
+    _check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": "cuda" if rank.kind == "gpu" else "cpu"}
-    train = Batches(rank, "train", convert)
-    watched = Batches(rank, "validation", convert) if "validation" in rank.datasets else None
-    history: dict[str, Any] = {}
+    batches = {name: Batches(rank, name, convert) for name in rank.datasets}
     with rank.collective():
-        matrix = xgb.QuantileDMatrix(train, max_bin=settings.get("max_bin"), nthread=rank.threads)
-        evals = []
-        if watched is not None:
-            held_out = xgb.QuantileDMatrix(watched, ref=matrix, max_bin=settings.get("max_bin"), nthread=rank.threads)
-            evals = [(held_out, "validation")]
-        known = rank.checkpoint
-        booster = xgb.train(
-            settings,
-            matrix,
-            num_boost_round=num_boost_round - (known.rounds if known else 0),
-            evals=evals,
-            evals_result=history,
-            early_stopping_rounds=early_stopping_rounds if evals else None,
-            verbose_eval=False,
-            xgb_model=None if known is None else bytearray(known.data),
-            callbacks=[_Follow(rank)],
+        matrix = _quantised(batches["train"], settings, None)
+        watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
+        booster, course = _rounds(
+            rank, settings, matrix, watched, batches["train"].names, num_boost_round, early_stopping_rounds
         )
     _check_device(booster, rank)
-    return _kept(booster, history, stopped_early=bool(evals) and early_stopping_rounds is not None)
+    if course.patience is not None:
+        booster = booster[: course.best + 1]
+    rounds = booster.num_boosted_rounds()
+    return {"booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history}
 
 
-def _kept(booster: xgb.Booster, history: dict[str, Any], *, stopped_early: bool) -> Fitted:
-    if stopped_early:
-        booster = booster[: booster.best_iteration + 1]
-    return {
-        "booster": Blob(KIND, bytes(booster.save_raw("ubj"))),
-        "rounds": booster.num_boosted_rounds(),
-        "history": {metric: list(values) for metric, values in history.get("validation", {}).items()},
-    }
+def _check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
+    if early_stopping_rounds is not None and "validation" not in rank.datasets:
+        raise ConfigError(
+            f"early_stopping_rounds is {early_stopping_rounds}, but there is no validation data to watch",
+            hint="Pass fit(..., validation=dataset), or leave early_stopping_rounds out.",
+        )
+
+
+def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) -> xgb.QuantileDMatrix:
+    matrix = xgb.QuantileDMatrix(batches, ref=reference, max_bin=settings.get("max_bin"), nthread=settings["nthread"])
+    batches.release()
+    return matrix
+
+
+def _rounds(
+    rank: Rank,
+    settings: Mapping[str, Any],
+    matrix: Any,
+    watched: Any,
+    names: Sequence[str],
+    most: int,
+    patience: int | None,
+) -> tuple[xgb.Booster, _Course]:
+    """Boost round by round; `xgboost.train` would number the rounds after a checkpoint, and so its samples, anew."""
+    history, model = _unpack(rank.checkpoint.data) if rank.checkpoint else ({}, None)
+    course = _Course(patience, history)
+    data = [matrix] if watched is None else [matrix, watched]
+    booster = _booster(settings, data, model, names)
+    for number in range(booster.num_boosted_rounds(), most):
+        if course.is_over():
+            break
+        booster.update(matrix, iteration=number)
+        if watched is not None:
+            course.note(booster.eval_set([(watched, "validation")], iteration=number))
+        rank.report(number + 1, str(course))
+        if (number + 1) % rank.checkpoint_interval == 0 and number + 1 < most:
+            packed = _pack(course.history, booster)
+            rank.save(number + 1, packed)
+            if _samples(settings):
+                booster = _booster(settings, data, _unpack(packed)[1], names)
+    return booster.reset(), course
+
+
+def _booster(settings: Mapping[str, Any], data: list[Any], model: Any, names: Sequence[str]) -> xgb.Booster:
+    booster = xgb.Booster(dict(settings), data, model_file=model)
+    booster.feature_names = list(names)  # a matrix without rows does not give its own
+    return booster
+
+
+def _samples(settings: Mapping[str, Any]) -> bool:
+    """Return whether rows or columns are sampled.
+
+    The generator of a booster's samples is not part of its model. So that a training that goes on from a checkpoint
+    draws what it would have drawn, the booster is made anew from every checkpoint also when nothing happens.
+    """
+    return any(settings.get(name, 1) != 1 for name in ("subsample", *_COLUMN_SAMPLES))
+
+
+def _pack(history: Mapping[str, Sequence[float]], booster: xgb.Booster) -> bytes:
+    return json.dumps(history).encode() + b"\n" + bytes(booster.save_raw("ubj"))
+
+
+def _unpack(data: bytes) -> tuple[dict[str, list[float]], bytearray]:
+    history, _, model = data.partition(b"\n")
+    return json.loads(history), bytearray(model)
 
 
 def _check_device(booster: xgb.Booster, rank: Rank) -> None:
@@ -123,7 +196,8 @@ def check_parameters(stage: str, parameters: Mapping[str, Any]) -> None:
 @functools.cache
 def _known_parameters() -> frozenset[str]:
     """Collect the names that XGBoost itself lists, under several objectives and boosters."""
-    names: set[str] = set(xgb.XGBModel().get_xgb_params()) | {"eta", "alpha", "lambda", "seed_per_iteration"}
+    data = xgb.DMatrix(np.zeros((1, 1), dtype=np.float32), label=np.zeros(1))
+    names = {"verbosity"}
     for choice in (
         {},
         {"booster": "dart"},
@@ -133,14 +207,16 @@ def _known_parameters() -> frozenset[str]:
         {"objective": "reg:pseudohubererror"},
         {"objective": "survival:aft"},
     ):
-        booster = xgb.Booster({"tree_method": "hist", **choice})
-        names |= set(_keys(json.loads(booster.save_config())))
-    return frozenset(names)
+        booster = xgb.Booster({"tree_method": "hist", **choice}, [data])
+        names |= set(_settings(json.loads(booster.save_config())["learner"]))
+    return frozenset(names - {"name", "num_feature", "num_target", "num_trees", "updater_seq", "boost_from_average"})
 
 
-def _keys(tree: Any) -> list[str]:
+def _settings(tree: Any) -> list[str]:
+    """Return the names in a configuration that stand for values, not for groups of them."""
     if isinstance(tree, list):
-        return [name for item in tree for name in _keys(item)]
+        return [name for item in tree for name in _settings(item)]
     if not isinstance(tree, dict):
         return []
-    return [*tree, *(name for item in tree.values() for name in _keys(item))]
+    own = [name for name, value in tree.items() if isinstance(value, str)]
+    return [*own, *(name for item in tree.values() for name in _settings(item))]

@@ -13,6 +13,7 @@ import xgboost as xgb
 from penstock import frames
 from penstock.errors import DataValueError
 from penstock.spmd import Rank
+from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
 
 CACHE_BYTES = 4 * 2**30
 """Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
@@ -29,7 +30,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class ToBatch:
-    """Turns a frame into a batch.
+    """Turns a frame into a batch; training data was checked before, validation data only here.
 
     Parameters
     ----------
@@ -57,20 +58,22 @@ class ToBatch:
         Raises
         ------
         DataValueError
-            An infinity among the features, or a label that is not a class.
+            An infinity, a null label, a label that is not a class, or a weight that is null or negative.
         """
+        checks = training_checks(self.label, self.weight)
+        refuse(checks, valid_rows(frame, checks)[1])
         label = frame.select(self._label(frame))
         return Batch(
             finite_matrix(frame, self.features),
-            frames.to_matrix(label, [self.label])[:, 0],
-            None if self.weight is None else frames.to_matrix(frame, [self.weight])[:, 0],
+            finite_matrix(label, (self.label,))[:, 0],
+            None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
         )
 
     def _label(self, frame: nw.DataFrame) -> nw.Expr:
         label = nw.col(self.label)
         if self.classes is None:
             return label
-        unknown = ~label.is_in(list(self.classes)) | label.is_null()
+        unknown = ~label.is_in(list(self.classes))
         if bad := int(frame.select(unknown.sum()).item()):
             raise bad_values(
                 self.label, bad, f"is not one of the classes {', '.join(map(repr, self.classes[:10]))}", unknown
@@ -83,6 +86,18 @@ class ToBatch:
         none = np.empty(0, dtype=np.float32)
         features = np.empty((0, len(self.features)), dtype=np.float32)
         return Batch(features, none, None if self.weight is None else none)
+
+
+def training_checks(label: str, weight: str | None) -> Checks:
+    """Return what labels and weights must be to train on.
+
+    Examples
+    --------
+    >>> [(column, rule.test) for column, rule in training_checks("y", "w")]
+    [('y', 'null'), ('w', 'null'), ('w', 'negative')]
+    """
+    of_weight = [] if weight is None else [(weight, Rule(test)) for test in ("null", "negative")]
+    return [(label, Rule("null")), *of_weight]
 
 
 def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: str | None = None) -> DataValueError:
@@ -108,7 +123,7 @@ def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
             columns[place],
             int(infinite[:, place].sum()),
             "infinite, or too large for float32",
-            abs(nw.col(columns[place]).cast(nw.Float32)) == float("inf"),
+            nw.col(columns[place]).cast(nw.Float32).abs() == float("inf"),
             hint="Clip the column, or set such values to null.",
         )
     return matrix
@@ -118,16 +133,20 @@ class Batches(xgb.DataIter):
     """Feeds the batches of one dataset to XGBoost as often as it asks."""
 
     def __init__(self, rank: Rank, name: str, convert: ToBatch) -> None:
-        self._names = list(convert.features)
+        super().__init__(release_data=True)
+        self.names = list(convert.features)
         self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty()
         size = rank.rows(name) * len(convert.features) * 4
         self._held: list[Batch] | None = list(self._read()) or [self._empty] if size <= CACHE_BYTES else None
         self._open = self._batches()
-        super().__init__(release_data=True)
 
     def _batches(self) -> Iterator[Batch]:
         return iter(self._held) if self._held is not None else self._read()
+
+    def release(self) -> None:
+        """Free what is kept: XGBoost has made its matrix and will not ask again."""
+        self._held = []
 
     def reset(self) -> None:
         """Start another pass."""
@@ -138,5 +157,5 @@ class Batches(xgb.DataIter):
         batch = next(self._open, None)
         if batch is None:
             return False
-        input_data(data=batch.features, label=batch.label, weight=batch.weight, feature_names=self._names)
+        input_data(data=batch.features, label=batch.label, weight=batch.weight, feature_names=self.names)
         return True

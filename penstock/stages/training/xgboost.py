@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
@@ -19,10 +18,16 @@ from penstock.selectors import Columns, is_numeric, numeric, resolve
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, check_types, normalise_columns, with_fields
 from penstock.statistics.base import Statistic
-from penstock.statistics.moments import Moments
-from penstock.statistics.value_counts import ValueCounts
+from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.value_counts import Frequencies, ValueCounts
+from penstock.statistics.violations import Violations
 
 _MOST_CLASSES = 1000
+_ALIASES = {
+    "eta": "learning_rate", "min_split_loss": "gamma", "alpha": "reg_alpha", "lambda": "reg_lambda",
+    "random_state": "seed",
+}  # fmt: skip
+_DECIDED = ("device", "nthread", "n_jobs", "num_class")
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class _XGBoost(Trainer):
     objective: str | None = None
     eval_metric: str | None = None
     seed: int = 0
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
     prediction: str = "prediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
@@ -94,9 +99,14 @@ class _XGBoost(Trainer):
     def _check_params(self) -> None:
         from penstock.stages.training.boosting import check_parameters
 
-        twice = sorted(self.params.keys() & {f.name for f in dataclasses.fields(self)})
-        if twice:
-            raise ConfigError(f"{twice[0]!r} is a parameter of {self.title} itself; leave it out of params")
+        own = {name: name for name in (field.name for field in dataclasses.fields(self))} | _ALIASES
+        for name in self.params:
+            if name in own:
+                problem = f"{name!r} in params is the parameter {own[name]!r} of {self.title} itself"
+                raise ConfigError(problem, hint=f"Pass {own[name]}=... instead.", stage=self.title)
+            if name in _DECIDED:
+                problem = f"{name!r} in params is decided by the engine and the data"
+                raise ConfigError(problem, hint="Leave it out.", stage=self.title)
         check_parameters(self.title, self.params)
 
     def bind(self, schema: pa.Schema) -> Self:
@@ -105,8 +115,13 @@ class _XGBoost(Trainer):
         chosen = numeric() - aside if self.features is None else self.features
         features = resolve(chosen, schema, self.title)
         check_types(self, schema, features if self.weight is None else (*features, self.weight))
-        if self.label in features:
-            raise ConfigError(f"label {self.label!r} is among the features", column=self.label, stage=self.title)
+        for name in features:
+            if name in aside:
+                role = "label" if name == self.label else "weight"
+                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
+            if set(name) & set("[]<"):
+                problem = f"feature {name!r} has one of the characters [ ] <, which XGBoost does not take in a name"
+                raise ConfigError(problem, hint="Rename the column.", column=name, stage=self.title)
         self._check_label(schema.field(self.label).type)
         return dataclasses.replace(self, features=features)
 
@@ -123,14 +138,21 @@ class _XGBoost(Trainer):
     def rounds(self) -> int:
         return self.num_boost_round
 
-    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        checks: dict[str, Statistic] = {"labels": self._label_statistic()}
-        if self.weight is not None:
-            checks["weights"] = Moments((self.weight,))
-        return checks
+    def _checks(self) -> Checks:
+        """Return what is checked over all rows before training."""
+        from penstock.stages.training.matrix import training_checks
 
-    @abstractmethod
-    def _label_statistic(self) -> Statistic: ...
+        weight = [] if self.weight is None else [(self.weight, Rule("infinite"))]
+        return [*training_checks(self.label, self.weight), *weight]
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        for name, rule in self._checks():
+            if count := results[f"{rule.test} {name}"][name].count:
+                raise rule.error(name, count)
+        return {}
 
     def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
         core = {name: getattr(self, name) for name in self._CORE}
@@ -141,7 +163,7 @@ class _XGBoost(Trainer):
         from penstock.stages.training.boosting import boost
         from penstock.stages.training.matrix import ToBatch
 
-        classes = tuple(learned["classes"]) if "classes" in learned else None
+        classes = tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
         trained = boost(
             rank,
             ToBatch(self.inputs(), self.label, classes, self.weight),
@@ -223,6 +245,12 @@ class XGBoostClassifier(_XGBoost):
                 column=self.label, stage=self.title,
             )  # fmt: skip
 
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        few = cls("label", features=("n1", "n2", "b"), num_boost_round=3, max_depth=2)
+        return few, cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w")
+
     def outputs(self) -> tuple[str, ...]:
         return self.raw_prediction, self.probability, self.prediction
 
@@ -231,46 +259,56 @@ class XGBoostClassifier(_XGBoost):
         scores = pa.float64()
         return with_fields(schema, {self.raw_prediction: scores, self.probability: scores, self.prediction: label})
 
-    def _label_statistic(self) -> Statistic:
-        return ValueCounts((self.label,))
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        classes = fitted["classes"]
+        scores = pa.float64() if classes.num_rows == 2 else pa.list_(pa.float64())
+        label = classes.schema.field("value").type
+        return with_fields(schema, {self.raw_prediction: scores, self.probability: scores, self.prediction: label})
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {**super().statistics(schema), "labels": ValueCounts((self.label,))}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
+        super().finish(results)
         counted = results["labels"][self.label]
-        classes = sorted(counted.table["value"].to_pylist())
-        self._check_classes(classes, counted)
-        return {"classes": classes}
+        self._check_classes(counted)
+        return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
 
-    def _check_classes(self, classes: list[Any], counted: Any) -> None:
-        from penstock.stages.training.matrix import bad_values
-
-        label = nw.col(self.label)
-        if counted.nulls:
-            raise bad_values(self.label, counted.nulls, "null, and a label cannot be", label.is_null(), "Drop such rows.")
-        odd = [value for value in classes if isinstance(value, float) and not value.is_integer()]
+    def _check_classes(self, counted: Frequencies) -> None:
+        counts = dict(zip(*(counted.table[name].to_pylist() for name in ("value", "count")), strict=True))
+        odd = [value for value in counts if isinstance(value, float) and not value.is_integer()]
         if odd:
-            raise bad_values(self.label, len(odd), f"not a class: {odd[0]!r}", label == odd[0], "Use XGBoostRegressor.")
-        if len(classes) < 2 or len(classes) > _MOST_CLASSES:
+            from penstock.stages.training.matrix import bad_values
+
+            raise bad_values(
+                self.label, sum(counts[value] for value in odd), f"not a class: {', '.join(map(repr, odd[:5]))}",
+                nw.col(self.label).is_in(odd), "Classes are whole numbers; use XGBoostRegressor for others.",
+            )  # fmt: skip
+        if not 2 <= len(counts) <= _MOST_CLASSES:
             raise DataValueError(
-                f"label {self.label!r} has {len(classes)} class(es), expected 2 to {_MOST_CLASSES};"
+                f"label {self.label!r} has {len(counts)} class(es), expected 2 to {_MOST_CLASSES};"
                 f" counts: {_tally(counted.table)}",
                 hint="One class cannot be told apart from another; very many are a regression.",
                 column=self.label,
             )
 
     def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
-        several = len(learned["classes"]) > 2
-        default = {"objective": "multi:softprob", "num_class": len(learned["classes"])} if several else {}
+        classes = learned["classes"].num_rows
+        default = {"objective": "multi:softprob", "num_class": classes} if classes > 2 else {}
         return {"objective": "binary:logistic", **default, **super()._booster_parameters(learned)}
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        classes = fitted["classes"].num_rows
         margins = self._margins(frame, fitted, kind="margin").astype("float64")
+        if classes > 2:
+            margins = margins.reshape(len(frame), classes)  # XGBoost forgets the width where there is no row
         probability = _probability(margins)
         winner = (margins > 0).astype("int32") if margins.ndim == 1 else margins.argmax(axis=1).astype("int32")
         code = frames.column(frame, self.prediction, winner)
         return frame.with_columns(
             frames.column(frame, self.raw_prediction, margins),
             frames.column(frame, self.probability, probability),
-            frames.decode(code, pa.array(fitted["classes"])),
+            frames.decode(code, fitted["classes"]["value"].combine_chunks()),
         )
 
 
@@ -295,9 +333,12 @@ class XGBoostRegressor(_XGBoost):
 
     def _check_label(self, kind: pa.DataType) -> None:
         if not is_numeric(kind):
-            raise SchemaError(
-                f"label {self.label!r} is {kind}, expected a number", column=self.label, stage=self.title
-            )
+            raise SchemaError(f"label {self.label!r} is {kind}, expected a number", column=self.label, stage=self.title)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (cls("y", features=("n1", "n2"), num_boost_round=3, max_depth=2, weight="w"),)
 
     def outputs(self) -> tuple[str, ...]:
         return (self.prediction,)
@@ -305,11 +346,8 @@ class XGBoostRegressor(_XGBoost):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return with_fields(schema, {self.prediction: pa.float64()})
 
-    def _label_statistic(self) -> Statistic:
-        return Moments((self.label,))
-
-    def finish(self, results: Mapping[str, Any]) -> Fitted:
-        return {}
+    def _checks(self) -> Checks:
+        return [*super()._checks(), (self.label, Rule("infinite"))]
 
     def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
         return {"objective": "reg:squarederror", **super()._booster_parameters(learned)}

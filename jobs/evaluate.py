@@ -1,0 +1,8 @@
+"""Evaluate a saved model: `penstock evaluate` as a file, for schedulers, and on Spark where spark-submit runs it."""
+
+import sys
+
+from penstock.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["evaluate", *sys.argv[1:]]))

@@ -1,0 +1,8 @@
+"""Fit a pipeline: `penstock fit` as a file, for schedulers, and on Spark where spark-submit runs it."""
+
+import sys
+
+from penstock.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["fit", *sys.argv[1:]]))

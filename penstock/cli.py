@@ -1,0 +1,213 @@
+"""The command line: options in, a request to `penstock.run`, its result printed.
+
+Exit codes: 0 done, 1 unexpected, 2 wrong use or configuration, 3 input, 4 execution, 5 output, 6 saved model,
+130 and 143 stopped by Ctrl-C and SIGTERM.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from penstock.progress import Progress
+
+app = typer.Typer(
+    name="penstock",
+    help="Fit, evaluate and score pipelines on one process, Dask or Spark.",
+    epilog=(__doc__ or "").partition("\n\n")[2],
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Name = Annotated[str, typer.Argument(metavar="PIPELINE", help="A module of the pipelines folder, or a .py file.")]
+Data = Annotated[list[str], typer.Option(help="File, glob, directory or URL; may be repeated.")]
+Format = Annotated[str | None, typer.Option(help="parquet, csv or jsonl; found by the suffixes unless given.")]
+Unmanifested = Annotated[bool, typer.Option("--allow-unmanifested", help="Read directories with no _SUCCESS.")]
+EngineName = Annotated[
+    str | None, typer.Option("--engine", help="local, dask, spark, a file of conf/engines, or a path.")
+]
+Device = Annotated[str | None, typer.Option(help="auto, cpu or gpu.")]
+Conf = Annotated[list[str] | None, typer.Option(help="YAML with sections engine and pipeline; may be repeated.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the pipeline.")]
+Pipelines = Annotated[str, typer.Option(help="The folder of pipelines; conf lies beside it.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that are there.")]
+Expect = Annotated[str | None, typer.Option(help="The digest that the saved model must have: sha256:...")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+Trace = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
+
+
+@app.command()
+def fit(
+    pipeline: Name,
+    data: Data,
+    out: Annotated[str, typer.Option(help="Directory of the model.")],
+    score: Annotated[str | None, typer.Option(help="Directory for the held-out rows, scored.")] = None,
+    test_fraction: Annotated[float, typer.Option(help="Share of rows held out to evaluate on.")] = 0.2,
+    validation_fraction: Annotated[float, typer.Option(help="Share of rows watched for early stopping.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Decides which rows are held out.")] = 7,
+    world_size: Annotated[int | None, typer.Option(help="Ranks of a training; as many as run at once.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds until a silent rank is taken for lost.")] = 120.0,
+    max_restarts: Annotated[int, typer.Option(help="How often a training that lost a rank starts again.")] = 2,
+    checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
+    format: Format = None,
+    allow_unmanifested: Unmanifested = False,
+    engine: EngineName = None,
+    device: Device = None,
+    conf: Conf = None,
+    set: Set = None,
+    pipelines: Pipelines = "pipelines",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    traceback: Trace = False,
+) -> None:
+    """Fit a pipeline, evaluate it on rows held out, and save the model."""
+
+    def work(progress: Progress) -> Any:
+        from penstock import run
+        from penstock.requests import FitRequest
+        from penstock.spmd import SpmdOptions
+
+        options = SpmdOptions(
+            world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir
+        )
+        request = FitRequest(
+            pipeline=pipeline, data=data, out=out, score=score, test_fraction=test_fraction,
+            validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options, format=format,
+            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
+            pipelines=pipelines,
+        )  # fmt: skip
+        return run.fit(request, progress)
+
+    _run(work, as_json, traceback)
+
+
+@app.command()
+def evaluate(
+    pipeline: Name,
+    model: Annotated[str, typer.Option(help="Directory of the saved model.")],
+    data: Data,
+    expect: Expect = None,
+    format: Format = None,
+    allow_unmanifested: Unmanifested = False,
+    engine: EngineName = None,
+    device: Device = None,
+    conf: Conf = None,
+    set: Set = None,
+    pipelines: Pipelines = "pipelines",
+    as_json: Json = False,
+    traceback: Trace = False,
+) -> None:
+    """Evaluate a saved model on all rows of the data."""
+
+    def work(progress: Progress) -> Any:
+        from penstock import run
+        from penstock.requests import EvaluateRequest
+
+        request = EvaluateRequest(
+            pipeline=pipeline, model=model, data=data, expect=expect, format=format,
+            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
+            pipelines=pipelines,
+        )  # fmt: skip
+        return run.evaluate(request, progress)
+
+    _run(work, as_json, traceback)
+
+
+@app.command()
+def score(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Directory of the saved model.")],
+    data: Data,
+    out: Annotated[str, typer.Option(help="Directory for the scored rows.")],
+    columns: Annotated[list[str] | None, typer.Option("--column", help="A column to write; all unless given.")] = None,
+    pipeline: Annotated[str | None, typer.Option(help="The pipeline, if it has stages of its own.")] = None,
+    expect: Expect = None,
+    format: Format = None,
+    allow_unmanifested: Unmanifested = False,
+    engine: EngineName = None,
+    device: Device = None,
+    conf: Conf = None,
+    pipelines: Pipelines = "pipelines",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    traceback: Trace = False,
+) -> None:
+    """Write rows scored by a saved model; they need no label."""
+
+    def work(progress: Progress) -> Any:
+        from penstock import run
+        from penstock.requests import ScoreRequest
+
+        request = ScoreRequest(
+            model=model, data=data, out=out, columns=columns or (), pipeline=pipeline, expect=expect, format=format,
+            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (),
+            pipelines=pipelines, overwrite=overwrite,
+        )  # fmt: skip
+        return run.score(request, progress)
+
+    _run(work, as_json, traceback)
+
+
+@app.command()
+def explain(
+    pipeline: Name,
+    data: Data,
+    format: Format = None,
+    allow_unmanifested: Unmanifested = False,
+    engine: EngineName = None,
+    device: Device = None,
+    conf: Conf = None,
+    set: Set = None,
+    pipelines: Pipelines = "pipelines",
+    as_json: Json = False,
+    traceback: Trace = False,
+) -> None:
+    """Say what a fit would do: scans, columns, statistics, and where each runs."""
+
+    def work(progress: Progress) -> Any:
+        from penstock import run
+        from penstock.requests import ExplainRequest
+
+        request = ExplainRequest(
+            pipeline=pipeline, data=data, format=format, allow_unmanifested=allow_unmanifested, engine=engine,
+            device=device, conf=conf or (), set=set or (), pipelines=pipelines,
+        )  # fmt: skip
+        return run.explain(request, progress)
+
+    _run(work, as_json, traceback)
+
+
+@app.command()
+def doctor(as_json: Json = False, traceback: Trace = False) -> None:
+    """Say what this machine can run, and what to install for the rest."""
+
+    def work(progress: Progress) -> Any:
+        from penstock.doctor import examine
+
+        return examine()
+
+    _run(work, as_json, traceback)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; what `penstock` and ``python -m penstock`` call."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return int(app(arguments, prog_name="penstock", standalone_mode=False) or 0)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # of Click's errors, whichever package has them
+            raise
+        from penstock.reporting import usage_failed
+
+        return usage_failed(error, arguments)
+
+
+def _run(work: Callable[[Progress], Any], as_json: bool, traceback: bool) -> NoReturn:
+    from penstock.reporting import Reporter
+
+    raise typer.Exit(Reporter(as_json=as_json, traceback=traceback).run(work))

@@ -1,0 +1,238 @@
+"""What a job is told and what it tells: plain values, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import ConfigError
+from penstock.spmd import SpmdOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every job is told.
+
+    Parameters
+    ----------
+    data : sequence of str
+        Files, globs, directories or URLs of one format.
+    format : {"parquet", "csv", "jsonl"}, optional
+        Found by the suffixes unless given.
+    allow_unmanifested : bool
+        Read directories that do not say that they are whole.
+    engine, device : str, optional
+        See `penstock.engines.settings.engine_settings`.
+    conf : sequence of path
+        YAML files with the sections ``engine`` and ``pipeline``; later ones win.
+    set : sequence of str
+        Parameters of the pipeline, ``name=value``; they win over files.
+    pipelines : path
+        The folder of pipeline modules; ``conf`` lies beside it.
+    """
+
+    data: Sequence[str]
+    format: str | None = None
+    allow_unmanifested: bool = False
+    engine: str | None = None
+    device: str | None = None
+    conf: Sequence[str | Path] = ()
+    set: Sequence[str] = ()
+    pipelines: str | Path = "pipelines"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest(Job):
+    """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
+
+    Parameters
+    ----------
+    pipeline : str
+        Name of a module in `pipelines`, or the path of one.
+    out : path
+        Where the model goes.
+    score : path, optional
+        Where the scored rows go that were held out.
+    test_fraction : float
+        Share of rows held out for evaluation.
+    validation_fraction : float
+        Share of rows that trainers watch for early stopping.
+    seed : int
+        Decides which rows these are.
+    overwrite : bool
+        Replace outputs that are there.
+    spmd : SpmdOptions
+        How trainers run.
+
+    Raises
+    ------
+    ConfigError
+        The shares leave no rows to learn from, or none to score.
+
+    Examples
+    --------
+    >>> FitRequest(pipeline="clicks", data=["data/*.parquet"], out="models/clicks").test_fraction
+    0.2
+    """
+
+    pipeline: str
+    out: str | Path
+    score: str | Path | None = None
+    test_fraction: float = 0.2
+    validation_fraction: float = 0.0
+    seed: int = 7
+    overwrite: bool = False
+    spmd: SpmdOptions = field(default_factory=SpmdOptions)
+
+    def __post_init__(self) -> None:
+        for name in ("test_fraction", "validation_fraction"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}, expected at least 0 and less than 1")
+        if self.test_fraction + self.validation_fraction >= 1:
+            raise ConfigError(
+                f"test_fraction and validation_fraction are {self.test_fraction} and {self.validation_fraction}:"
+                " no rows are left to learn from"
+            )
+        if self.score is not None and not self.test_fraction:
+            raise ConfigError("test_fraction is 0, so there are no rows to score", hint="Leave score out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateRequest(Job):
+    """An evaluation of a saved model by the evaluators of its pipeline, on all rows of `data`.
+
+    Parameters
+    ----------
+    pipeline : str
+    model : path
+    expect : str, optional
+        Digest that the saved model must have.
+    """
+
+    pipeline: str
+    model: str | Path
+    expect: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRequest(Job):
+    """Rows of `data` transformed by a saved model and written as Parquet.
+
+    Parameters
+    ----------
+    model, out : path
+    columns : sequence of str
+        The columns to write; all unless given.
+    pipeline : str, optional
+        Needed only for a model that has stages of the module's own.
+    expect : str, optional
+        Digest that the saved model must have.
+    overwrite : bool
+    """
+
+    model: str | Path
+    out: str | Path
+    columns: Sequence[str] = ()
+    pipeline: str | None = None
+    expect: str | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainRequest(Job):
+    """The plan of a fit of `pipeline` to `data`, in words."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Scored rows on disk, and what became of the others; ``quarantine`` is where those set aside are."""
+
+    path: str
+    rows: int
+    rows_read: int
+    dropped: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    quarantine: str | None
+    run_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Metrics by MLlib's names; for each that is None, ``undefined`` says why."""
+
+    metrics: Mapping[str, float | None]
+    undefined: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult(Metrics):
+    """What a fit did.
+
+    Attributes
+    ----------
+    model : str
+        Path of the saved model.
+    manifest : str
+        ``sha256:...`` of the saved copy, which ``expect`` takes.
+    digest : str
+        ``sha256:...`` of what the preprocessing learned; equal on every engine.
+    rows, rows_read : int
+        Learned from, and read for it; the rest is in ``dropped`` and ``quarantined``.
+    scans : int
+        Passes over the data that gathered statistics.
+    seconds : float
+        In all; ``seconds_of`` has the parts.
+    """
+
+    pipeline: str
+    parameters: Mapping[str, Any]
+    model: str
+    manifest: str
+    digest: str
+    rows: int
+    rows_read: int
+    dropped: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    scans: int
+    seconds: float
+    seconds_of: Mapping[str, float]
+    engine: str
+    device: str
+    device_reason: str
+    scored: Scored | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateResult(Metrics):
+    """Metrics of a saved model on some data."""
+
+    pipeline: str
+    model: str
+    digest: str
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreResult:
+    """What scoring did."""
+
+    model: str
+    digest: str
+    scored: Scored
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainResult:
+    """What a fit would do, in words."""
+
+    pipeline: str
+    plan: str

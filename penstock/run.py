@@ -1,0 +1,262 @@
+"""The jobs behind the command line: a request in, a result of plain values out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from penstock import artefact
+from penstock.configuration import Settings, read_yaml
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.engines.settings import EngineSettings, engine_settings
+from penstock.errors import ConfigError
+from penstock.inputs import read
+from penstock.outputs import StagedDirectory, new_run_id
+from penstock.pipeline import PipelineModel
+from penstock.progress import Progress
+from penstock.project import PipelineModule, load_pipeline, pipeline_parameters
+from penstock.requests import (
+    EvaluateRequest,
+    EvaluateResult,
+    ExplainRequest,
+    ExplainResult,
+    FitRequest,
+    FitResult,
+    Job,
+    Scored,
+    ScoreRequest,
+    ScoreResult,
+)
+from penstock.stages.evaluation.base import Evaluation, Evaluator
+from penstock.steps import RowLog
+
+
+def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
+    """Fit a pipeline, evaluate it on rows held out, save the model, and write those rows scored.
+
+    Raises
+    ------
+    OutputExistsError, OutputError
+        An output is there or cannot be written; found out before any work.
+    ConfigError, InputError, ExecutionError, ArtifactError
+        As reading, fitting and saving say. What was on disk is as it was; only a model that was saved stays when its
+        rows cannot be scored.
+    """
+    clock = _Clock()
+    _check_outputs([request.out, request.score], overwrite=request.overwrite)
+    setup = _Setup.of(request, request.pipeline)
+    pipeline, evaluators = setup.module.build(setup.parameters), setup.module.evaluators(setup.parameters)
+    with setup.engine.start(progress) as engine:
+        with clock("plan"):
+            train, validation, test = _split(setup.labelled(request, engine), request)
+            _check_evaluators(evaluators, pipeline.plan(train).schemas[-1])
+        model = pipeline.fit(train, validation=validation, options=request.spmd)
+        with clock("evaluate"):
+            metrics = model.evaluate(test, *evaluators) if test is not None else Evaluation()
+        with clock("save"):
+            manifest = artefact.save(model, request.out, overwrite=request.overwrite, metrics=metrics)
+        scored = None
+        if request.score is not None and test is not None:
+            with clock("score"):
+                scored = _write(model, test, request.score, overwrite=request.overwrite)
+        rows = _rows(model, train)
+    return _fit_result(request, setup, model, rows, metrics, manifest, scored, clock)
+
+
+def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
+    """Evaluate a saved model by the evaluators of its pipeline, on all rows of the data."""
+    clock = _Clock()
+    setup = _Setup.of(request, request.pipeline)
+    model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages)
+    with setup.engine.start(progress) as engine:
+        metrics = model.evaluate(setup.labelled(request, engine), *setup.module.evaluators(setup.parameters))
+    return EvaluateResult(
+        pipeline=setup.module.name,
+        model=str(request.model),
+        digest=model.digest,
+        metrics=dict(metrics),
+        undefined=metrics.reasons,
+        seconds=clock.total(),
+        engine=engine.name,
+        device=str(engine.device),
+    )
+
+
+def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResult:
+    """Transform rows by a saved model and write them as Parquet.
+
+    Text files are read in the types that the model was fitted on; columns that it does not know stay.
+    """
+    clock = _Clock()
+    _check_outputs([request.out], overwrite=request.overwrite)
+    stages = load_pipeline(request.pipeline, request.pipelines).stages if request.pipeline else {}
+    model = PipelineModel.load(request.model, expect=request.expect, stages=stages)
+    settings = _engine_settings(request, _conf(request)["engine"])
+    with settings.start(progress) as engine:
+        dataset = _read(request, engine, model.schema)
+        scored = _write(model, dataset, request.out, columns=request.columns, overwrite=request.overwrite)
+    return ScoreResult(
+        model=str(request.model),
+        digest=model.digest,
+        scored=scored,
+        seconds=clock.total(),
+        engine=engine.name,
+        device=str(engine.device),
+    )
+
+
+def explain(request: ExplainRequest, progress: Progress | None = None) -> ExplainResult:
+    """Say what fitting the pipeline to the data would do; of the data only footers or headers are read."""
+    setup = _Setup.of(request, request.pipeline)
+    with setup.engine.start(progress) as engine:
+        plan = setup.module.build(setup.parameters).explain(setup.labelled(request, engine))
+    return ExplainResult(pipeline=setup.module.name, plan=plan)
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """The pipeline, its parameters and the engine of a job; nothing is started."""
+
+    module: PipelineModule
+    parameters: BaseModel
+    engine: EngineSettings
+
+    @classmethod
+    def of(cls, job: Job, pipeline: str) -> _Setup:
+        conf = _conf(job)
+        module = load_pipeline(pipeline, job.pipelines)
+        folder = Path(job.pipelines).parent / "conf" / "pipelines"
+        parameters = pipeline_parameters(module, folder, conf["pipeline"], job.set)
+        return cls(module, parameters, _engine_settings(job, conf["engine"]))
+
+    def labelled(self, job: Job, engine: Engine) -> Dataset:
+        """Return the rows to learn from or to evaluate on."""
+        dataset = _read(job, engine, self.module.schema)
+        return dataset if self.module.prepare is None else self.module.prepare(dataset, self.parameters)
+
+
+def _conf(job: Job) -> dict[str, Settings]:
+    """Return the sections of all configuration files; of two files that set one thing, the later wins."""
+    merged = {"engine": Settings(), "pipeline": Settings()}
+    for path in job.conf:
+        found = read_yaml(path).only(*merged)
+        merged = {name: found.section(name).over(lower) for name, lower in merged.items()}
+    return merged
+
+
+def _engine_settings(job: Job, conf: Settings) -> EngineSettings:
+    return engine_settings(job.engine, job.device, conf, Path(job.pipelines).parent / "conf" / "engines")
+
+
+def _read(job: Job, engine: Engine, types: Any) -> Dataset:
+    return read(engine, job.data, format=job.format, types=types, allow_unmanifested=job.allow_unmanifested)
+
+
+def _split(dataset: Dataset, request: FitRequest) -> tuple[Dataset, Dataset | None, Dataset | None]:
+    """Return the rows to learn from, to watch, and to evaluate on; None for those of no share."""
+    shares = {"validation": request.validation_fraction, "test": request.test_fraction}
+    wanted = {"train": 1 - sum(shares.values())} | {name: share for name, share in shares.items() if share}
+    parts = dict(zip(wanted, dataset.split(list(wanted.values()), seed=request.seed), strict=True))
+    return parts["train"], parts.get("validation"), parts.get("test")
+
+
+def _write(
+    model: PipelineModel, dataset: Dataset, target: str | Path, *, columns: Sequence[str] = (), overwrite: bool
+) -> Scored:
+    scored = model.transform(dataset)
+    scored = scored.select(*columns) if columns else scored
+    written = scored.write_parquet(target, overwrite=overwrite)
+    return Scored(
+        path=written.path,
+        rows=written.rows,
+        rows_read=written.read,
+        dropped=written.dropped,
+        quarantined=written.quarantined,
+        quarantine=written.quarantine,
+        run_id=written.run_id,
+    )
+
+
+def _check_outputs(targets: Sequence[str | Path | None], *, overwrite: bool) -> None:
+    """Refuse targets that are there, cannot be written, or lie in each other, before any work is done."""
+    paths = [Path(target) for target in targets if target is not None]
+    for one, other in combinations([path.resolve() for path in paths], 2):
+        if one == other or one in other.parents or other in one.parents:
+            raise ConfigError(f"the outputs {one} and {other} lie in each other", hint="Name two directories apart.")
+    for path in paths:
+        with StagedDirectory(path, overwrite=overwrite, run_id=new_run_id()):
+            pass
+
+
+def _check_evaluators(evaluators: Sequence[Evaluator], schema: Any) -> None:
+    """Refuse what could not be evaluated, before hours of training."""
+    for evaluator in evaluators:
+        evaluator.bind(schema)
+
+
+def _rows(model: PipelineModel, train: Dataset) -> RowLog:
+    """Return what became of the rows to learn from; they were only counted if a stage needed statistics."""
+    assert model.report is not None
+    if model.report.scans:
+        return model.report.rows
+    rows = train.count()
+    return RowLog(read=rows, kept=rows)
+
+
+def _fit_result(
+    request: FitRequest,
+    setup: _Setup,
+    model: PipelineModel,
+    rows: RowLog,
+    metrics: Evaluation,
+    manifest: str,
+    scored: Scored | None,
+    clock: _Clock,
+) -> FitResult:
+    report = model.report
+    assert report is not None
+    return FitResult(
+        pipeline=setup.module.name,
+        parameters=setup.parameters.model_dump(mode="json"),
+        model=str(request.out),
+        manifest=manifest,
+        digest=model.digest,
+        rows=rows.kept,
+        rows_read=rows.read,
+        dropped=rows.dropped,
+        quarantined=rows.quarantined,
+        scans=report.scans,
+        metrics=dict(metrics),
+        undefined=metrics.reasons,
+        seconds=clock.total(),
+        seconds_of={**clock.parts, **report.seconds},
+        engine=report.engine,
+        device=report.device,
+        device_reason=report.device_reason,
+        scored=scored,
+    )
+
+
+@dataclass
+class _Clock:
+    """Seconds since it was made, and of parts by name."""
+
+    began: float = field(default_factory=time.perf_counter)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.parts[part] = time.perf_counter() - began
+
+    def total(self) -> float:
+        return time.perf_counter() - self.began

@@ -1,0 +1,109 @@
+"""Results of jobs as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+from penstock.doctor import Diagnosis
+from penstock.requests import EvaluateResult, ExplainResult, FitResult, Metrics, Scored, ScoreResult
+
+
+@singledispatch
+def show(result: Any, console: Console) -> None:
+    """Print the result of a job."""
+    raise TypeError(f"there is no table for {type(result).__name__}")
+
+
+@show.register
+def _fit(result: FitResult, console: Console) -> None:
+    _print(console, _metrics(result))
+    facts = {
+        "rows": result.rows,
+        **_left_out(result.dropped, result.quarantined),
+        "scans": result.scans,
+        "seconds": result.seconds,
+        "  of which": result.seconds_of,
+        "engine": f"{result.engine}, {result.device} ({result.device_reason})",
+        "digest": result.digest,
+        "model": result.model,
+        **_scored(result.scored),
+    }
+    _print(console, _facts(facts))
+
+
+@show.register
+def _evaluate(result: EvaluateResult, console: Console) -> None:
+    _print(console, _metrics(result))
+    facts = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "digest": result.digest}
+    _print(console, _facts({**facts, "model": result.model}))
+
+
+@show.register
+def _score(result: ScoreResult, console: Console) -> None:
+    left_out = _left_out(result.scored.dropped, result.scored.quarantined)
+    facts = {"rows": result.scored.rows, **left_out, "seconds": result.seconds, "model": result.model}
+    _print(console, _facts({**facts, **_scored(result.scored)}))
+
+
+@show.register
+def _explain(result: ExplainResult, console: Console) -> None:
+    console.print(result.plan, markup=False, highlight=False)
+
+
+@show.register
+def _doctor(result: Diagnosis, console: Console) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for finding in result.findings:
+        mark = "[green]yes[/]" if finding.found else "[yellow]no[/]"
+        remedy = f"\n[bold]{_escaped(finding.remedy)}[/]" if finding.remedy else ""
+        table.add_row(finding.name, mark, _escaped(finding.detail) + remedy)
+    _print(console, table)
+    console.print(f"Runs here: {', '.join(result.engines)}; on {', '.join(result.devices)}.")
+
+
+def _print(console: Console, table: RenderableType) -> None:
+    console.print(table, highlight=False)
+
+
+def _metrics(result: Metrics) -> Table:
+    table = Table("metric", "value", box=None, header_style="bold", padding=(0, 2))
+    for name, value in result.metrics.items():
+        undefined = f"undefined: {result.undefined.get(name, 'no reason given')}"
+        table.add_row(name, undefined if value is None else f"{value:.6f}")
+    return table
+
+
+def _facts(facts: Mapping[str, Any]) -> Table:
+    """Return a table of names and values; those that are empty are left out."""
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value not in (None, {}):
+            table.add_row(name, _escaped(_shown(value)))
+    return table
+
+
+def _left_out(dropped: Mapping[str, int], quarantined: Mapping[str, int]) -> dict[str, Any]:
+    return {"dropped": dropped, "quarantined": quarantined}
+
+
+def _scored(scored: Scored | None) -> dict[str, Any]:
+    return {} if scored is None else {"scored rows": scored.path, "quarantine": scored.quarantine}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_shown(inner)}" for name, inner in value.items())
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _escaped(text: str | None) -> str:
+    return (text or "").replace("[", r"\[")

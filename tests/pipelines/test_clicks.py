@@ -1,0 +1,87 @@
+"""The clicks pipeline on generated data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import clicks as generator
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import run
+from penstock.project import load_pipeline
+from penstock.requests import EvaluateRequest, FitRequest, FitResult, ScoreRequest
+
+FOLDER = Path(__file__).parents[2] / "pipelines"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clicks")
+    generator.write(folder / "data", 20_000, seed=1, rows_per_file=7_000)
+    generator.write(folder / "new", 4_000, seed=2)
+    return folder
+
+
+def _common(folder: Path, name: str = "data") -> dict[str, object]:
+    return {"data": [str(folder / name)], "pipelines": FOLDER, "engine": "local", "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def fitted(folder: Path) -> FitResult:
+    rounds = ["num_boost_round=30", "max_depth=4", "learning_rate=0.3"]
+    return run.fit(
+        FitRequest(pipeline="clicks", out=folder / "model", score=folder / "scored", set=rounds, **_common(folder))
+    )
+
+
+def _area_under_roc(label: np.ndarray, score: np.ndarray) -> float:
+    """The share of pairs of a click and none in which the click has the larger score; ties count a half."""
+    clicked, others = score[label == 1], np.sort(score[label == 0])
+    below = np.searchsorted(others, clicked, side="left") + np.searchsorted(others, clicked, side="right")
+    return float(below.sum() / 2 / len(clicked) / len(others))
+
+
+def test_it_learns_what_tells_clicks_apart(fitted):
+    assert fitted.metrics["areaUnderROC"] > 0.70  # that of the true model is 0.79
+
+
+def test_its_metric_is_that_of_the_scored_rows(fitted):
+    scored = pq.read_table(fitted.scored.path, columns=["label", "rawPrediction"])
+    expected = _area_under_roc(scored["label"].to_numpy(), scored["rawPrediction"].to_numpy())
+    assert fitted.metrics["areaUnderROC"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_it_takes_two_scans(fitted):
+    assert fitted.scans == 2
+
+
+def test_it_does_as_well_on_rows_of_another_day(folder, fitted):
+    found = run.evaluate(EvaluateRequest(pipeline="clicks", model=fitted.model, **_common(folder, "new")))
+    assert found.metrics["areaUnderROC"] == pytest.approx(fitted.metrics["areaUnderROC"], abs=0.04)
+
+
+def test_rows_without_a_label_are_scored(folder, fitted):
+    unlabelled = pq.read_table(folder / "new").drop_columns(["label"])
+    pq.write_table(unlabelled, folder / "unlabelled.parquet")
+    request = ScoreRequest(
+        model=fitted.model, out=folder / "out", columns=["probability"], **_common(folder, "unlabelled.parquet")
+    )
+    found = run.score(request)
+    probability = pq.read_table(found.scored.path)["probability"].to_numpy()
+    assert len(probability) == 4_000
+    assert ((probability > 0) & (probability < 1)).all()
+
+
+def test_its_schema_is_that_of_the_data():
+    assert load_pipeline("clicks", FOLDER).schema == generator.SCHEMA.remove_metadata().set(
+        0, generator.SCHEMA.field("label").with_nullable(True)
+    )
+
+
+def test_its_configuration_file_names_every_parameter_at_its_default():
+    from penstock.configuration import read_yaml
+
+    module = load_pipeline("clicks", FOLDER)
+    assert read_yaml(FOLDER.parent / "conf" / "pipelines" / "clicks.yaml").values == module.parameters().model_dump()

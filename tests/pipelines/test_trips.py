@@ -1,0 +1,95 @@
+"""The trips pipeline on generated data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import trips as generator
+
+from penstock import run
+from penstock.project import load_pipeline
+from penstock.requests import FitRequest, FitResult, ScoreRequest
+
+FOLDER = Path(__file__).parents[2] / "pipelines"
+RULE = "drop-off after pick-up, and not much later"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trips")
+    generator.write(folder / "data", 20_000, seed=1, rows_per_file=7_000)
+    generator.write(folder / "new", 3_000, seed=2, format="csv")
+    return folder
+
+
+def _common(folder: Path, name: str = "data") -> dict[str, object]:
+    return {"data": [str(folder / name)], "pipelines": FOLDER, "engine": "local", "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def fitted(folder: Path) -> FitResult:
+    rounds = ["num_boost_round=40", "learning_rate=0.2"]
+    return run.fit(
+        FitRequest(pipeline="trips", out=folder / "model", score=folder / "scored", set=rounds, **_common(folder))
+    )
+
+
+def _backwards(table: pa.Table) -> int:
+    return pc.sum(pc.less(table["tpep_dropoff_datetime"], table["tpep_pickup_datetime"])).as_py()
+
+
+def test_it_learns_the_meter(fitted):
+    assert fitted.metrics["r2"] > 0.95
+    assert fitted.metrics["mae"] < 1.0  # dollars
+
+
+def test_its_metric_is_that_of_the_scored_rows(fitted):
+    scored = pq.read_table(fitted.scored.path, columns=["fare_amount", "prediction"])
+    errors = scored["fare_amount"].to_numpy() - scored["prediction"].to_numpy()
+    assert fitted.metrics["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-12)
+
+
+def test_refunds_and_impossible_trips_are_left_out_and_counted(folder, fitted):
+    table = pq.read_table(folder / "data")
+    refunds = pc.sum(pc.less_equal(table["fare_amount"], 0)).as_py()
+    paid = table.filter(pc.greater(table["fare_amount"], 0))
+    parts = [fitted, fitted.scored]
+    assert sum(part.dropped.get("filter", 0) for part in parts) == refunds > 0
+    assert sum(part.quarantined.get(RULE, 0) for part in parts) == _backwards(paid) > 0
+
+
+def test_raw_text_without_a_fare_is_scored_and_impossible_trips_are_set_aside(folder, fitted):
+    (part,) = (folder / "new").glob("*.csv")
+    raw = pa.csv.read_csv(part)
+    without = raw.drop_columns(["fare_amount", "total_amount"])
+    pa.csv.write_csv(without, folder / "raw.csv", pa.csv.WriteOptions(quoting_style="none"))
+    found = run.score(ScoreRequest(model=fitted.model, out=folder / "out", **_common(folder, "raw.csv"))).scored
+    assert found.quarantined == {RULE: _backwards(raw)}
+    assert found.rows == 3_000 - _backwards(raw)
+    assert pq.read_table(found.path)["prediction"].null_count == 0
+
+
+def test_dates_become_numbers(fitted):
+    scored = pq.read_table(fitted.scored.path).to_pandas()
+    pickup = scored["tpep_pickup_datetime"]
+    assert (scored["tpep_pickup_datetime_hour"] == pickup.dt.hour).all()
+    assert (scored["tpep_pickup_datetime_weekday"] == pickup.dt.isocalendar().day).all()
+    minutes = (scored["tpep_dropoff_datetime"] - pickup).dt.total_seconds() / 60
+    np.testing.assert_allclose(scored["minutes"], minutes, rtol=2**-52)
+
+
+def test_its_columns_have_the_types_of_the_data():
+    for field in load_pipeline("trips", FOLDER).schema:
+        assert generator.SCHEMA.field(field.name).type == field.type
+
+
+def test_its_configuration_file_names_every_parameter_at_its_default():
+    from penstock.configuration import read_yaml
+
+    module = load_pipeline("trips", FOLDER)
+    assert read_yaml(FOLDER.parent / "conf" / "pipelines" / "trips.yaml").values == module.parameters().model_dump()

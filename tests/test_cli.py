@@ -1,0 +1,266 @@
+"""The command line: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import errors, run
+from penstock.cli import main
+from penstock.reporting import EXIT_CODES, describe
+from penstock.secrets import redact
+
+ROOT = Path(__file__).parents[1]
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    rounds: int = 3
+
+def build(parameters):
+    return ps.Pipeline(st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=parameters.rounds))
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label="y")]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "line.py").write_text(PIPELINE)
+    x = np.arange(500.0)
+    pq.write_table(pa.table({"x": x, "y": 2 * x}), tmp_path / "data.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FIT = ["fit", "line", "--data", "data.parquet", "--out", "model", "--device", "cpu"]
+
+
+def _last_line(text: str) -> dict[str, object]:
+    return json.loads(text.splitlines()[-1])
+
+
+def test_a_fit_prints_metrics_and_paths(project, capsys):
+    assert main([*FIT, "--score", "scored"]) == 0
+    out, err = capsys.readouterr()
+    for text in ("rmse", "r2", "rows", "scans", "seconds", "sha256:", "model", "scored"):
+        assert text in out
+    for label in ("scan 1 of 1", "train XGBoostRegressor", "evaluate", "write"):
+        assert any(line.startswith(label) for line in err.splitlines())
+        assert not any(line.startswith(label) for line in out.splitlines())
+
+
+def test_json_is_the_only_line_of_stdout(project, capsys):
+    assert main([*FIT, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    told = json.loads(out)
+    assert {"digest", "rows", "scans", "seconds", "metrics", "model"} <= told.keys()
+    assert list(told["metrics"]) == ["rmse", "mse", "r2", "mae", "var"]
+    assert "rmse" in err
+
+
+def test_a_saved_model_is_evaluated_and_scores(project, capsys):
+    main([*FIT, "--json"])
+    manifest = _last_line(capsys.readouterr().out)["manifest"]
+    assert main(["evaluate", "line", "--model", "model", "--data", "data.parquet", "--expect", manifest, "--json"]) == 0
+    assert _last_line(capsys.readouterr().out)["metrics"]["r2"] > 0
+    assert main(["score", "model", "--data", "data.parquet", "--out", "out", "--column", "prediction", "--json"]) == 0
+    assert _last_line(capsys.readouterr().out)["scored"]["rows"] == 500
+    assert pq.read_table("out").schema.names == ["prediction"]
+
+
+def test_evaluate_and_score_print_tables(project, capsys):
+    main(FIT)
+    capsys.readouterr()
+    assert main(["evaluate", "line", "--model", "model", "--data", "data.parquet"]) == 0
+    assert "r2" in capsys.readouterr().out
+    assert main(["score", "model", "--data", "data.parquet", "--out", "out"]) == 0
+    assert "scored rows" in capsys.readouterr().out
+
+
+def test_a_plan_is_explained(project, capsys):
+    assert main(["explain", "line", "--data", "data.parquet"]) == 0
+    assert "for Imputer" in capsys.readouterr().out
+
+
+def test_options_reach_the_request(project, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(run, "fit", lambda request, progress: seen.update(request=request) or _stop())
+    more = (
+        "--data other.parquet --score s --test-fraction 0.3 --validation-fraction 0.1 --seed 5 --overwrite"
+        " --format parquet --allow-unmanifested --engine dask --device gpu --conf a.yaml --conf b.yaml --set rounds=2"
+        " --pipelines elsewhere --world-size 3 --timeout 9 --max-restarts 1 --checkpoint-dir c"
+    )
+    main(["fit", "line", "--data", "data.parquet", "--out", "model", *more.split()])
+    request = seen["request"]
+    assert list(request.data) == ["data.parquet", "other.parquet"]
+    assert (request.pipeline, request.out, request.score, request.overwrite) == ("line", "model", "s", True)
+    assert (request.test_fraction, request.validation_fraction, request.seed) == (0.3, 0.1, 5)
+    assert (request.format, request.allow_unmanifested) == ("parquet", True)
+    assert (request.engine, request.device, list(request.conf)) == ("dask", "gpu", ["a.yaml", "b.yaml"])
+    assert (list(request.set), request.pipelines) == (["rounds=2"], "elsewhere")
+    spmd = request.spmd
+    assert (spmd.world_size, spmd.timeout, spmd.max_restarts, spmd.checkpoint_dir) == (3, 9.0, 1, "c")
+
+
+def _stop() -> None:
+    raise errors.ConfigError("enough")
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (errors.ConfigError, 2),
+        (errors.MissingExtraError, 2),
+        (errors.InputError, 3),
+        (errors.DataValueError, 3),
+        (errors.ExecutionError, 4),
+        (errors.UserCodeError, 4),
+        (errors.OutputError, 5),
+        (errors.DiskFullError, 5),
+        (errors.ArtifactError, 6),
+        (errors.UnsupportedStepError, 6),
+        (RuntimeError, 1),
+    ],
+)
+def test_an_error_has_the_exit_code_of_its_kind(project, capsys, monkeypatch, kind, code):
+    def fail(request: object, progress: object) -> None:
+        raise kind("it is wrong")
+
+    monkeypatch.setattr(run, "fit", fail)
+    assert main([*FIT, "--json"]) == code
+    out, err = capsys.readouterr()
+    told = _last_line(out)["error"]
+    assert (told["type"], told["exit_code"]) == (kind.__name__, code)
+    assert "it is wrong" in told["message"]
+    assert f"{kind.__name__}: " in err
+    assert "Traceback" not in err
+
+
+def test_every_kind_of_error_has_an_exit_code():
+    codes = dict(EXIT_CODES)
+    assert set(errors.PenstockError.__subclasses__()) == set(codes)
+    assert len(set(codes.values())) == len(codes)
+
+
+def test_an_error_is_told_with_its_hint_and_place():
+    error = errors.DataValueError("an infinity", hint="Drop it.", path="a.parquet", column="x", row=3)
+    assert describe(error) == {
+        "type": "DataValueError",
+        "message": "an infinity (path 'a.parquet', column 'x', row 3)",
+        "hint": "Drop it.",
+        "exit_code": 3,
+        "path": "a.parquet",
+        "column": "x",
+        "row": 3,
+    }
+
+
+def test_a_traceback_is_printed_when_asked(project, capsys):
+    assert main([*FIT, "--set", "rounds=x", "--traceback"]) == 2
+    err = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in err
+    assert "--set rounds=x: rounds is read as 'x' (text), expected a valid integer" in err
+
+
+def test_an_output_that_exists_is_told_with_the_option(project, capsys):
+    main(FIT)
+    assert main(FIT) == 5
+    assert "Pass --overwrite to replace it" in capsys.readouterr().err
+    assert main([*FIT, "--overwrite"]) == 0
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line(project, capsys):
+    for name, columns in (("a", {"x": [1.0], "y": [1.0]}), ("b", {"x": [1.0], "y": [1.0], "extra": [1]})):
+        pq.write_table(pa.table(columns), f"{name}.parquet")
+    assert main(["explain", "line", "--data", "a.parquet", "--data", "b.parquet"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "extra" in line] == [
+        "Warning: columns that a.parquet lacks are left out: extra in b.parquet"
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["fit", "line"], ["fit", "line", "--data", "d", "--out", "m", "--seed", "x"], ["fitt"]]
+)
+def test_a_wrong_use_exits_with_2_and_tells_it_in_json_too(capsys, arguments):
+    assert main(arguments) == 2
+    assert capsys.readouterr().out == ""
+    assert main([*arguments, "--json"]) == 2
+    assert _last_line(capsys.readouterr().out)["error"]["type"] == "UsageError"
+
+
+def test_passwords_of_urls_are_not_printed(capsys, monkeypatch):
+    def fail(request: object, progress: object) -> None:
+        raise errors.InputError("cannot open s3://me:hunter2@bucket/a", path="s3://me:hunter2@bucket/a")
+
+    monkeypatch.setattr(run, "explain", fail)
+    main(["explain", "line", "--data", "s3://me:hunter2@bucket/a.parquet", "--json", "--traceback"])
+    out, err = capsys.readouterr()
+    assert "hunter2" not in out + err
+    assert "s3://me:***@bucket/a" in out
+
+
+@pytest.mark.parametrize("text", ["AKIAABCDEFGHIJKLMNOP", "ghp_" + "a1" * 18])
+def test_known_shapes_of_secrets_are_redacted(text):
+    assert redact(f"refused {text} today") == "refused *** today"
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    code = "import sys; from penstock.cli import main; main(['fit', '--help']); print([m for m in sys.modules])"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    modules = made.stdout.splitlines()[-1]
+    assert "'typer'" in modules
+    for heavy in ("polars", "pyarrow", "numpy", "xgboost", "narwhals", "yaml"):
+        assert f"'{heavy}'" not in modules
+
+
+def test_help_tells_the_exit_codes(capsys):
+    assert main(["--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for text in ("2 wrong use or configuration", "3 input", "4 execution", "5 output", "6 saved model", "130 and 143"):
+        assert text in told
+
+
+@pytest.mark.parametrize(("number", "name", "code"), [(signal.SIGINT, "SIGINT", 130), (signal.SIGTERM, "SIGTERM", 143)])
+def test_a_signal_stops_a_training_and_leaves_nothing(project, number, name, code):
+    command = [sys.executable, "-m", "penstock", *FIT, "--set", "rounds=1000000", "--json"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, cwd=project
+    )
+    while not process.stderr.readline().startswith("scan 1 of 1"):
+        assert process.poll() is None
+    time.sleep(0.3)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=10)
+    assert process.returncode == code
+    told = _last_line(out)["error"]
+    assert (told["type"], told["exit_code"]) == (name, code)
+    assert "--checkpoint-dir" in told["hint"]
+    assert sorted(path.name for path in project.iterdir()) == ["data.parquet", "pipelines"]
+
+
+@pytest.mark.parametrize("job", ["fit", "score", "evaluate"])
+def test_a_job_file_is_the_command_of_its_name(job):
+    made = subprocess.run(
+        [sys.executable, ROOT / "jobs" / f"{job}.py", "--help"], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert f"penstock {job}" in made.stdout

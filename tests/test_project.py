@@ -1,0 +1,124 @@
+"""Pipeline modules by name, and their parameters."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from penstock.configuration import Settings, read_yaml
+from penstock.errors import ConfigError
+from penstock.project import load_pipeline, pipeline_parameters
+
+SOURCE = """
+from __future__ import annotations
+from typing import Literal
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    lower: int = 0
+    kind: Literal["a", "b"] = "a"
+
+def build(parameters):
+    return ps.Pipeline(st.Clip("x", lower=parameters.lower))
+
+def evaluators(parameters):
+    return []
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "small.py").write_text(SOURCE)
+    return tmp_path / "pipelines"
+
+
+def _write(folder: Path, source: str, name: str = "other") -> str:
+    (folder / f"{name}.py").write_text(source)
+    return name
+
+
+def test_a_module_is_found_by_name_and_by_path(folder):
+    for name in ("small", str(folder / "small.py")):
+        module = load_pipeline(name, folder)
+        assert module.name == "small"
+        assert module.build(module.parameters(lower=3)).stages[0].lower == 3
+        assert (module.prepare, module.schema, module.stages) == (None, None, {})
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(folder):
+    with pytest.raises(ConfigError, match=r"smal.py is no file. Did you mean 'small'\?") as found:
+        load_pipeline("smal", folder)
+    assert found.value.hint == "There are: small."
+
+
+def test_a_schema_is_read_as_arrow(folder):
+    name = _write(folder, SOURCE + '\nSCHEMA = {"x": "float64"}')
+    assert load_pipeline(name, folder).schema == pa.schema({"x": pa.float64()})
+
+
+def test_stages_of_its_own_are_found_and_imported_ones_are_not(folder):
+    own = "\nfrom penstock.stages.preprocessing import Log1p\nclass Mine(Log1p): pass\n"
+    assert list(load_pipeline(_write(folder, SOURCE + own), folder).stages) == ["Mine"]
+
+
+@pytest.mark.parametrize("missing", ["Parameters", "build", "evaluators"])
+def test_a_module_that_lacks_something_is_refused(folder, missing):
+    name = _write(folder, SOURCE + f"\ndel {missing}")
+    with pytest.raises(ConfigError, match=f"other.py defines no {missing}, expected (class|def) {missing}"):
+        load_pipeline(name, folder)
+
+
+def test_parameters_that_would_ignore_unknown_names_are_refused(folder):
+    name = _write(folder, SOURCE.replace('extra="forbid"', 'extra="ignore"'))
+    with pytest.raises(ConfigError, match=r'expected class Parameters.*extra="forbid"'):
+        load_pipeline(name, folder)
+
+
+def test_a_module_that_does_not_parse_is_refused_with_its_line(folder):
+    name = _write(folder, "x = 1\ny = = 2")
+    with pytest.raises(ConfigError, match=r"other.py, line 2 does not run: SyntaxError"):
+        load_pipeline(name, folder)
+
+
+def test_a_module_that_raises_is_refused_with_the_cause(folder):
+    with pytest.raises(ConfigError, match="does not run: ZeroDivisionError: division by zero") as found:
+        load_pipeline(_write(folder, "1 / 0"), folder)
+    assert isinstance(found.value.__cause__, ZeroDivisionError)
+
+
+def test_functions_of_a_module_travel_by_value(folder):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    module = load_pipeline(_write(folder, SOURCE + "\nOFFSET = 2\ndef shifted(x):\n    return x + OFFSET"), folder)
+    shifted = module.build.__globals__["shifted"]
+    (folder / "other.py").unlink()
+    assert "pipelines.other" not in sys.modules
+    assert pickle.loads(cloudpickle.dumps(shifted))(3) == 5
+
+
+def test_parameters_come_from_the_nearest_source(folder, tmp_path):
+    module = load_pipeline("small", folder)
+    conf, job = tmp_path / "conf", tmp_path / "job.yaml"
+    conf.mkdir()
+
+    def lower(section: Settings | None = None, assignments: tuple[str, ...] = ()) -> int:
+        return pipeline_parameters(module, conf, section or Settings(), assignments).lower
+
+    assert lower() == 0
+    (conf / "small.yaml").write_text("lower: 1")
+    assert lower() == 1
+    job.write_text("lower: 2")
+    assert lower(read_yaml(job)) == 2
+    assert lower(read_yaml(job), ("lower=3",)) == 3
+
+
+def test_a_wrong_parameter_is_told_with_its_file(folder, tmp_path):
+    (tmp_path / "small.yaml").write_text("kind: no")
+    with pytest.raises(ConfigError, match=r"small.yaml, line 1, column 7: kind is read as False .* 'a' or 'b'"):
+        pipeline_parameters(load_pipeline("small", folder), tmp_path, Settings())

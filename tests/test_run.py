@@ -1,0 +1,282 @@
+"""Jobs, on a small pipeline whose results are known in closed form."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as ps
+from penstock import run
+from penstock.errors import (
+    ArtifactIntegrityError,
+    ConfigError,
+    MissingInputError,
+    OutputExistsError,
+    SchemaDriftError,
+    SchemaError,
+)
+from penstock.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
+
+PIPELINE = """
+import narwhals as nw
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    strategy: str = "mean"
+    label: str = "y"
+
+def prepare(dataset, parameters):
+    return dataset.filter(nw.col("y") >= 0)
+
+def build(parameters):
+    return ps.Pipeline(st.Expect("x is None or x < 1000", action="drop"), st.Imputer("x", strategy=parameters.strategy))
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label=parameters.label, prediction="x", metrics=["mae", "r2"])]
+"""
+IMPUTER = 'st.Imputer("x", strategy=parameters.strategy)'
+ROWS = 1000
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a pipeline and its data: x is y, null in every tenth row, and two rows are dirt."""
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "small.py").write_text(PIPELINE)
+    y = np.arange(ROWS, dtype=float)
+    y[5], x = -1.0, y.copy()
+    x[7] = 5000.0
+    table = pa.table({"id": np.arange(ROWS), "x": pa.array(x, mask=np.arange(ROWS) % 10 == 0), "y": y})
+    (tmp_path / "data").mkdir()
+    pq.write_table(table, tmp_path / "data" / "a.parquet")
+    (tmp_path / "data" / "_SUCCESS").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def common(project: Path) -> dict[str, object]:
+    return {"data": [str(project / "data")], "pipelines": project / "pipelines", "engine": "local", "device": "cpu"}
+
+
+@pytest.fixture
+def fitted(project: Path, common: dict[str, object]) -> run.FitResult:
+    return run.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **common))
+
+
+def _on(path: Path, common: dict[str, object]) -> dict[str, object]:
+    return {**common, "data": [str(path)]}
+
+
+def _table(path: str | Path) -> pa.Table:
+    return pq.read_table(path)
+
+
+def test_a_fit_saves_a_model_that_loads_with_what_it_tells(fitted):
+    model = ps.PipelineModel.load(fitted.model, expect=fitted.manifest)
+    assert model.digest == fitted.digest
+    assert [stage.title for stage in model.stages] == ["Expect", "Imputer"]
+
+
+def test_the_model_keeps_the_metrics(fitted):
+    report = json.loads((Path(fitted.model) / "report.json").read_text())
+    assert report["metrics"] == fitted.metrics
+
+
+def test_every_row_is_learned_from_or_held_out_or_counted(fitted, project):
+    assert fitted.rows_read == fitted.rows + sum(fitted.dropped.values())
+    assert fitted.rows_read + fitted.scored.rows_read == ROWS
+    dirt = sum(fitted.dropped.values()) + sum(fitted.scored.dropped.values())
+    assert dirt == 2
+    assert set(fitted.dropped) | set(fitted.scored.dropped) == {"filter", "x is None or x < 1000"}
+
+
+def test_metrics_are_those_of_the_rows_held_out(fitted, project):
+    scored, whole = _table(fitted.scored.path), _table(project / "data" / "a.parquet")
+    held_out = set(scored["id"].to_pylist())
+    learned = [row["x"] for row in whole.to_pylist() if row["id"] not in held_out and row["y"] >= 0]
+    mean = np.mean([x for x in learned if x is not None and x < 1000])
+    errors = [abs(row["y"] - mean) if row["id"] % 10 == 0 else 0.0 for row in scored.to_pylist()]
+    assert fitted.metrics["mae"] == pytest.approx(np.mean(errors), rel=1e-12)
+
+
+def test_about_the_share_asked_for_is_held_out(fitted):
+    assert 150 < fitted.scored.rows < 250
+
+
+def test_the_rows_held_out_depend_on_the_seed_alone(project, common, fitted):
+    def held_out(seed: int, out: str) -> list[int]:
+        target = project / out
+        run.fit(FitRequest(pipeline="small", out=target / "m", score=target / "s", seed=seed, **common))
+        return _table(target / "s")["id"].to_pylist()
+
+    assert held_out(7, "a") == _table(fitted.scored.path)["id"].to_pylist()
+    assert held_out(8, "b") != held_out(7, "c")
+
+
+def test_a_result_is_plain_json(fitted):
+    told = json.loads(json.dumps(dataclasses.asdict(fitted)))
+    assert {"digest", "rows", "scans", "seconds", "metrics", "model"} <= told.keys()
+    assert told["scans"] == 1
+    assert told["parameters"] == {"strategy": "mean", "label": "y"}
+
+
+def test_without_rows_held_out_there_are_no_metrics(project, common):
+    found = run.fit(FitRequest(pipeline="small", out=project / "model", test_fraction=0, **common))
+    assert (found.metrics, found.scored, found.rows_read) == ({}, None, ROWS)
+
+
+def test_a_metric_that_is_undefined_is_told_with_its_reason(project, common):
+    pq.write_table(pa.table({"id": [0] * 50, "x": [1.0] * 50, "y": [1.0] * 50}), project / "data" / "a.parquet")
+    found = run.fit(FitRequest(pipeline="small", out=project / "model", **common))
+    assert found.metrics["r2"] is None
+    assert "do not vary" in found.undefined["r2"]
+
+
+def test_a_pipeline_that_learns_nothing_still_counts_its_rows(project, common):
+    (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
+    found = run.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **common))
+    assert (found.scans, found.rows) == (0, ROWS - 1)
+
+
+@pytest.mark.parametrize("taken", ["model", "scored"])
+def test_an_output_that_exists_is_refused_before_any_work(project, common, taken):
+    (project / taken).mkdir()
+    (project / taken / "mine.txt").touch()
+    (project / "pipelines" / "small.py").write_text("raise RuntimeError('work began')")
+    with pytest.raises(OutputExistsError, match=str(project / taken)):
+        run.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **common))
+    assert not list(project.glob(".*"))
+
+
+def test_outputs_are_replaced_when_asked(project, common, fitted):
+    again = run.fit(FitRequest(pipeline="small", out=fitted.model, score=fitted.scored.path, overwrite=True, **common))
+    assert again.digest == fitted.digest
+    assert again.scored.run_id != fitted.scored.run_id
+
+
+def test_outputs_inside_each_other_are_refused(project, common):
+    with pytest.raises(ConfigError, match="lie in each other"):
+        run.fit(FitRequest(pipeline="small", out=project / "m", score=project / "m" / "scored", **common))
+
+
+def test_a_failing_fit_leaves_nothing(project, common):
+    with pytest.raises(SchemaError):
+        run.fit(FitRequest(pipeline="small", out=project / "model", set=["label=z"], **common))
+    assert sorted(path.name for path in project.iterdir()) == ["data", "pipelines"]
+
+
+def test_an_evaluator_that_does_not_fit_is_refused_before_fitting(project, common):
+    (project / "pipelines" / "small.py").write_text(PIPELINE.replace('prediction="x"', 'prediction="z"'))
+    with pytest.raises(SchemaError, match="'z' is not in the data") as found:
+        run.fit(FitRequest(pipeline="small", out=project / "model", **common))
+    assert found.value.stage == "RegressionEvaluator"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"test_fraction": 1.0}, "test_fraction is 1.0, expected at least 0 and less than 1"),
+        ({"validation_fraction": float("nan")}, "validation_fraction is nan"),
+        ({"test_fraction": 0.5, "validation_fraction": 0.5}, "no rows are left to learn from"),
+        ({"test_fraction": 0.0, "score": "s"}, "there are no rows to score"),
+    ],
+)
+def test_shares_that_make_no_sense_are_refused(given, message):
+    with pytest.raises(ConfigError, match=message):
+        FitRequest(pipeline="small", data=["d"], out="m", **given)
+
+
+def test_an_evaluation_covers_all_rows_that_can_be_learned_from(project, common, fitted):
+    found = run.evaluate(EvaluateRequest(pipeline="small", model=fitted.model, **common))
+    table = _table(project / "data" / "a.parquet").to_pylist()
+    mean = ps.PipelineModel.load(fitted.model).fitted[1]["values"]["x"]
+    rows = [row for row in table if row["y"] >= 0 and (row["x"] is None or row["x"] < 1000)]
+    expected = np.mean([abs(row["y"] - (mean if row["x"] is None else row["x"])) for row in rows])
+    assert found.metrics["mae"] == pytest.approx(expected, rel=1e-12)
+    assert found.digest == fitted.digest
+
+
+def test_scoring_needs_no_label_and_sees_rows_that_prepare_leaves_out(project, common, fitted):
+    new = pa.table({"x": [1.0, None, 2000.0], "note": ["a", "b", "c"]})
+    pq.write_table(new, project / "new.parquet")
+    request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.parquet", common))
+    found = run.score(request).scored
+    assert (found.rows, found.rows_read, found.dropped) == (2, 3, {"x is None or x < 1000": 1})
+    assert _table(found.path)["note"].to_pylist() == ["a", "b"]
+
+
+def test_scoring_writes_the_columns_asked_for(project, common, fitted):
+    found = run.score(ScoreRequest(model=fitted.model, out=project / "out", columns=["x", "id"], **common))
+    assert _table(found.scored.path).schema.names == ["x", "id"]
+
+
+def test_scoring_reads_text_in_the_types_of_the_model(project, common, fitted):
+    (project / "new.csv").write_text("x,note\n1,7\n,8\n")  # x alone would be read as integers
+    request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.csv", common))
+    made = _table(run.score(request).scored.path)
+    assert made.schema.field("x").type == pa.float64()
+    assert made["note"].to_pylist() == [7, 8]
+
+
+def test_scoring_rows_that_lack_a_column_names_it(project, common, fitted):
+    pq.write_table(pa.table({"xx": [1.0]}), project / "new.parquet")
+    request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.parquet", common))
+    with pytest.raises(SchemaDriftError, match="lacks 1 column"):
+        run.score(request)
+
+
+def test_another_model_than_expected_is_refused(project, common, fitted):
+    request = ScoreRequest(model=fitted.model, out=project / "out", expect="sha256:" + "0" * 64, **common)
+    with pytest.raises(ArtifactIntegrityError, match="expected sha256:0000"):
+        run.score(request)
+
+
+def test_a_stage_of_the_pipelines_own_is_saved_and_scored(project, common):
+    own = PIPELINE + "\nfrom penstock.stages.preprocessing import Log1p\nclass Mine(Log1p): pass\n"
+    (project / "pipelines" / "own.py").write_text(own.replace(IMPUTER, 'Mine("y")'))
+    model = run.fit(FitRequest(pipeline="own", out=project / "model", test_fraction=0, **common)).model
+    pq.write_table(_table(project / "data" / "a.parquet").slice(100, 1), project / "new.parquet")
+    given = _on(project / "new.parquet", common)
+    found = run.score(ScoreRequest(model=model, out=project / "out", pipeline="own", **given))
+    rows = {row["id"]: row["y"] for row in _table(found.scored.path).to_pylist()}
+    assert rows[100] == pytest.approx(np.log1p(100), rel=1e-15)
+
+
+def test_a_plan_is_told_without_reading_rows(project, common):
+    found = run.explain(ExplainRequest(pipeline="small", **common))
+    assert "1 scan(s)" in found.plan
+    assert "for Imputer" in found.plan
+    assert str(ROWS - 2) not in found.plan
+
+
+def test_missing_data_is_missing_input(project, common):
+    with pytest.raises(MissingInputError):
+        run.explain(ExplainRequest(pipeline="small", **_on(project / "nothing.parquet", common)))
+
+
+def test_later_configuration_files_win_and_options_win_over_them(project, common):
+    first, second = project / "1.yaml", project / "2.yaml"
+    first.write_text("engine: {engine: local, in_flight: 1}\npipeline: {strategy: median, label: y}")
+    second.write_text("pipeline: {strategy: mode}")
+    given = {**common, "engine": None, "conf": [first, second], "test_fraction": 0}
+
+    def strategy(*assignments: str) -> str:
+        request = FitRequest(pipeline="small", out=project / "model", overwrite=True, set=assignments, **given)
+        return run.fit(request).parameters["strategy"]
+
+    assert strategy() == "mode"
+    assert strategy("strategy=mean") == "mean"
+
+
+def test_a_configuration_file_with_another_section_is_refused(project, common):
+    (project / "job.yaml").write_text("pipelines: {}")
+    with pytest.raises(ConfigError, match=r"job.yaml, line 1, column 12: 'pipelines' is not known. Did you mean"):
+        run.explain(ExplainRequest(pipeline="small", conf=[project / "job.yaml"], **common))
