@@ -154,6 +154,20 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
     return cupy.ascontiguousarray(cupy.stack(arrays, axis=1))
 
 
+def to_host(values: Any) -> np.ndarray:
+    """Return an array as NumPy, copied from the GPU if it is there."""
+    return values if isinstance(values, np.ndarray) else values.get()
+
+
+def to_device(values: np.ndarray, kind: Kind) -> Any:
+    """Return a NumPy array on the device: as it is, or as CuPy."""
+    if kind == "cpu":
+        return values
+    import cupy
+
+    return cupy.asarray(values)
+
+
 def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Table]:
     """Return, for each column, its distinct values that are not null and how often each occurs.
 

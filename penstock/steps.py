@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
 from penstock.fragments import Fragment
-from penstock.frames import ROW
+from penstock.frames import ROW, Kind
 
 
 @dataclass
@@ -56,6 +56,8 @@ class Step(ABC):
 
     keeps_rows: bool = True
     """Whether every row that comes in goes out, in order."""
+    makes_rows: bool = False
+    """Whether what comes out cannot be traced to rows of a file: row numbers end here."""
 
     @property
     @abstractmethod
@@ -95,7 +97,7 @@ class Select(Step):
         return frame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Filter(Step):
     """Keeps rows for which a Narwhals expression is true; null counts as false."""
 
@@ -128,6 +130,7 @@ class MapPartitions(Step):
     form: str
     inputs: tuple[str, ...]
     keeps_rows = False
+    makes_rows = True
 
     @property
     def label(self) -> str:
@@ -145,12 +148,17 @@ class MapPartitions(Step):
             result = self.function(given)
         except Exception as error:
             raise UserCodeError(f"{self.label} raised {type(error).__name__}: {error}", stage=self.label) from error
-        made = frames.accept(result, "gpu" if frames.is_gpu(frame) else "cpu")
-        self._check(made)
+        made = self._checked(result, "gpu" if frames.is_gpu(frame) else "cpu")
         log.drop(self.label, len(frame) - len(made))
-        return frames.conform(made, self.schema)
+        return made
 
-    def _check(self, made: nw.DataFrame) -> None:
+    def _checked(self, result: Any, kind: Kind) -> nw.DataFrame:
+        """Return the result in the declared columns and types."""
+        try:
+            made = frames.accept(result, kind)
+        except TypeError as error:
+            found = type(result).__name__
+            raise UserCodeError(f"{self.label} gave {found}, expected a frame", stage=self.label) from error
         missing = [name for name in self.schema.names if name not in made.columns]
         if missing:
             raise SchemaError(
@@ -159,6 +167,17 @@ class MapPartitions(Step):
                 column=missing[0],
                 stage=self.label,
             )
+        return self._cast(made)
+
+    def _cast(self, made: nw.DataFrame) -> nw.DataFrame:
+        try:
+            return frames.conform(made, self.schema)
+        except Exception as error:  # Polars, Narwhals and cuDF each have their own
+            raise SchemaError(
+                f"{self.label} gave values that are not of the declared types: {str(error).splitlines()[0]}",
+                hint="Cast them in the function, or declare the types that it returns.",
+                stage=self.label,
+            ) from error
 
 
 def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:

@@ -15,6 +15,7 @@ from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.messages import Alive, Done, Failed, Joined, Meet, Ready, Round, Saved, Start, Ticket
 
 _BEAT = 1.0
+"""Seconds between signs of life, at most; a quarter of the time after which silence is a loss, where that is less."""
 Answer = TypeVar("Answer", Start, Meet)
 
 
@@ -85,7 +86,7 @@ class Channel:
         return answer
 
     def _keep_alive(self) -> None:
-        while not self._stop.wait(_BEAT):
+        while not self._stop.wait(min(_BEAT, self.ticket.timeout / 4)):
             try:
                 self._send(Alive(self.ticket.index))
             except OSError:

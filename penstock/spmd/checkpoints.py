@@ -11,7 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from penstock.outputs import translating
+
 _MAGIC = b"penstock-checkpoint-1\n"
+_BODY = len(_MAGIC) + hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True)
@@ -56,25 +59,32 @@ class CheckpointStore:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint: written aside, flushed to disk, renamed."""
+        """Replace the checkpoint: written aside, flushed to disk, renamed.
+
+        Raises
+        ------
+        OutputError, DiskFullError
+            It cannot be written.
+        """
         aside = self._path.with_suffix(f".{os.getpid()}.tmp")
-        digest = hashlib.sha256(checkpoint.data).hexdigest()
-        with open(aside, "wb") as file:
-            file.write(_MAGIC + f"{checkpoint.rounds} {digest}\n".encode() + checkpoint.data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, self._path)
+        content = f"{checkpoint.rounds}\n".encode() + checkpoint.data
+        with translating(self._path):
+            with open(aside, "wb") as file:
+                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, self._path)
 
     def load(self) -> Checkpoint | None:
         """Return the checkpoint, or None when there is none that is whole."""
         try:
-            content = self._path.read_bytes()
+            stored = self._path.read_bytes()
         except FileNotFoundError:
             return None
-        header, _, data = content.removeprefix(_MAGIC).partition(b"\n")
-        rounds, _, digest = header.decode(errors="replace").partition(" ")
-        if not content.startswith(_MAGIC) or hashlib.sha256(data).hexdigest() != digest:
+        digest, content = stored[len(_MAGIC) : _BODY], stored[_BODY:]
+        if not stored.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
             return None
+        rounds, _, data = content.partition(b"\n")
         return Checkpoint(int(rounds), data)
 
     def clear(self) -> None:

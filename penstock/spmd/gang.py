@@ -7,18 +7,18 @@ given no sign of life for too long (it is frozen, or cut off); then the attempt 
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.connection import Connection, Listener, wait
+from collections.abc import Callable, Collection, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.errors import PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
 from penstock.progress import Track
 from penstock.spmd import messages as m
 from penstock.spmd.checkpoints import CheckpointStore
+from penstock.spmd.door import Door
 from penstock.spmd.options import SpmdOptions
-from penstock.spmd.rank import Body, Work, fingerprint
+from penstock.spmd.rank import Body, Work, checkpoints
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
@@ -81,7 +81,7 @@ def run_gang(
     """
     work = Work.of(body, datasets, size, engine.kind, threads)
     losses: list[str] = []
-    with CheckpointStore(options.checkpoint_dir, fingerprint(body, datasets, size)) as store:
+    with checkpoints(options, body, datasets, size) as store:
         while len(losses) <= options.max_restarts:
             with engine.progress.track(label, getattr(body, "rounds", 0)) as track:
                 try:
@@ -105,7 +105,14 @@ class _Attempt:
     """One start of all ranks, and the conversation with them."""
 
     def __init__(
-        self, launch: Launcher, work: Work, options: SpmdOptions, store: CheckpointStore, track: Track, size: int, host: str
+        self,
+        launch: Launcher,
+        work: Work,
+        options: SpmdOptions,
+        store: CheckpointStore,
+        track: Track,
+        size: int,
+        host: str,
     ) -> None:
         self.launch, self.work, self.options, self.store, self.track = launch, work, options, store, track
         self.size, self.host, self.key = size, host, secrets.token_bytes(32)
@@ -120,14 +127,14 @@ class _Attempt:
         self.arrived: list[Connection] = []
 
     def run(self) -> Any:
-        with Listener((self.host, 0), backlog=self.size + 8, authkey=self.key) as listener:
-            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-            launched = self.launch(self._tickets(listener.address), self.work)
+        with Door(self.host, self.key, backlog=self.size + 8) as door:
+            launched = self.launch(self._tickets(door.address), self.work)
             try:
-                self._gather_ranks(launched)
+                self._gather_ranks(launched, door)
                 self._converse(launched)
                 return self.done[0]
             finally:
+                door.close()
                 self._hang_up()
                 launched.stop()
                 self._free_tracker()
@@ -139,19 +146,10 @@ class _Attempt:
             for index in range(self.size)
         ]
 
-    def _accept(self, listener: Listener) -> None:
-        """Let ranks in, one at a time; a stranger who does not know the key is turned away."""
-        while True:
-            try:
-                self.arrived.append(listener.accept())  # type: ignore[arg-type]
-            except OSError:
-                return  # the listener is closed: the attempt is over
-            except Exception:
-                continue  # wrong key
-
-    def _gather_ranks(self, launched: Launch) -> None:
+    def _gather_ranks(self, launched: Launch, door: Door) -> None:
         deadline = time.monotonic() + self.options.start_timeout
         while len(self.ranks) < self.size:
+            self.arrived += door.arrivals(_TICK / 10)
             for connection in list(self.arrived):
                 if connection.poll(0):
                     self.arrived.remove(connection)
@@ -165,7 +163,6 @@ class _Attempt:
                     f" {', '.join(f'rank {index}' for index in missing)}",
                     hint="Free slots of the cluster, ask for fewer ranks (world_size), or raise start_timeout.",
                 )
-            time.sleep(0.01)
         checkpoint = self.store.load()
         self.rounds = checkpoint.rounds if checkpoint else 0
         self.track.advance(self.rounds)
@@ -192,7 +189,7 @@ class _Attempt:
             for connection in wait(list(talking), timeout=_TICK):
                 self._hear(talking[connection], connection)  # type: ignore[index, arg-type]
             self._check_silence()
-            self._check_cut_off(still_talking=bool(talking))
+            self._check_cut_off(talking.values())
 
     def _hear(self, index: int, connection: Connection) -> None:
         try:
@@ -220,13 +217,18 @@ class _Attempt:
             return error
         return UserCodeError(f"{self._who(message.index)} raised {type(error).__name__}: {error}")
 
-    def _check_cut_off(self, *, still_talking: bool) -> None:
-        """A rank whose collective call failed has lost a peer; wait a little for the peer itself to be found."""
+    def _check_cut_off(self, talking: Collection[int]) -> None:
+        """Blame the peer that a rank whose collective call failed has lost; wait a little for it to be found."""
         if not self.cut_off:
             return
-        first = min(self.cut_off, key=lambda index: self.heard[index])
-        if not still_talking or time.monotonic() - self.heard[first] > _GRACE:
-            raise self._lost(first, f"its collective call failed: {self.cut_off[first].error}")
+        now = time.monotonic()
+        first = min(self.cut_off, key=self.heard.__getitem__)
+        if talking and now - self.heard[first] <= _GRACE:
+            return
+        silent = [index for index in talking if now - self.heard[index] > _GRACE]
+        if silent:
+            raise self._lost(min(silent, key=self.heard.__getitem__), f"it fell silent, and rank {first} was cut off")
+        raise self._lost(first, f"its collective call failed: {self.cut_off[first].error}")
 
     def _meet(self, index: int) -> None:
         self.ready.add(index)

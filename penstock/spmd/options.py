@@ -23,7 +23,8 @@ class SpmdOptions:
     max_restarts : int, default 2
         How often all ranks are started again after one was lost.
     checkpoint_interval : int, default 10
-        Rounds between checkpoints; a restart goes on from the last.
+        Rounds between checkpoints; a restart goes on from the last. Where a trainer samples at random (XGBoost with
+        ``subsample`` or ``colsample_*``), the samples depend on it.
     checkpoint_dir : path, optional
         Where checkpoints are kept. A directory given here outlives the run, so that a run started again with the same
         pipeline goes on from there; without it they are kept in a private temporary directory.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
+import pyarrow as pa
 
 from penstock import devices
 from penstock.errors import ConfigError, PenstockError, UserCodeError
-from penstock.fragments import Fragment, Piece
+from penstock.fragments import Fragment, Piece, deal
 from penstock.frames import Kind
 from penstock.spmd.channel import Channel
 from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
@@ -38,15 +39,8 @@ class Share:
 
 
 def shares(dataset: Dataset, size: int) -> list[Share]:
-    """Cut the fragments of a dataset into `size` runs of about the same number of rows; some may be empty."""
-    ends = list(itertools.accumulate(fragment.rows for fragment in dataset.fragments))
-    total = ends[-1] if ends else 0
-    owners = [min(size - 1, int(size * (end - fragment.rows / 2) / total)) if total else 0
-              for end, fragment in zip(ends, dataset.fragments, strict=True)]  # fmt: skip
-    return [
-        Share(dataset.scan(), tuple(f for f, owner in zip(dataset.fragments, owners, strict=True) if owner == rank))
-        for rank in range(size)
-    ]
+    """Return what each of `size` ranks reads: runs of about the same number of rows, some perhaps without any."""
+    return [Share(dataset.scan(), fragments) for fragments in deal(dataset.fragments, size)]
 
 
 @dataclass(frozen=True)
@@ -106,6 +100,14 @@ class Rank:
         """Return how many rows this rank's fragments store, before any split or filter."""
         return sum(fragment.rows for fragment in self._work.shares[name][self.index].fragments)
 
+    def total_rows(self, name: str) -> int:
+        """Return how many rows the fragments of all ranks store."""
+        return sum(fragment.rows for share in self._work.shares[name] for fragment in share.fragments)
+
+    def numbers_rows(self, name: str) -> bool:
+        """Return whether rows still have their numbers, the column ``__row__``, after all steps."""
+        return not any(step.makes_rows for step in self._work.shares[name][self.index].scan.steps)
+
     def save(self, rounds: int, data: bytes) -> None:
         """Save a checkpoint; only rank 0's is kept."""
         if self.index == 0:
@@ -119,34 +121,49 @@ class Rank:
     def collective(self) -> Iterator[None]:
         """Take part in collective calls of XGBoost while inside; every rank enters, with rows or without.
 
-        Data should be read before: ranks wait here for each other without a time limit, while a collective call has one.
+        Data should be read before: ranks wait here for each other without a time limit; a collective call has one.
         """
         arguments = self._channel.meet()
         if self.size == 1:
             yield
             return
         from xgboost import collective
+        from xgboost.core import XGBoostError
 
         collective.init(**arguments, dmlc_task_id=f"{self.index:08d}")
         try:
             yield
         except BaseException:
-            collective.signal_error()
+            with suppress(XGBoostError):
+                collective.finalize()  # closes its connections, so that the others fail at once instead of waiting
             raise
         collective.finalize()
 
 
+def checkpoints(options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int) -> CheckpointStore:
+    """Return where the checkpoints of one training are kept; those of others, in the same directory, are not seen."""
+    key = "" if options.checkpoint_dir is None else fingerprint(body, datasets, size)
+    return CheckpointStore(options.checkpoint_dir, key)
+
+
 def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int) -> str:
-    """Return a text that differs between trainings: what is trained, on which rows, after which steps, on how many ranks."""
-    data = {
-        name: (dataset.steps, dataset.reader.samples, [(p.path, p.size, p.mtime, p.first, p.rows) for p in _pieces(dataset)])
-        for name, dataset in datasets.items()
-    }
-    return repr((body, data, size))
+    """Return a text that differs between trainings: of what, on which rows, after which steps, on how many ranks."""
+    return repr((body, {name: _rows(dataset) for name, dataset in datasets.items()}, size))
 
 
-def _pieces(dataset: Dataset) -> Iterator[Piece]:
-    return itertools.chain.from_iterable(fragment.pieces for fragment in dataset.fragments)
+def _rows(dataset: Dataset) -> tuple[Any, ...]:
+    pieces = [_identity(piece) for fragment in dataset.fragments for piece in fragment.pieces]
+    return dataset.steps, dataset.reader.samples, pieces
+
+
+def _identity(piece: Piece) -> tuple[Any, ...]:
+    """Return what tells the rows of a piece from others: the file as it was planned, or the values themselves."""
+    if piece.table is None:
+        return piece.path, piece.size, piece.mtime, piece.first, piece.rows
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, piece.table.schema) as writer:
+        writer.write_table(piece.table)
+    return hashlib.sha256(sink.getvalue()).hexdigest(), piece.first, piece.rows
 
 
 def run_rank(ticket: Ticket, work: Work) -> None:
@@ -157,10 +174,10 @@ def run_rank(ticket: Ticket, work: Work) -> None:
         try:
             devices.use(work.kind)
             result = work.body(rank)
-        except Exception as error:
-            channel.failed(error, lost_peer=is_lost_peer(error))
-        else:
             channel.done(result if ticket.index == 0 else None)
+        except Exception as error:
+            with suppress(OSError):  # the coordinator has hung up: it has given up on this attempt
+                channel.failed(error, lost_peer=is_lost_peer(error))
 
 
 def is_lost_peer(error: BaseException) -> bool:
@@ -201,7 +218,7 @@ def run_alone(body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions,
         )
     work = Work.of(body, datasets, 1, engine.kind, devices.usable_cores())
     total = getattr(body, "rounds", 0)
-    with CheckpointStore(options.checkpoint_dir, fingerprint(body, datasets, 1)) as store, engine.progress.track(label, total) as track:
+    with checkpoints(options, body, datasets, 1) as store, engine.progress.track(label, total) as track:
         rank = Rank(0, 1, work, store.load(), options.checkpoint_interval, _Alone(store, track.advance))
         devices.use(work.kind)
         result = guarded(body, rank, label)

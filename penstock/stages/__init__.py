@@ -8,6 +8,8 @@ from typing import Any
 _MODULES = {
     "BinaryClassificationEvaluator": "penstock.stages.evaluation.binary",
     "Clip": "penstock.stages.preprocessing.clip",
+    "DateDifference": "penstock.stages.preprocessing.date_difference",
+    "DateParts": "penstock.stages.preprocessing.date_parts",
     "Expect": "penstock.stages.preprocessing.expect",
     "Imputer": "penstock.stages.preprocessing.imputer",
     "Log1p": "penstock.stages.preprocessing.log1p",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import xgboost as xgb
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
+from penstock.stages.training import bins
 from penstock.stages.training.matrix import Batches, ToBatch
 
 KIND = "xgboost-ubj"
@@ -84,9 +85,12 @@ def boost(
     """
     _check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": "cuda" if rank.kind == "gpu" else "cpu"}
-    batches = {name: Batches(rank, name, convert) for name in rank.datasets}
+    numbered = replace(convert, numbered=rank.numbers_rows("train"))
+    batches = {name: Batches(rank, name, numbered if name == "train" else convert) for name in rank.datasets}
+    looked_at = bins.sample(rank, batches["train"])
     with rank.collective():
-        matrix = _quantised(batches["train"], settings, None)
+        reference = bins.cut(rank, looked_at, batches["train"].names, settings)
+        matrix = _quantised(batches["train"], settings, reference)
         watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
         booster, course = _rounds(
             rank, settings, matrix, watched, batches["train"].names, num_boost_round, early_stopping_rounds

@@ -12,6 +12,7 @@ import xgboost as xgb
 
 from penstock import frames
 from penstock.errors import DataValueError
+from penstock.frames import ROW
 from penstock.spmd import Rank
 from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
 
@@ -21,11 +22,12 @@ CACHE_BYTES = 4 * 2**30
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one fragment: features (float32, NaN for null), labels, and weights if there are any."""
+    """The rows of one fragment: features (float32, NaN for null), labels; weights and row numbers (uint64) if any."""
 
     features: Any
     label: Any
     weight: Any | None
+    rows: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,21 @@ class ToBatch:
     classes : tuple or None
         Labels become their position among these; None takes them as numbers.
     weight : str or None
+    numbered : bool
+        Take the row numbers too.
     """
 
     features: tuple[str, ...]
     label: str
     classes: tuple[Any, ...] | None
     weight: str | None
+    numbered: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
-        more = (self.label,) if self.weight is None else (self.label, self.weight)
-        return tuple(dict.fromkeys([*self.features, *more]))
+        more = [name for name in (self.label, self.weight) if name is not None]
+        return tuple(dict.fromkeys([*self.features, *more, *([ROW] if self.numbered else [])]))
 
     def __call__(self, frame: nw.DataFrame) -> Batch:
         """Convert one frame.
@@ -67,6 +72,7 @@ class ToBatch:
             finite_matrix(frame, self.features),
             finite_matrix(label, (self.label,))[:, 0],
             None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
+            frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
         )
 
     def _label(self, frame: nw.DataFrame) -> nw.Expr:
@@ -85,7 +91,8 @@ class ToBatch:
         """Return a batch without rows, for a rank that has none."""
         none = np.empty(0, dtype=np.float32)
         features = np.empty((0, len(self.features)), dtype=np.float32)
-        return Batch(features, none, None if self.weight is None else none)
+        rows = np.empty(0, dtype=np.uint64) if self.numbered else None
+        return Batch(features, none, None if self.weight is None else none, rows)
 
 
 def training_checks(label: str, weight: str | None) -> Checks:
@@ -135,14 +142,18 @@ class Batches(xgb.DataIter):
     def __init__(self, rank: Rank, name: str, convert: ToBatch) -> None:
         super().__init__(release_data=True)
         self.names = list(convert.features)
+        self.numbered = convert.numbered
         self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty()
         size = rank.rows(name) * len(convert.features) * 4
-        self._held: list[Batch] | None = list(self._read()) or [self._empty] if size <= CACHE_BYTES else None
-        self._open = self._batches()
+        self._held: list[Batch] | None = list(self._read()) if size <= CACHE_BYTES else None
+        self._open = self.each()
 
-    def _batches(self) -> Iterator[Batch]:
-        return iter(self._held) if self._held is not None else self._read()
+    def each(self) -> Iterator[Batch]:
+        """Yield the batches; an empty one for a rank without rows."""
+        batches = iter(self._held) if self._held is not None else self._read()
+        yield next(batches, self._empty)
+        yield from batches
 
     def release(self) -> None:
         """Free what is kept: XGBoost has made its matrix and will not ask again."""
@@ -150,7 +161,7 @@ class Batches(xgb.DataIter):
 
     def reset(self) -> None:
         """Start another pass."""
-        self._open = self._batches()
+        self._open = self.each()
 
     def next(self, input_data: Callable[..., Any]) -> bool:
         """Hand over the next batch."""
