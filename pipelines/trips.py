@@ -9,8 +9,6 @@ from pydantic import BaseModel, Field
 import penstock as ps
 from penstock import stages as st
 from penstock.stages.evaluation import Evaluator
-from penstock.stages.preprocessing.date_difference import DateDifference
-from penstock.stages.preprocessing.date_parts import DateParts
 
 PICKUP, DROPOFF, FARE = "tpep_pickup_datetime", "tpep_dropoff_datetime", "fare_amount"
 REPORTED = ["passenger_count", "trip_distance", "RatecodeID"]
@@ -44,9 +42,9 @@ def build(parameters: Parameters) -> ps.Pipeline:
     """Return the pipeline; trips that cannot be are set aside, also when a saved model scores raw rows."""
     possible = f"0 <= minutes <= {60 * parameters.longest_hours}"
     return ps.Pipeline(
-        DateDifference(PICKUP, DROPOFF, unit="minutes", output_column="minutes"),
+        st.DateDifference(PICKUP, DROPOFF, unit="minutes", output_column="minutes"),
         st.Expect(possible, action="quarantine", name="drop-off after pick-up, and not much later"),
-        DateParts(PICKUP, parts=("hour", "weekday")),
+        st.DateParts(PICKUP, parts=("hour", "weekday")),
         st.Imputer(REPORTED, strategy="median"),
         st.XGBoostRegressor(
             FARE,

@@ -15,7 +15,9 @@ from penstock.engines.base import Engine
 from penstock.errors import SchemaDriftError
 
 
-def through(engine: Engine, pipeline: ps.Pipeline, data: Dataset, evaluator: object, folder: Path) -> tuple[float, pd.DataFrame]:
+def through(
+    engine: Engine, pipeline: ps.Pipeline, data: Dataset, evaluator: object, folder: Path
+) -> tuple[float, pd.DataFrame]:
     """Fit, evaluate, save, load and score; return the first metric on held-out rows, and these rows scored."""
     train, test = data.split([0.8, 0.2], seed=7)
     model = pipeline.fit(train)
@@ -60,7 +62,9 @@ def test_churn_is_learned_and_scored(engine: Engine, real_data: Path, tmp_path: 
 
 def test_classes_keep_their_names(local: Engine, real_data: Path) -> None:
     data = read_churn(local, real_data)
-    model = ps.Pipeline(st.XGBoostClassifier("Churn", features=["tenure", "MonthlyCharges"], num_boost_round=5)).fit(data)
+    model = ps.Pipeline(st.XGBoostClassifier("Churn", features=["tenure", "MonthlyCharges"], num_boost_round=5)).fit(
+        data
+    )
     assert set(model.transform(data).to_pandas()["prediction"]) == {"Yes", "No"}
 
 
@@ -91,7 +95,10 @@ def test_raw_taxi_rows_with_blank_lines_and_empty_columns_are_read(engine: Engin
 
 
 def test_agaricus_is_told_apart_without_error(engine: Engine, real_data: Path, tmp_path: Path) -> None:
-    names = ["label", *[f"f{i}" for i in range(pd.read_csv(real_data / "agaricus" / "train.csv", header=None, nrows=1).shape[1] - 1)]]
+    names = [
+        "label",
+        *[f"f{i}" for i in range(pd.read_csv(real_data / "agaricus" / "train.csv", header=None, nrows=1).shape[1] - 1)],
+    ]
     data = engine.read_csv(real_data / "agaricus" / "train.csv", header=False, column_names=names)
     pipeline = ps.Pipeline(st.XGBoostClassifier("label", num_boost_round=20))
     auc, _ = through(engine, pipeline, data, st.BinaryClassificationEvaluator(), tmp_path)

@@ -67,7 +67,9 @@ def rows(engine: Engine) -> Dataset:
     source = np.random.default_rng(3)
     x = source.normal(size=(4000, 4))
     table = {f"x{i}": x[:, i] for i in range(4)}
-    return engine.from_arrow(pa.table({**table, "label": (x[:, 0] + x[:, 1] ** 2 > 0.5).astype("int8")}), fragment_bytes=20_000)
+    return engine.from_arrow(
+        pa.table({**table, "label": (x[:, 0] + x[:, 1] ** 2 > 0.5).astype("int8")}), fragment_bytes=20_000
+    )
 
 
 def trees(model: ps.PipelineModel) -> bytes:
@@ -105,5 +107,7 @@ def test_a_frozen_rank_is_found_by_its_silence(cluster: Engine, tmp_path: Path) 
 def test_a_rank_lost_too_often_is_named_with_its_cause(cluster: Engine, tmp_path: Path) -> None:
     options = ps.SpmdOptions(checkpoint_interval=3, max_restarts=1, timeout=30)
     pipeline = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, times=9))
-    with pytest.raises(WorkerLostError, match=r"2 attempt.*rank 1 \(.*process \d+\) was lost after round \d+: its process ended"):
+    with pytest.raises(
+        WorkerLostError, match=r"2 attempt.*rank 1 \(.*process \d+\) was lost after round \d+: its process ended"
+    ):
         pipeline.fit(rows(cluster), options=options)

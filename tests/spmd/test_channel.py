@@ -1,0 +1,158 @@
+"""A rank's end of the conversation, held with a coordinator that the test plays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from penstock.errors import ConfigError, ExecutionError, PenstockError, StageTimeoutError
+from penstock.spmd import messages as m
+from penstock.spmd.channel import Channel
+from penstock.spmd.checkpoints import Checkpoint
+from penstock.spmd.door import Door
+from penstock.spmd.rank import is_lost_peer
+
+KEY = b"key of the test"
+
+
+@pytest.fixture
+def door() -> Iterator[Door]:
+    with Door("127.0.0.1", KEY, backlog=4) as door:
+        yield door
+
+
+def ticket(door: Door, **changes: Any) -> m.Ticket:
+    given = {"index": 1, "size": 2, "address": door.address, "key": KEY, "timeout": 60.0, "start_timeout": 20.0}
+    return m.Ticket(**{**given, "checkpoint_interval": 10, **changes})
+
+
+def arrival(door: Door, seconds: float = 10.0) -> Connection:
+    for _ in range(int(seconds * 10)):
+        if found := door.arrivals(0.1):
+            return found[0]
+    raise AssertionError("nobody came")
+
+
+def hear(coordinator: Connection, kind: type) -> Any:
+    """Return the next message that is no sign of life."""
+    while coordinator.poll(10):
+        message = coordinator.recv()
+        if not isinstance(message, m.Alive) or kind is m.Alive:
+            assert isinstance(message, kind), message
+            return message
+    raise AssertionError(f"no {kind.__name__} came")
+
+
+@pytest.fixture
+def talk(door: Door) -> Iterator[tuple[Channel, Connection]]:
+    """A channel and the coordinator's end of it, signs of life four times a second."""
+    channel = Channel(ticket(door, timeout=1.0))
+    entered = threading.Thread(target=channel.__enter__)
+    entered.start()
+    coordinator = arrival(door)
+    entered.join()
+    yield channel, coordinator
+    channel.__exit__(None, None, None)
+    coordinator.close()
+
+
+def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    coordinator.send(m.Start(Checkpoint(3, b"trees")))
+    assert channel.join().checkpoint == Checkpoint(3, b"trees")
+    joined = hear(coordinator, m.Joined)
+    assert joined.index == 1
+    assert "process" in joined.name
+
+
+def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    coordinator.send(m.Start(None))
+    channel.join()
+    hear(coordinator, m.Joined)
+    assert [hear(coordinator, m.Alive).index for _ in range(3)] == [1, 1, 1]
+    channel.__exit__(None, None, None)
+    with pytest.raises(EOFError):
+        while True:
+            coordinator.recv()
+
+
+def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    coordinator.send(m.Start(None))
+    channel.join()
+    hear(coordinator, m.Joined)
+    assert coordinator.poll(0.8)  # of the second that the ticket allows
+
+
+def test_it_waits_for_the_others_only_so_long(door: Door) -> None:
+    channel = Channel(ticket(door, start_timeout=0.2))
+    entered = threading.Thread(target=channel.__enter__)
+    entered.start()
+    coordinator = arrival(door)
+    entered.join()
+    with pytest.raises(StageTimeoutError, match=r"rank 1 waited 0\.2 s for 2 ranks to start"):
+        channel.join()
+    channel.__exit__(None, None, None)
+    coordinator.close()
+
+
+def test_it_tells_of_rounds_checkpoints_and_the_end(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    channel.round(4, "auc 0.5")
+    channel.save(Checkpoint(4, b"x"))
+    channel.done({"rounds": 4})
+    assert hear(coordinator, m.Round) == m.Round(1, 4, "auc 0.5")
+    assert hear(coordinator, m.Saved) == m.Saved(Checkpoint(4, b"x"))
+    assert hear(coordinator, m.Done) == m.Done(1, {"rounds": 4})
+
+
+def test_meeting_gives_the_arguments_of_the_communicator(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    coordinator.send(m.Meet({"dmlc_tracker_port": 9}))
+    assert channel.meet() == {"dmlc_tracker_port": 9}
+    assert hear(coordinator, m.Ready) == m.Ready(1)
+
+
+def test_an_error_travels_as_it_is(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    channel.failed(ConfigError("bad", column="x"), lost_peer=False)
+    failed = hear(coordinator, m.Failed)
+    assert isinstance(failed.error, ConfigError)
+    assert (failed.error.column, failed.lost_peer) == ("x", False)
+
+
+def test_an_error_that_cannot_travel_is_told_in_words(talk: tuple[Channel, Connection]) -> None:
+    channel, coordinator = talk
+    error = ValueError("bad")
+    error.lock = threading.Lock()  # type: ignore[attr-defined]
+    channel.failed(error, lost_peer=False)
+    told = hear(coordinator, m.Failed).error
+    assert isinstance(told, PenstockError)
+    assert str(told) == "ValueError: bad"
+
+
+def test_a_coordinator_that_cannot_be_reached_is_named(door: Door) -> None:
+    door.__exit__(None, None, None)
+    host, port = door.address
+    with pytest.raises(ExecutionError, match=f"rank 1 cannot reach its coordinator at {host}:{port}"):
+        Channel(ticket(door)).__enter__()
+
+
+def test_the_key_is_not_shown(door: Door) -> None:
+    assert "key" not in repr(ticket(door))
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [("[11:02:03] /src/collective/comm.cc:1: recv failed", True), ("Label contains NaN", False)],
+)
+def test_only_an_error_of_a_collective_call_means_a_lost_peer(text: str, lost: bool) -> None:
+    from xgboost.core import XGBoostError
+
+    assert is_lost_peer(XGBoostError(text)) is lost
+    assert not is_lost_peer(ValueError(text))

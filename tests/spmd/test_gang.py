@@ -1,0 +1,430 @@
+"""Ranks as threads, or as processes where they must be killed or frozen: done, lost, started again, given up."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Client
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.local import LocalEngine
+from penstock.errors import DataValueError, PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
+from penstock.pipeline import Pipeline
+from penstock.progress import Progress, Track
+from penstock.spmd import Body, Rank, SpmdOptions, Work, gang, run_gang, run_rank
+from penstock.spmd.messages import Ticket
+
+QUICK = SpmdOptions(timeout=2.0, start_timeout=20.0, max_restarts=1)
+
+
+def as_process(ticket: Ticket, work: Work) -> None:
+    """Run a rank; one that raises SystemExit goes away as a process does, and nobody hears why."""
+    with suppress(SystemExit, EOFError, OSError):
+        run_rank(ticket, work)
+
+
+@dataclass
+class Threads:
+    """Starts each rank as a thread."""
+
+    started: int = 0
+    tickets: list[Ticket] = field(default_factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Threads:
+        self.started += 1
+        self.tickets = list(tickets)
+        self.threads = [threading.Thread(target=as_process, args=(each, work), daemon=True) for each in tickets]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def problem(self) -> str | None:
+        return None
+
+    def stop(self) -> None:
+        for thread in self.threads:
+            thread.join(timeout=5)
+
+
+@dataclass
+class Notes(Progress):
+    """Keeps what it is told."""
+
+    notes: list[str] = field(default_factory=list)
+    advanced: list[int] = field(default_factory=list)
+    on_advance: Callable[[int], None] = lambda parts: None
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Track]:
+        notes = self
+
+        class Heard(Track):
+            def advance(self, parts: int = 1, detail: str = "") -> None:
+                notes.advanced.append(parts)
+                notes.on_advance(parts)
+
+        yield Heard()
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def data(notes: Notes) -> dict[str, Dataset]:
+    engine = LocalEngine(device="cpu", progress=notes)
+    return {"train": engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)}
+
+
+def run(launch: Any, body: Body, data: Mapping[str, Dataset], options: SpmdOptions = QUICK, *, size: int = 2) -> Any:
+    engine = data["train"].engine
+    return run_gang(launch, body, data, options, engine, size=size, threads=1, host="127.0.0.1", label="train it")
+
+
+def rows(rank: Rank) -> list[int]:
+    return [row for batch in rank.batches("train", ["x"], lambda frame: frame["x"].to_list()) for row in batch]
+
+
+# Done
+
+
+def test_the_result_is_that_of_rank_0(data: dict[str, Dataset]) -> None:
+    found = run(Threads(), lambda rank: (rank.index, rank.size, rank.threads, rank.datasets), data, size=3)
+    assert found == (0, 3, 1, ["train"])
+
+
+def test_ranks_share_the_rows(data: dict[str, Dataset]) -> None:
+    seen: dict[int, list[int]] = {}
+    run(Threads(), lambda rank: seen.update({rank.index: rows(rank)}), data, size=3)
+    assert sorted(row for part in seen.values() for row in part) == list(range(10))
+    assert sorted(map(len, seen.values())) == [3, 3, 4]
+
+
+def test_ranks_without_rows_take_part(data: dict[str, Dataset]) -> None:
+    seen: dict[int, list[int]] = {}
+    few = {"train": data["train"].engine.from_arrow(pa.table({"x": [1]}))}
+    run(Threads(), lambda rank: seen.update({rank.index: rows(rank)}), few, size=3)
+    assert sorted(seen) == [0, 1, 2]
+    assert sum(map(len, seen.values())) == 1
+
+
+def test_progress_is_that_of_rank_0(data: dict[str, Dataset], notes: Notes) -> None:
+    run(Threads(), lambda rank: [rank.report(number) for number in (1, 2, 5)], data)
+    assert notes.advanced == [0, 1, 1, 3]
+
+
+def test_nothing_is_left_behind(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+    run(launch, rows, data)
+    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("penstock-")]
+    assert left == []
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(launch.tickets[0].address, timeout=1)
+
+
+# Lost
+
+
+def loses_once(lost: set[int], *, saves: bool) -> Body:
+    """Return a body whose rank 1 goes away in the first attempt, and which gives what it went on from."""
+
+    def body(rank: Rank) -> Any:
+        if rank.index == 0 and saves and rank.checkpoint is None:
+            rank.save(4, b"state")
+        if rank.index == 1 and not lost:
+            time.sleep(0.2)  # the checkpoint is on its way
+            lost.add(1)
+            raise SystemExit
+        return rank.checkpoint
+
+    return body
+
+
+def test_a_lost_rank_is_started_again_from_the_checkpoint(data: dict[str, Dataset], notes: Notes) -> None:
+    launch = Threads()
+    found = run(launch, loses_once(set(), saves=True), data)
+    assert (found.rounds, found.data) == (4, b"state")
+    assert launch.started == 2
+    assert "rank 1" in notes.notes[0]
+    assert "attempt 1 of 2 ended" in notes.notes[0]
+    assert notes.advanced[-1] == 4  # the second attempt begins at round 4
+
+
+def test_without_a_checkpoint_it_begins_anew(data: dict[str, Dataset]) -> None:
+    assert run(Threads(), loses_once(set(), saves=False), data) is None
+
+
+def test_a_rank_lost_too_often_is_named_with_its_process_and_cause(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+
+    def body(rank: Rank) -> None:
+        rank.report(3)
+        if rank.index == 1:
+            time.sleep(0.2)
+            raise SystemExit
+        time.sleep(0.4)
+
+    with pytest.raises(WorkerLostError, match=r"lost a rank in each of 2 attempt\(s\)") as caught:
+        run(launch, body, data)
+    assert f"rank 1 ({socket.gethostname()}, process {os.getpid()})" in caught.value.message
+    assert "after round 3: its process ended" in caught.value.message
+    assert (caught.value.attempt, caught.value.engine, caught.value.stage) == (2, "local", "train it")
+    assert launch.started == 2
+
+
+def test_no_restart_is_made_where_none_is_allowed(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+    with pytest.raises(WorkerLostError, match=r"each of 1 attempt\(s\)"):
+        run(launch, loses_once(set(), saves=False), data, SpmdOptions(max_restarts=0))
+    assert launch.started == 1
+
+
+def freezes(rank: Rank, seconds: float) -> None:
+    """Give no sign of life for a while, as a stopped process does."""
+    rank._channel._stop.set()  # type: ignore[union-attr]
+    time.sleep(seconds)
+
+
+def test_a_frozen_rank_is_lost_within_its_time(data: dict[str, Dataset]) -> None:
+    def body(rank: Rank) -> None:
+        if rank.index == 1:
+            freezes(rank, 2.5)
+        else:
+            time.sleep(1.5)
+
+    began = time.monotonic()
+    with pytest.raises(WorkerLostError, match=r"rank 1 .* gave no sign of life for 1 s"):
+        run(Threads(), body, data, SpmdOptions(timeout=1.0, max_restarts=0))
+    assert time.monotonic() - began < 5
+
+
+def test_a_slow_rank_that_gives_signs_of_life_is_not_lost(data: dict[str, Dataset]) -> None:
+    assert run(Threads(), lambda rank: time.sleep(1.6), data, SpmdOptions(timeout=1.0, max_restarts=0)) is None
+
+
+class XGBoostError(Exception):
+    """Stands for the one that a collective call raises when a peer is gone."""
+
+
+def test_the_rank_that_fell_silent_is_blamed_and_not_the_one_it_cut_off(
+    data: dict[str, Dataset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gang, "_GRACE", 0.5)
+
+    def body(rank: Rank) -> None:
+        if rank.index == 1:
+            freezes(rank, 1.5)
+        raise XGBoostError("collective/allreduce: recv failed")
+
+    with pytest.raises(WorkerLostError, match=r"rank 1 .* it fell silent, and rank 0 was cut off"):
+        run(Threads(), body, data, SpmdOptions(timeout=60, max_restarts=0))
+
+
+def test_a_collective_call_that_fails_everywhere_is_a_loss_too(data: dict[str, Dataset]) -> None:
+    def body(rank: Rank) -> None:
+        raise XGBoostError("collective/allreduce: recv failed")
+
+    with pytest.raises(WorkerLostError, match="its collective call failed: collective/allreduce"):
+        run(Threads(), body, data, SpmdOptions(max_restarts=0))
+
+
+# Failed
+
+
+def test_an_error_of_the_body_is_not_tried_again(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+
+    def body(rank: Rank) -> None:
+        if rank.index == 1:
+            raise KeyError("no such thing")
+
+    with pytest.raises(UserCodeError, match=r"rank 1 .* raised KeyError: 'no such thing'"):
+        run(launch, body, data)
+    assert launch.started == 1
+
+
+def test_an_error_of_penstock_keeps_its_type_and_place(data: dict[str, Dataset]) -> None:
+    def body(rank: Rank) -> None:
+        raise DataValueError("bad", path="f.parquet", row=3)
+
+    with pytest.raises(DataValueError) as caught:
+        run(Threads(), body, data)
+    assert (caught.value.path, caught.value.row) == ("f.parquet", 3)
+
+
+def test_a_result_that_cannot_travel_is_an_error_and_no_loss(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+    with pytest.raises(PenstockError, match="lock") as caught:
+        run(launch, lambda rank: threading.Lock(), data)
+    assert not isinstance(caught.value, WorkerLostError)
+    assert launch.started == 1
+
+
+# Started
+
+
+@dataclass
+class Late(Threads):
+    """Starts all ranks but the last."""
+
+    why: str | None = None
+
+    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Threads:
+        return super().__call__(tickets[:-1], work)
+
+    def problem(self) -> str | None:
+        return self.why
+
+
+def test_ranks_that_do_not_start_in_time_are_named(data: dict[str, Dataset]) -> None:
+    launch = Late()
+    with pytest.raises(StageTimeoutError, match=r"1 of 3 rank\(s\) did not start within 1 s: rank 2"):
+        run(launch, rows, data, SpmdOptions(start_timeout=1), size=3)
+    assert launch.started == 1
+
+
+def test_why_an_engine_gave_up_is_told(data: dict[str, Dataset]) -> None:
+    with pytest.raises(WorkerLostError, match="the ranks did not start: no worker is left"):
+        run(Late(why="no worker is left"), rows, data)
+
+
+# Strangers
+
+
+@dataclass
+class Visited(Threads):
+    """Lets somebody else in first."""
+
+    visit: Callable[[tuple[str, int]], Any] = lambda address: None
+    guests: list[Any] = field(default_factory=list)
+
+    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Threads:
+        self.guests.append(self.visit(tickets[0].address))
+        return super().__call__(tickets, work)
+
+
+def wrong_key(address: tuple[str, int]) -> str:
+    def knock() -> None:
+        try:
+            Client(address, authkey=b"a guess")
+        except Exception as error:
+            answers.append(type(error).__name__)
+
+    answers: list[str] = []
+    for _ in range(3):
+        threading.Thread(target=knock, daemon=True).start()
+    return "knocked"
+
+
+def says_nothing(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address)
+
+
+def hangs_up(address: tuple[str, int]) -> None:
+    with socket.create_connection(address) as guest:
+        guest.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # a reset, not an orderly end
+
+
+@pytest.mark.parametrize("visit", [wrong_key, says_nothing, hangs_up])
+def test_a_stranger_is_not_let_in_and_holds_up_nobody(data: dict[str, Dataset], visit: Any) -> None:
+    launch = Visited(visit=visit)
+    assert run(launch, lambda rank: rank.size, data, SpmdOptions(start_timeout=10)) == 2
+    for guest in launch.guests:
+        if isinstance(guest, socket.socket):
+            guest.close()
+
+
+# Processes
+
+
+@dataclass
+class Processes:
+    """Starts each rank as a process."""
+
+    alive: list[Any] = field(default_factory=list)
+
+    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Processes:
+        context = multiprocessing.get_context("spawn")
+        self.alive = [context.Process(target=run_rank, args=(each, work), daemon=True) for each in tickets]
+        for process in self.alive:
+            process.start()
+        return self
+
+    def problem(self) -> str | None:
+        dead = [process.exitcode for process in self.alive if process.exitcode]
+        return f"a process ended with {dead[0]}" if dead else None
+
+    def stop(self) -> None:
+        for process in self.alive:
+            process.join(timeout=2)
+            process.kill()
+            process.join()
+
+
+class GangEngine(LocalEngine):
+    """Trains on two processes of this machine."""
+
+    name = "gang"
+
+    def __init__(self, notes: Notes) -> None:
+        super().__init__(device="cpu", progress=notes)
+        self.launch = Processes()
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        return run_gang(self.launch, body, datasets, options, self, size=2, threads=1, host="127.0.0.1", label=label)
+
+
+def regression(notes: Notes) -> tuple[GangEngine, Callable[[], Any]]:
+    """Return an engine, and a function that trains on it and gives the model file."""
+    engine = GangEngine(notes)
+    x = np.random.default_rng(0).normal(size=(400, 2))
+    data = engine.from_arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] - 2 * (x[:, 1] > 0)}))
+    pipeline = Pipeline(st.XGBoostRegressor("y", num_boost_round=8, subsample=0.5, seed=3))
+    options = SpmdOptions(timeout=3, start_timeout=60, checkpoint_interval=2)
+    return engine, lambda: pipeline.fit(data, options=options).fitted[0]["booster"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Any:
+    """The model of a training that lost nobody."""
+    notes = Notes()
+    model = regression(notes)[1]()
+    assert notes.notes == []
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_training_that_loses_a_process_gives_the_model_of_one_that_does_not(
+    notes: Notes, undisturbed: Any, how: signal.Signals
+) -> None:
+    engine, train = regression(notes)
+    struck: list[int] = []
+
+    def strike(parts: int) -> None:
+        if sum(notes.advanced) >= 5 and not struck:
+            struck.append(engine.launch.alive[1].pid)
+            os.kill(struck[0], how)
+
+    notes.on_advance = strike
+    assert train() == undisturbed
+    (note,) = notes.notes
+    assert f"rank 1 ({socket.gethostname()}, process {struck[0]}) was lost" in note

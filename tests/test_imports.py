@@ -1,0 +1,90 @@
+"""Light use stays light: what a fresh interpreter imports, and what scoring needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.engines.base import Engine
+
+HEAVY = ("cudf", "dask", "distributed", "pandas", "polars", "pyspark", "torch", "xgboost")
+
+
+def python(code: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_penstock_imports_nothing_heavy() -> None:
+    code = f"import sys, penstock; print([name for name in {HEAVY!r} if name in sys.modules])"
+    assert python(code).strip() == "[]"
+
+
+def test_importing_penstock_sets_no_environment_variable() -> None:
+    assert (
+        python("import os; before = dict(os.environ); import penstock; print(before == dict(os.environ))").strip()
+        == "True"
+    )
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in ps.__all__ if not hasattr(ps, name)] == []
+    assert ps.__all__ == sorted(ps.__all__)
+
+
+def test_a_local_pipeline_needs_no_cluster_library() -> None:
+    code = """
+import sys, penstock as ps, pyarrow as pa
+from penstock import stages as st
+data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, None, 3.0], "c": ["a", "b", "a"]}))
+ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("c")).fit(data).transform(data).to_arrow()
+print([name for name in ("cudf", "dask", "distributed", "pyspark", "torch") if name in sys.modules])
+"""
+    assert python(code).strip() == "[]"
+
+
+SCORE = """
+import sys
+for name in ("dask", "distributed", "pyspark", "py4j", "cudf"):
+    sys.modules[name] = None  # importing it is an error from here on
+import penstock as ps, pyarrow as pa
+model = ps.PipelineModel.load(sys.argv[1])
+rows = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, None, 30.0], "c": ["a", "z", None]}))
+print(model.transform(rows).to_arrow()["prediction"].to_pylist())
+"""
+
+
+def test_a_model_scores_where_no_cluster_library_is_installed(engine: Engine, tmp_path: Path) -> None:
+    table = pa.table(
+        {"x": [float(i) for i in range(60)], "c": ["a", "b", None] * 20, "y": [2.0 * i for i in range(60)]}
+    )
+    data = engine.from_arrow(table)
+    pipeline = ps.Pipeline(
+        st.Imputer("x"), st.StringIndexer("c"), st.XGBoostRegressor("y", num_boost_round=5, min_child_weight=0)
+    )
+    model = pipeline.fit(data)
+    model.save(tmp_path / "model")
+    rows = engine.from_arrow(pa.table({"x": [1.0, None, 30.0], "c": ["a", "z", None]}))
+    here = model.transform(rows).to_arrow()["prediction"].to_pylist()
+    assert eval(python(SCORE, str(tmp_path / "model"))) == here
+
+
+@pytest.mark.parametrize(("engine_class", "extra"), [("DaskEngine", "dask"), ("SparkEngine", "spark")])
+def test_a_missing_extra_says_how_to_install_it(engine_class: str, extra: str) -> None:
+    code = f"""
+import sys
+sys.modules["dask"] = sys.modules["distributed"] = sys.modules["pyspark"] = None
+import penstock as ps
+try:
+    ps.{engine_class}
+except ImportError as error:
+    print(error)
+"""
+    assert f"pip install 'penstock[{extra}]'" in python(code)
