@@ -17,7 +17,8 @@ from penstock import frames
 from penstock.errors import ConfigError
 from penstock.fragments import Fragment, Sample, kept_rows
 from penstock.frames import ROW
-from penstock.schemas import declared, require
+from penstock.schemas import declared
+from penstock.selectors import resolve
 from penstock.sources.base import Reader
 from penstock.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
 from penstock.tasks import Collect, Probe, Scan, Summarise
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from penstock.engines.base import Engine
     from penstock.statistics.base import State, Statistic
+    from penstock.writing import WriteResult
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,10 @@ class Dataset:
         ------
         SchemaError
             A column is not there; the nearest name is shown.
+        ConfigError
+            No column is given, or one twice.
         """
-        require(self.schema, columns)
-        return self.with_step(Select(columns))
+        return self.with_step(Select(resolve(columns, self.schema, "select")))
 
     def filter(self, predicate: nw.Expr) -> Dataset:
         """Return the rows for which `predicate`, a Narwhals expression, is true; null counts as false.
@@ -82,7 +85,7 @@ class Dataset:
         Raises
         ------
         SchemaError
-            The expression names a column that is not there, or does not fit the types.
+            The expression names a column that is not there, does not fit the types, or depends on the order of rows.
         """
         return self.with_step(Filter(predicate, tuple(frames.roots(predicate, self.schema))))
 
@@ -163,7 +166,8 @@ class Dataset:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all rows as one pandas frame."""
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def write_parquet(
         self,
@@ -171,7 +175,7 @@ class Dataset:
         *,
         overwrite: bool = False,
         quarantine: str | Path | None = None,
-    ) -> Any:
+    ) -> WriteResult:
         """Write one Parquet part a fragment into a directory, whole or not at all.
 
         Parts are staged beside `path` and swapped in with a manifest: a reader sees the old directory or the new one.
@@ -196,16 +200,14 @@ class Dataset:
         """
         from penstock.writing import write_parquet
 
-        return write_parquet(self, Path(path), overwrite=overwrite, quarantine=quarantine)
+        return write_parquet(self, path, overwrite=overwrite, quarantine=quarantine)
 
     def scan(self, columns: Sequence[str] | None = None) -> Scan:
         """Return the work of reading `columns` (all, if not given) of one fragment."""
         wanted = tuple(self.schema.names if columns is None else columns)
         return Scan(self.reader, self.steps, wanted, self.engine.kind)
 
-    def gather(
-        self, statistics: Sequence[Statistic], label: str = "scan"
-    ) -> tuple[list[State], RowLog]:
+    def gather(self, statistics: Sequence[Statistic], label: str = "scan") -> tuple[list[State], RowLog]:
         """Return the state of each statistic over all rows, from one scan."""
         probe = Probe(len(self.steps), tuple(statistics))
         states, log = self.probe([probe], label=label)
@@ -217,7 +219,12 @@ class Dataset:
         return self.engine.reduce(work, work.merge, self.fragments, label=label)
 
     def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
-        """Return the file, and the row in it, of the first row for which `predicate` is true."""
+        """Return the file, and the row in it, of the first row for which `predicate` is true.
+
+        None also where a step has made new rows, which are not those of a file.
+        """
+        if any(step.makes_rows for step in self.steps):
+            return None
         numbered = self.scan((*columns, ROW))
         for fragment in self.fragments:
             for found in self.engine.map(_FirstRow(numbered, predicate), [fragment], label="locate"):

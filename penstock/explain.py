@@ -30,18 +30,16 @@ def explain(plan: Plan, dataset: Dataset) -> str:
     return "\n".join(lines)
 
 
-def unfitted_steps(plan: Plan, dataset: Dataset) -> tuple[StageStep, ...]:
+def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
     """Return the stages as steps that can be planned with, though not yet applied."""
     return tuple(StageStep(stage, None, position) for position, stage in enumerate(plan.stages))
 
 
 def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list[str]:
     assert level.scan is not None
-    offset = len(dataset.steps)
-    probes = [
-        type(probe)(probe.position + offset, probe.statistics) for probe in level.scan.probes()
-    ]
-    work = Summarise(dataset.reader, (*dataset.steps, *unfitted_steps(plan, dataset)), tuple(probes))
+    probes = level.scan.probes()
+    placed = tuple(probe.after(len(dataset.steps)) for probe in probes)
+    work = Summarise(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), placed)
     positions, columns = work.plan()
     lines = [f"scan {number}: reads {len(columns)} column(s): {shorten(columns, 12)}"]
     applied = [work.steps[place].label for place in positions]
@@ -49,9 +47,9 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
         lines.append(f"  applies {', '.join(applied)}")
     for probe in probes:
         for statistic in probe.statistics:
-            users = {plan.stages[r.stage].title for r in level.scan.requests if type(r.statistic) is type(statistic)}
+            users = dict.fromkeys(plan.stages[stage].title for stage in level.scan.users(probe, statistic))
             lines.append(
-                f"  gathers {type(statistic).__name__} of {shorten(statistic.columns, 6)} for {', '.join(sorted(users))};"
+                f"  gathers {type(statistic).__name__} of {shorten(statistic.columns, 6)} for {', '.join(users)};"
                 f" {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
             )
     return lines
@@ -60,7 +58,7 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
 def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:
     stage = plan.stages[position]
     assert isinstance(stage, Trainer)
-    steps = (*dataset.steps, *unfitted_steps(plan, dataset)[:position])
+    steps = (*dataset.steps, *unfitted_steps(plan)[:position])
     _, columns = prune(steps, stage.training_columns())
     return [
         f"train {stage.title}: {dataset.engine.slots} rank(s) at once, each reads its share of"

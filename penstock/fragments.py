@@ -38,7 +38,6 @@ class Piece:
     sha256: str | None = None
     table: pa.Table | None = None
 
-
     @property
     def divisible(self) -> bool:
         """Whether a part of its rows can be read; bytes of text can only be parsed as a whole."""
@@ -85,7 +84,7 @@ def row_bytes(schema: pa.Schema) -> int:
 
 def _width(kind: pa.DataType) -> int:
     try:
-        return max(1, kind.bit_width // 8)
+        return max(1, int(kind.bit_width) // 8)
     except ValueError:
         return 28
 
@@ -154,14 +153,15 @@ def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
     state = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
         mixed = _mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
-    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    unit: np.ndarray = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return unit
 
 
 def _mix(state: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return state ^ (state >> np.uint64(31))
+    mixed: np.ndarray = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
 def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | None:

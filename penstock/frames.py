@@ -56,7 +56,9 @@ def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
         return frame
     if is_gpu(frame):
         native = nw.to_native(frame)
-        return nw.from_native(native.assign(**{name: native[name].nans_to_nulls() for name in floating}), eager_only=True)
+        return nw.from_native(
+            native.assign(**{name: native[name].nans_to_nulls() for name in floating}), eager_only=True
+        )
     return frame.with_columns(nw.col(*floating).fill_nan(None))
 
 
@@ -91,7 +93,7 @@ def to_arrow(frame: nw.DataFrame) -> pa.Table:
 
 def dtypes(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
     """Return the Narwhals type of each column of an Arrow schema."""
-    return dict(nw.from_native(pl.from_arrow(schema.empty_table()), eager_only=True).schema)
+    return dict(from_arrow(schema.empty_table()).schema)
 
 
 def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
@@ -110,7 +112,7 @@ def concat(frames: Sequence[nw.DataFrame]) -> nw.DataFrame:
 
 def is_gpu(frame: nw.DataFrame) -> bool:
     """Return whether the frame's memory is on a GPU."""
-    return frame.implementation.is_cudf()
+    return bool(frame.implementation.is_cudf())
 
 
 def column(frame: nw.DataFrame, name: str, values: Any) -> nw.Series:
@@ -123,7 +125,9 @@ def column(frame: nw.DataFrame, name: str, values: Any) -> nw.Series:
         native = module.Series(values) if values.ndim == 1 else _lists_on_gpu(module, values)
         return nw.from_native(native.rename(name), series_only=True)
     series = pl.Series(name, values)
-    return nw.from_native(series if values.ndim == 1 else series.cast(pl.List(series.dtype.inner)), series_only=True)
+    if isinstance(series.dtype, pl.Array):
+        series = series.arr.to_list()
+    return nw.from_native(series, series_only=True)
 
 
 def _lists_on_gpu(module: Any, values: Any) -> Any:
@@ -182,7 +186,11 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
     native = nw.to_native(frame)
     if isinstance(native, pl.DataFrame):
         lazy = [
-            native.lazy().select(pl.col(name).alias("value")).drop_nulls().group_by("value").agg(pl.len().cast(pl.Int64).alias("count"))
+            native.lazy()
+            .select(pl.col(name).alias("value"))
+            .drop_nulls()
+            .group_by("value")
+            .agg(pl.len().cast(pl.Int64).alias("count"))
             for name in columns
         ]
         counted = [nw.from_native(found, eager_only=True) for found in pl.collect_all(lazy, engine="in-memory")]

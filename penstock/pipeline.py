@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,22 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.dataset import Dataset
-from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaDriftError, did_you_mean
-from penstock.explain import explain
-from penstock.planner import Level, Plan, plan
+from penstock.errors import (
+    ConfigError,
+    DataValueError,
+    EmptyInputError,
+    PenstockError,
+    SchemaDriftError,
+    did_you_mean,
+)
+from penstock.explain import explain, unfitted_steps
+from penstock.planner import Plan, Request, Scan, plan
 from penstock.schemas import widen
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Stage, StageStep, Trainer
 from penstock.stages.evaluation.base import Evaluation, Evaluator, evaluate
+from penstock.statistics.base import State
 from penstock.steps import RowLog, output_schema, prune
-from penstock.tasks import Probe
 
 
 class Pipeline:
@@ -81,7 +88,10 @@ class Pipeline:
         EmptyInputError, DataValueError
             The data has no rows, or values that make a stage meaningless; names column, count, first file and row.
         """
-        return _Fit(self.plan(dataset), dataset, validation, options or SpmdOptions()).run()
+        planned = self.plan(dataset)
+        if validation is not None:
+            _check_columns(_trained_on(planned), planned.schemas[0], validation.schema)
+        return _Fit(planned, dataset, validation, options or SpmdOptions()).run()
 
 
 @dataclass
@@ -109,8 +119,8 @@ class _Fit:
         self.report = FitReport(dataset.engine.name, str(device), device.reason)
 
     def run(self) -> PipelineModel:
-        for number, level in enumerate(self.plan.levels, start=1):
-            results = self._gather(level, number) if level.scan is not None else {}
+        for level in self.plan.levels:
+            results = self._gather(level.scan) if level.scan is not None else {}
             for position in level.finishes:
                 self.fitted[position] = self._finish(position, results.get(position, {}))
             for position in level.trains:
@@ -126,22 +136,27 @@ class _Fit:
             dataset = dataset.with_step(step)
         return dataset
 
-    def _gather(self, level: Level, number: int) -> dict[int, dict[str, Any]]:
-        assert level.scan is not None
+    def _gather(self, scan: Scan) -> dict[int, dict[str, Any]]:
         began = time.perf_counter()
-        ahead = self._up_to(self.dataset, max(request.position for request in level.scan.requests))
-        offset = len(self.dataset.steps)
-        probes = [Probe(probe.position + offset, probe.statistics) for probe in level.scan.probes()]
-        states, log = ahead.probe(probes, label=f"scan {number} of {self.plan.scans}")
         self.report.scans += 1
+        ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
+        probes = [probe.after(len(self.dataset.steps)) for probe in scan.probes()]
+        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {self.plan.scans}")
         self.report.rows = log
-        self.report.seconds[f"scan {number}"] = time.perf_counter() - began
-        if not log.read:
-            raise EmptyInputError("the dataset has no rows, so there is nothing to learn from", rows=0)
+        self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
+        if not log.kept:
+            raise _nothing_left(log)
+        results: dict[int, dict[str, Any]] = {}
+        for request, state in scan.answers(states):
+            results.setdefault(request.stage, {})[request.name] = self._result(request, state)
+        return results
+
+    def _result(self, request: Request, state: State) -> Any:
         try:
-            return level.scan.results(states)
+            return request.statistic.finish(state)
         except DataValueError as error:
-            raise self._located(error, max(request.position for request in level.scan.requests)) from error
+            title = self.plan.stages[request.stage].title
+            raise self._located(error, request.position).at(stage=title) from error
 
     def _finish(self, position: int, results: Mapping[str, Any]) -> Fitted:
         try:
@@ -167,9 +182,18 @@ class _Fit:
             data["validation"] = self._up_to(self.validation, position)
         learned = self.fitted[position] or {}
         engine = self.dataset.engine
-        fitted = engine.spmd(_Training(stage, learned), data, self.options, label=f"train {stage.title}")
+        try:
+            fitted = engine.spmd(_Training(stage, learned), data, self.options, label=f"train {stage.title}")
+        except PenstockError as error:
+            raise error.at(stage=stage.title) from error
         self.report.seconds[f"train {stage.title}"] = time.perf_counter() - began
         return fitted  # type: ignore[no-any-return]
+
+
+def _nothing_left(log: RowLog) -> EmptyInputError:
+    gone = ", ".join(f"{rows} by {reason!r}" for reason, rows in {**log.dropped, **log.quarantined}.items())
+    problem = f"no row is left of {log.read} read, so there is nothing to learn from"
+    return EmptyInputError(f"{problem}; dropped: {gone}" if gone else problem, rows=log.read)
 
 
 @dataclass(frozen=True)
@@ -238,7 +262,7 @@ class PipelineModel:
         SchemaDriftError
             A column that the model needs is missing or of another type; names all that are missing.
         """
-        self._check(dataset.schema)
+        _check_columns(self.input_columns, self.schema, dataset.schema)
         for step in self.steps:
             dataset = dataset.with_step(step)
         output_schema(dataset.steps, dataset.reader.source.schema)
@@ -283,23 +307,30 @@ class PipelineModel:
 
         return load(Path(path), expect=expect, stages=stages or {})
 
-    def _check(self, schema: pa.Schema) -> None:
-        need = self.input_columns
-        missing = [name for name in need if name not in schema.names]
-        if missing:
+
+def _trained_on(plan: Plan) -> list[str]:
+    """Return the columns of the data that the trainers of a plan read."""
+    needs: set[str] = set()
+    for position, stage in enumerate(plan.stages):
+        if isinstance(stage, Trainer):
+            needs |= prune(unfitted_steps(plan)[:position], stage.training_columns())[1]
+    return [name for name in plan.schemas[0].names if name in needs]
+
+
+def _check_columns(names: Sequence[str], fitted: pa.Schema, found: pa.Schema) -> None:
+    """Raise SchemaDriftError unless `found` has the columns `names`, in types that those of `fitted` go with."""
+    missing = [name for name in names if name not in found.names]
+    if missing:
+        raise SchemaDriftError(
+            f"the data lacks {len(missing)} column(s) that the model was fitted on: {', '.join(missing)}."
+            + did_you_mean(missing[0], found.names),
+            hint="Columns are bound by name; their order does not matter.",
+            column=missing[0],
+        )
+    for name in names:
+        if widen(fitted.field(name).type, found.field(name).type) is None:
             raise SchemaDriftError(
-                f"the data lacks {len(missing)} column(s) that the model was fitted on: {', '.join(missing)}."
-                + did_you_mean(missing[0], schema.names),
-                hint="Columns are bound by name; their order does not matter.",
-                column=missing[0],
+                f"column {name!r} is {found.field(name).type}, but the model was fitted on {fitted.field(name).type}",
+                hint="Read it with the type it had, or convert it before.",
+                column=name,
             )
-        for name in need:
-            fitted, found = self.schema.field(name).type, schema.field(name).type
-            if widen(fitted, found) is None:
-                raise SchemaDriftError(
-                    f"column {name!r} is {found}, but the model was fitted on {fitted}",
-                    hint="Read it with the type it had, or convert it before.",
-                    column=name,
-                )
-
-

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -47,25 +46,19 @@ class Scan:
                 fused[key] = _join(fused.get(key), request.statistic)
         return list(fused.values())
 
-    def results(self, states: Sequence[Sequence[State]]) -> dict[int, dict[str, Any]]:
-        """Return the finished statistics by stage and name, from the states of `probes`."""
+    def answers(self, states: Sequence[Sequence[State]]) -> list[tuple[Request, State]]:
+        """Return each request with its state, which may be fused over more columns, from the states of `probes`."""
         held = {
-            (probe.position, _family(statistic)): (statistic, state)
+            (probe.position, _family(statistic)): state
             for probe, of_probe in zip(self.probes(), states, strict=True)
             for statistic, state in zip(probe.statistics, of_probe, strict=True)
         }
-        finished: dict[int, dict[str, Any]] = {}
-        for request in self.requests:
-            _, state = held[request.position, _family(request.statistic)]
-            finished.setdefault(request.stage, {})[request.name] = finish(request.statistic, state)
-        return finished
+        return [(request, held[request.position, _family(request.statistic)]) for request in self.requests]
 
-
-def finish(statistic: Statistic, state: State) -> Any:
-    """Return the result of a statistic from its own state or one fused over more columns."""
-    if isinstance(statistic, ColumnStatistic):
-        state = statistic.restrict(state, statistic.columns)
-    return statistic.finish(state)
+    def users(self, probe: Probe, statistic: Statistic) -> list[int]:
+        """Return the stages that one of the statistics of `probes` is gathered for."""
+        wanted = (probe.position, _family(statistic))
+        return sorted({r.stage for r in self.requests if (r.position, _family(r.statistic)) == wanted})
 
 
 def _family(statistic: Statistic) -> Statistic:
@@ -144,9 +137,7 @@ def plan(stages: Sequence[Stage], schema: pa.Schema) -> Plan:
         statistics = stage.statistics(schemas[-1])
         level = ready.of(name for statistic in statistics.values() for name in statistic.columns)
         for name, statistic in statistics.items():
-            requests.setdefault(level, []).append(
-                Request(position, name, statistic, ready.earliest(statistic.columns))
-            )
+            requests.setdefault(level, []).append(Request(position, name, statistic, ready.earliest(statistic.columns)))
         if statistics:
             finishes.setdefault(level, []).append(position)
         usable = level + 1 if statistics else 0

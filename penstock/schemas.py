@@ -149,10 +149,14 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
 
     Raises
     ------
+    ConfigError
+        `missing` or `extra` is something else.
     SchemaDriftError
         Types that do not widen without loss, a missing column, or an extra one where that is an error; the message
         names the column, both types, and a file of each.
     """
+    _check_choice("missing_columns", missing, ("error", "null"))
+    _check_choice("extra_columns", extra, ("warn", "error"))
     lead_path, lead = schemas[0]
     check_unique(lead.names, lead_path)
     fields = {field.name: (canonical_type(field.type), lead_path) for field in lead}
@@ -168,6 +172,13 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
     if extras:
         _report_extra(extras, lead_path, extra)
     return pa.schema([(name, kind) for name, (kind, _) in fields.items()])
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(
+            f"{option} is {value!r}, expected one of {', '.join(choices)}.{did_you_mean(str(value), choices)}"
+        )
 
 
 def _join(
@@ -211,7 +222,9 @@ def _report_extra(extras: dict[str, list[str]], lead: str, extra: str) -> None:
     name, paths = next(iter(extras.items()))
     text = f"column {name!r} of {shorten(paths, 3)} is not in {lead}"
     if extra == "error":
-        raise SchemaDriftError(text, hint="Add it to every file, or leave it out with columns=.", column=name)
+        raise SchemaDriftError(
+            text, hint='Add it to every file, or pass extra_columns="warn" to leave it out.', path=paths[0], column=name
+        )
     import warnings
 
     listed = "; ".join(f"{name} in {shorten(paths, 3)}" for name, paths in extras.items())

@@ -52,7 +52,7 @@ Columns = str | Sequence[str] | Selector
 
 def is_numeric(kind: pa.DataType) -> bool:
     """Return whether a type is an integer, floating or boolean one."""
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def numeric() -> Selector:

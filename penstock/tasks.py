@@ -99,6 +99,10 @@ class Probe:
         """What the statistics read."""
         return frozenset(name for statistic in self.statistics for name in statistic.columns)
 
+    def after(self, steps: int) -> Probe:
+        """Return the probe for a dataset that has so many steps before."""
+        return Probe(self.position + steps, self.statistics)
+
 
 @dataclass(frozen=True)
 class Summarise:
@@ -147,7 +151,10 @@ class Summarise:
         for _, other in parts:
             log.add(other)
         merged = [
-            [statistic.merge([states[place][index] for states, _ in parts]) for index, statistic in enumerate(probe.statistics)]
+            [
+                statistic.merge([states[place][index] for states, _ in parts])
+                for index, statistic in enumerate(probe.statistics)
+            ]
             for place, probe in enumerate(self.probes)
         ]
         return merged, log

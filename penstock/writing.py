@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigError, RowCountError
-from penstock.outputs import StagedDirectory, new_run_id
+from penstock.outputs import MANIFEST_NAME, Json, StagedDirectory, new_run_id
 from penstock.steps import RowLog
 from penstock.tasks import Write, Written
 
@@ -34,15 +34,15 @@ class WriteResult:
 
 
 def write_parquet(
-    dataset: Dataset, target: Path, *, overwrite: bool = False, quarantine: str | Path | None = None
+    dataset: Dataset, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
 ) -> WriteResult:
     """Write a dataset as a directory of Parquet; see `Dataset.write_parquet`."""
-    aside = Path(quarantine) if quarantine is not None else target.with_name(target.name + ".quarantine")
-    for path in (target, aside):
-        _check_apart(dataset, path)
+    path = os.fspath(target)
+    aside = os.fspath(quarantine) if quarantine is not None else f"{path.rstrip(os.sep)}.quarantine"
+    _check_apart(dataset, path, aside)
     run_id = new_run_id()
     with (
-        StagedDirectory(target, overwrite=overwrite, run_id=run_id) as staged,
+        StagedDirectory(path, overwrite=overwrite, run_id=run_id) as staged,
         StagedDirectory(aside, overwrite=True, run_id=run_id) as set_aside,
     ):
         written = _write_parts(dataset, str(staged.path), str(set_aside.path))
@@ -51,8 +51,8 @@ def write_parquet(
             set_aside.commit(written.quarantine, metadata={"quarantined": written.log.quarantined})
         staged.commit(written.files, metadata=_counts(written.log))
     log = written.log
-    where = str(aside) if written.quarantine else None
-    return WriteResult(str(target), log.kept, log.read, log.dropped, log.quarantined, where, run_id)
+    where = aside if written.quarantine else None
+    return WriteResult(path, log.kept, log.read, log.dropped, log.quarantined, where, run_id)
 
 
 def _write_parts(dataset: Dataset, directory: str, quarantine: str) -> Written:
@@ -65,7 +65,7 @@ def _write_parts(dataset: Dataset, directory: str, quarantine: str) -> Written:
     return total
 
 
-def _counts(log: RowLog) -> dict[str, object]:
+def _counts(log: RowLog) -> dict[str, Json]:
     return {"rows_read": log.read, "rows": log.kept, "dropped": log.dropped, "quarantined": log.quarantined}
 
 
@@ -80,14 +80,26 @@ def check_rows(log: RowLog) -> None:
         )
 
 
-def _check_apart(dataset: Dataset, target: Path) -> None:
-    """Refuse to write over, into or around what is read."""
-    goal = os.path.realpath(target)
-    for path in {path for fragment in dataset.fragments for path in fragment.paths if "://" not in path}:
-        source = os.path.realpath(path)
-        if source == goal or source.startswith(goal + os.sep) or goal.startswith(source + os.sep):
+def _check_apart(dataset: Dataset, target: str, aside: str) -> None:
+    """Refuse to write over, into or around what is read, and one of the outputs into the other."""
+    read = {piece.path for fragment in dataset.fragments for piece in fragment.pieces if piece.table is None}
+    sources = {os.path.realpath(path) for path in read if "://" not in path}
+    for output in (target, aside):
+        goal = Path(os.path.realpath(output))
+        held = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
+        held = held or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
+        if held is not None:
             raise ConfigError(
-                f"the output {target} would replace or hold its own input {path}",
+                f"the output {output} would replace, hold or lie in its own input {held}",
                 hint="Write to another directory.",
-                path=str(target),
+                path=output,
             )
+    goal, other = Path(os.path.realpath(target)), Path(os.path.realpath(aside))
+    if goal in (other, *other.parents) or other in goal.parents:
+        raise ConfigError(f"the quarantine {aside} and the output {target} would lie in each other", path=aside)
+
+
+def _is_read(folder: Path, sources: set[str]) -> bool:
+    """Return whether a folder is a dataset, with a marker of its own, from which a file is read."""
+    marked = any((folder / marker).exists() for marker in (MANIFEST_NAME, "_SUCCESS"))
+    return marked and any(source.startswith(f"{folder}{os.sep}") for source in sources)

@@ -128,6 +128,17 @@ def test_arithmetic_on_integers_does_not_wrap():
     assert holds("l * 4 > 0", table) == [True]
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize(
+    "text", ["x % 49 == 0", "x / 49 == 1", "49 / x == 1", "49 % x == 0", "i % 1000 == 49", "u % -3 == -2"]
+)
+def test_division_is_exact_however_many_rows_there_are(text, rows):
+    table = pa.table(
+        {"x": [49.0] * rows, "i": pa.array([49] * rows, pa.int8()), "u": pa.array([49] * rows, pa.uint8())}
+    )
+    assert holds(text, table) == [True] * rows
+
+
 def test_a_number_outside_the_type_of_a_column_can_be_compared():
     table = pa.table({"i": pa.array([100], pa.int8()), "u": pa.array([1], pa.uint64())})
     assert holds("i < 1000 and u > -1", table) == [True]

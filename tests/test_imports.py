@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -51,13 +52,14 @@ print([name for name in ("cudf", "dask", "distributed", "pyspark", "torch") if n
 
 
 SCORE = """
+import json
 import sys
 for name in ("dask", "distributed", "pyspark", "py4j", "cudf"):
     sys.modules[name] = None  # importing it is an error from here on
 import penstock as ps, pyarrow as pa
 model = ps.PipelineModel.load(sys.argv[1])
 rows = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, None, 30.0], "c": ["a", "z", None]}))
-print(model.transform(rows).to_arrow()["prediction"].to_pylist())
+print(json.dumps(model.transform(rows).to_arrow()["prediction"].to_pylist()))
 """
 
 
@@ -73,7 +75,7 @@ def test_a_model_scores_where_no_cluster_library_is_installed(engine: Engine, tm
     model.save(tmp_path / "model")
     rows = engine.from_arrow(pa.table({"x": [1.0, None, 30.0], "c": ["a", "z", None]}))
     here = model.transform(rows).to_arrow()["prediction"].to_pylist()
-    assert eval(python(SCORE, str(tmp_path / "model"))) == here
+    assert json.loads(python(SCORE, str(tmp_path / "model"))) == here
 
 
 @pytest.mark.parametrize(("engine_class", "extra"), [("DaskEngine", "dask"), ("SparkEngine", "spark")])

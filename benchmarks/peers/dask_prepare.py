@@ -10,9 +10,10 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+from distributed import Client, LocalCluster
+
 from benchmarks.contenders import CATEGORIES, CORES, COUNTS
 from benchmarks.measure import measured, report
-from distributed import Client, LocalCluster
 
 
 def logs(frame: pd.DataFrame, means: pd.Series) -> pd.DataFrame:

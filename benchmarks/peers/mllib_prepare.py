@@ -7,11 +7,12 @@ import sys
 import time
 from typing import Any
 
-from benchmarks.contenders import CATEGORIES, CORES, COUNTS
-from benchmarks.measure import measured, report
 from pyspark.ml import Pipeline
 from pyspark.ml.feature import Imputer, SQLTransformer, StandardScaler, StringIndexer, VectorAssembler
 from pyspark.sql import SparkSession
+
+from benchmarks.contenders import CATEGORIES, CORES, COUNTS
+from benchmarks.measure import measured, report
 
 
 def prepare(spark: SparkSession, data: str, out: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
 from benchmarks.contenders import CATEGORIES, COUNTS
 from benchmarks.measure import measured, report
 
@@ -18,9 +19,7 @@ def prepare(data: str, out: str) -> dict[str, Any]:
     first = [clicks.select(column.mean() for column in counts)]
     first += [clicks.group_by(pl.col(name).alias("value")).len("count").drop_nulls() for name in CATEGORIES]
     means, *counted = pl.collect_all(first, engine="streaming")
-    vocabularies = [
-        found.sort("count", "value", descending=[True, False])["value"] for found in counted
-    ]
+    vocabularies = [found.sort("count", "value", descending=[True, False])["value"] for found in counted]
     filled = [column.fill_null(means[name].item()).log1p() for name, column in zip(COUNTS, counts, strict=True)]
     moments = clicks.select(
         *(value.mean().name.suffix("_mean") for value in filled), *(value.std().name.suffix("_std") for value in filled)

@@ -6,11 +6,12 @@ import sys
 import time
 from typing import Any
 
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
+from xgboost.spark import SparkXGBClassifier
+
 from benchmarks.contenders import BINS, CATEGORIES, CORES, COUNTS, DEPTH, ROUNDS
 from benchmarks.measure import measured, report
 from benchmarks.peers.mllib_prepare import session
-from pyspark.ml.evaluation import BinaryClassificationEvaluator
-from xgboost.spark import SparkXGBClassifier
 
 
 def train(spark: Any, data: str, rounds: int) -> Any:

@@ -8,11 +8,12 @@ from typing import Any
 
 import dask.dataframe as dd
 import xgboost as xgb
-from benchmarks.contenders import BINS, CATEGORIES, CORES, COUNTS, DEPTH, ROUNDS
-from benchmarks.measure import measured, report
 from distributed import Client, LocalCluster, wait
 from sklearn.metrics import roc_auc_score
 from xgboost import dask as dxgb
+
+from benchmarks.contenders import BINS, CATEGORIES, CORES, COUNTS, DEPTH, ROUNDS
+from benchmarks.measure import measured, report
 
 
 def train(client: Client, data: str, rounds: int) -> Any:

@@ -21,6 +21,8 @@ from penstock.errors import ConfigError, InsecureClusterError
 
 Given: TypeAlias = "distributed.Client | str | Mapping[str, Any] | None"
 
+# Or a cluster object gives up a worker that happens to be down 15 seconds after it was down before, nanny and all.
+_KEEP_NANNIES = {"distributed.deploy.lost-worker-timeout": "1 day"}
 _ON_THIS_MACHINE: Mapping[str, Any] = {"class": "distributed.LocalCluster"}
 
 logger = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ def _start(
         arguments = _local_arguments(kind, arguments)
         if not allow_insecure:
             _require_loopback(arguments)
+        started.enter_context(dask.config.set(_KEEP_NANNIES))
     environment = _worker_environment(arguments.get("threads_per_worker") or 1)
     started.enter_context(_environment_restored(environment))
     with dask.config.set(_settings(environment, no_workers_timeout)):

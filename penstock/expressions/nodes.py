@@ -24,7 +24,7 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], nw.Expr]] = {
 }  # fmt: skip
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], nw.Expr]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.Mod: operator.mod, ast.Pow: operator.pow,
+    ast.Pow: operator.pow,
 }  # fmt: skip
 _STRING_OR_NAME = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]+`""")
 
@@ -121,13 +121,18 @@ class Translator:
         return nw.when(~value.is_nan()).then(value) if _is_arithmetic(node) else value
 
     def value(self, node: ast.expr) -> nw.Expr:
+        # Divisors are made columns: by a constant, Polars divides through its reciprocal, and 49.0 % 49 would be 49.
         match node:
             case ast.Name():
                 name = self._segment(node).strip("`")
                 self.columns[name] = None
                 return nw.col(name)
             case ast.BinOp(left, ast.Mod(), right):
-                return self._number(left) % self._number(right)
+                dividend = self._number(left)
+                return dividend % (dividend * 0 + self._number(right))
+            case ast.BinOp(left, ast.Div(), right):
+                dividend = self._float(left)
+                return dividend / (dividend.is_null().cast(nw.Float64) * 0 + self._float(right))
             case ast.BinOp(left, sign, right) if type(sign) in _ARITHMETIC:
                 return _ARITHMETIC[type(sign)](self._float(left), self._float(right))
             case ast.UnaryOp(ast.USub(), operand) if not isinstance(operand, ast.Constant):

@@ -13,7 +13,7 @@ import pyarrow.csv as pacsv
 from penstock.errors import BadRowsError, ConfigError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment
 from penstock.schemas import check_unique, unify
-from penstock.sources.csv_dialect import Dialect
+from penstock.sources.csv_dialect import Dialect, can_hold
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.inference import settle
 from penstock.sources.ranges import HEAD_BYTES, Range, TextFile, cut, first_bad, line_at, ranges, read_head, unclosed
@@ -198,7 +198,7 @@ def plan_csv(
     names = tuple(column_names or (() if schema is None else schema.names))
     dialect = Dialect(delimiter, quote, tuple(null_values))
     source = CsvSource(schema or pa.schema([]), storage, dialect=dialect, header=header, names=names)
-    check_types(source.schema, lambda kind: not pa.types.is_nested(kind), "CSV")
+    check_types(source.schema, can_hold, "CSV")
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
     columns = _bind(opened, schema, missing_columns, extra_columns)
     scanned: list[Scanned] = list(run(Scan(source, columns if schema is None else None), ranges(opened)))

@@ -24,7 +24,7 @@ Texts = Callable[[], pa.ChunkedArray]
 
 @dataclass(frozen=True)
 class Dialect:
-    """A way to write CSV; records end at newlines, and a quote in a quoted field is doubled.
+    r"""A way to write CSV; records end at newlines, and a quote in a quoted field is doubled.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Dialect:
 
     Examples
     --------
-    >>> Dialect().parse(b"1,x\\n,y\\n", ["a", "b"], {"a": pa.int8()}).to_pylist()
+    >>> Dialect().parse(b"1,x\n,y\n", ["a", "b"], {"a": pa.int8()}).to_pylist()
     [{'a': 1}, {'a': None}]
     """
 
@@ -84,8 +84,8 @@ class Dialect:
     def guess(self, data: bytes, names: Sequence[str], columns: Sequence[str]) -> tuple[int, dict[str, Guess]]:
         """Return the number of rows, and for each of `columns` the narrowest type that loses nothing.
 
-        A column that has a number written with a leading zero, too large for its type, or whole and beyond 2**53 among
-        numbers that are not whole, is text: an identifier more often than a quantity.
+        A column that has a number written with a leading zero, too large for its type, or whole and not below 2**53
+        among numbers that are not whole, is text: an identifier more often than a quantity.
         """
         # by default 0 and 1 are booleans too, and the type of a column would depend on where its file was cut
         options = self._conversion(columns)
@@ -135,6 +135,21 @@ class Dialect:
         starts = np.isin(before, np.frombuffer((self.delimiter + (self.quote or "") + "\r\n+- \t").encode(), np.uint8))
         digit = ((after >= ord("0")) & (after <= ord("9"))) | (after == ord("x")) | (after == ord("X"))
         return bool(np.any(starts & digit))
+
+
+def can_hold(kind: pa.DataType) -> bool:
+    """Return whether fields can be parsed as a type.
+
+    Examples
+    --------
+    >>> can_hold(pa.decimal128(9, 2)), can_hold(pa.list_(pa.int64()))
+    (True, False)
+    """
+    try:
+        Dialect().parse(b'""\n', ["x"], {"x": kind})
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
 
 
 def _guess(values: pa.ChunkedArray, padded: bool, texts: Texts) -> Guess:

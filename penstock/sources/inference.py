@@ -14,8 +14,8 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-EXACT = 2**53
-"""Whole numbers up to this one are exact in float64."""
+EXACT = 2**53 - 1
+"""Whole numbers up to this one are exact in float64, and no other number is rounded to them."""
 _FIRST_DAY, _LAST_DAY = date(1678, 1, 1), date(2262, 1, 1)
 
 
@@ -85,12 +85,11 @@ def join(left: Guess, right: Guess) -> Guess | None:
 
 
 def _is_step(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    if pa.types.is_int64(narrow):
-        return pa.types.is_float64(wide)
+    if not pa.types.is_timestamp(wide):
+        return bool(pa.types.is_int64(narrow) and pa.types.is_float64(wide))
     if pa.types.is_date(narrow):
-        return pa.types.is_timestamp(wide) and wide.tz is None
-    both = pa.types.is_timestamp(narrow) and pa.types.is_timestamp(wide)
-    return both and narrow.tz == wide.tz and narrow.unit == "s"
+        return wide.tz is None
+    return bool(pa.types.is_timestamp(narrow) and narrow.tz == wide.tz and narrow.unit == "s")
 
 
 def _step(narrow: Guess, wide: Guess) -> Guess | None:

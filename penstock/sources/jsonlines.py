@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pajson
 
 from penstock.errors import BadRowsError, PenstockError, SchemaDriftError, SchemaError
 from penstock.fragments import Fragment
 from penstock.schemas import unify
+from penstock.sources import json_objects
 from penstock.sources.files import InputFile, Storage
-from penstock.sources.inference import EXACT, TEXT, Guess, guess, join, settle
-from penstock.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head, whole_blocks
+from penstock.sources.inference import Guess, join, settle
+from penstock.sources.quotes import RecordEnds
+from penstock.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
 from penstock.sources.text import Open, Run, Scan, Scanned, TextSource, check_types, range_bytes, shorten_text
 
 SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
@@ -41,10 +40,10 @@ class JsonLinesSource(TextSource):
 
     def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
         """Return the columns of `types`; ArrowInvalid when a value is not of its type."""
-        return _typed(_read(data, types, "ignore"), types)
+        return json_objects.parse(data, types)
 
     def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
-        """Parse a range as the schema, or guess types when `columns` is given.
+        """Parse a range as the schema, or guess the types of all columns when `columns` is not None.
 
         Raises
         ------
@@ -55,77 +54,43 @@ class JsonLinesSource(TextSource):
         """
         types = {} if columns is not None else {field.name: field.type for field in self.schema}
         try:
-            table, all_keys = self._declared(data, types) if types else (_read(data, None, "infer"), True)
+            table, complete = _declared(data, types) if types else (json_objects.infer(data), True)
         except pa.ArrowInvalid as error:
             raise self._explain(item, data, types, error) from error
-        lines = [line for line in data.split(b"\n") if line.strip()]
-        if len(lines) != table.num_rows:
-            problem = f"{table.num_rows} objects in {len(lines)} lines after line {self._line(item, 0) - 1}"
-            raise BadRowsError(f"{item.file.path}: {problem}, expected one in each", path=item.file.path)
+        lines = self._lines(item, data, table.num_rows)
         if types:
-            seen = all_keys and all(table[name].null_count < table.num_rows for name in types)
-            keys = table.column_names if seen else {key: None for line in lines for key in json.loads(line)}
-            guesses = {name: Guess(types.get(name, pa.null())) for name in keys}
+            guesses = {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, lines)}
         else:
-            guesses = {name: self._guess(item, table[name], name, lines) for name in table.column_names}
+            guesses = {name: _guess(item.file.path, table[name], name, lines) for name in table.column_names}
         return Scanned(item, item.begin + len(data), table.num_rows, guesses)
 
-    def _declared(self, data: bytes, types: Mapping[str, pa.DataType]) -> tuple[pa.Table, bool]:
-        """Parse as declared, if possible with the columns that are not, and return whether it was."""
-        try:
-            return _typed(_read(data, types, "infer"), types), True
-        except pa.ArrowInvalid:  # a column that is not declared may hold values of several kinds
-            return self.parse(data, (), types), False
-
-    def _guess(self, item: Range, values: pa.ChunkedArray, name: str, lines: Sequence[bytes]) -> Guess:
-        path = item.file.path
-        if _holds(values.type, pa.types.is_struct):
-            raise SchemaError(
-                f"column {name!r} of {path} is an object, {values.type}, not a value or a list",
-                hint="Give its members names of their own, or declare a schema without it.",
-                path=path,
-                column=name,
+    def _lines(self, item: Range, data: bytes, rows: int) -> list[bytes]:
+        lines = [line for line in data.split(b"\n") if line.strip()]
+        if len(lines) != rows:
+            path, line = item.file.path, line_at(self.storage, item.file.path, item.begin)
+            raise BadRowsError(
+                f"{path}: {rows} objects in {len(lines)} lines from line {line} on, expected one in each", path=path
             )
-        if _holds(values.type, pa.types.is_timestamp):  # its zone is lost; as text it is what stands there
-            return Guess(pa.list_(pa.string())) if pa.types.is_list(values.type) else TEXT
-        if pa.types.is_float64(values.type):
-            self._check_digits(item, values, name, lines)
-        return guess(values)
-
-    def _check_digits(self, item: Range, values: pa.ChunkedArray, name: str, lines: Sequence[bytes]) -> None:
-        large = pc.fill_null(pc.greater(pc.abs(values), float(EXACT)), False)
-        for row in np.flatnonzero(large.to_numpy()):
-            value = json.loads(lines[row])[name]
-            if isinstance(value, int) and abs(value) > EXACT:
-                raise SchemaDriftError(
-                    f"{item.file.path}, column {name!r}: {value} is whole, and exact neither as int64 nor as float64",
-                    hint="Declare the column as uint64 or float64, or write it as a string.",
-                    path=item.file.path,
-                    column=name,
-                )
-
-    def _line(self, item: Range, position: int) -> int:
-        return line_at(self.storage, item.file.path, item.begin + position)
+        return lines
 
     def _explain(
         self, item: Range, data: bytes, types: Mapping[str, pa.DataType], error: pa.ArrowInvalid
     ) -> PenstockError:
-        ends = [*(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1).tolist(), len(data)]
-        check = partial(self.parse, names=(), types=types) if types else partial(_read, types=None, others="infer")
-        begin, end = first_bad(data, ends, check)
+        ends = [*RecordEnds(",", None).feed(data).tolist(), len(data)]
+        begin, end = first_bad(data, ends, partial(json_objects.parse, types=types) if types else json_objects.infer)
         path, record = item.file.path, data[begin:end]
-        place = f"{path}, line {self._line(item, begin)}"
+        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
         try:
-            found = _read(record, None, "infer")
+            json_objects.infer(record)
         except pa.ArrowInvalid as cause:
             text = shorten_text(record.decode().strip())
             return BadRowsError(
                 f"{place} is not a JSON object ({cause}): {text}", hint="Each line holds one whole object.", path=path
             )
-        drift = self._not_as_declared(record, types) if types else _not_as_before(found, data[:begin])
-        if drift is None:
+        found = json_objects.misfit(record, types) if types else json_objects.change(data[:begin], record)
+        if found is None:
             return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
-        name, expected = drift
+        name, expected = found
         value = shorten_text(json.dumps(json.loads(record).get(name)))
         return SchemaDriftError(
             f"{place}, column {name!r}: {value} is not a value of {expected}",
@@ -134,52 +99,39 @@ class JsonLinesSource(TextSource):
             column=name,
         )
 
-    def _not_as_declared(self, record: bytes, types: Mapping[str, pa.DataType]) -> tuple[str, str] | None:
-        for name, kind in types.items():
-            try:
-                self.parse(record, (), {name: kind})
-            except pa.ArrowInvalid:
-                return name, f"{kind}, its declared type"
-        return None
+
+def _declared(data: bytes, types: Mapping[str, pa.DataType]) -> tuple[pa.Table, bool]:
+    """Parse as declared, if possible with the columns that are not, and return whether it was."""
+    try:
+        return json_objects.parse(data, types, others="infer"), True
+    except pa.ArrowInvalid:  # a column that is not declared may hold values of several kinds
+        return json_objects.parse(data, types), False
 
 
-def _not_as_before(record: pa.Table, before: bytes) -> tuple[str, str] | None:
-    earlier = _read(before, None, "infer")
-    for name in set(record.column_names) & set(earlier.column_names):
-        if join(guess(earlier[name]), guess(record[name])) is None:
-            return name, f"{earlier[name].type}, the type of the lines before it"
-    return None
+def _keys(table: pa.Table, types: Mapping[str, pa.DataType], complete: bool, lines: Sequence[bytes]) -> list[str]:
+    """Return the keys that the lines have; a declared column that is all null may be none of them."""
+    if complete and all(table[name].null_count < table.num_rows for name in types):
+        return list(table.column_names)
+    return list(dict.fromkeys(key for line in lines for key in json.loads(line)))
 
 
-def _holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
-    return test(kind) or (pa.types.is_list(kind) and _holds(kind.value_type, test))
-
-
-def _read(data: bytes, types: Mapping[str, pa.DataType] | None, others: str) -> pa.Table:
-    """Parse with pyarrow; `others` is what becomes of columns that are not in `types`: "ignore" or "infer"."""
-    schema = None
-    if types is not None:  # days are read as timestamps, there is no other way
-        days = {name: pa.timestamp("s") if pa.types.is_date(kind) else kind for name, kind in types.items()}
-        schema = pa.schema(list(days.items()))
-    if not data or data.isspace():
-        return (schema or pa.schema([])).empty_table()
-    parsing = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-
-    def read(stream: pa.BufferReader, block: int) -> pa.Table:
-        return pajson.read_json(stream, pajson.ReadOptions(block_size=block), parsing)
-
-    # a type that is guessed block by block is not always the one that all values together give
-    return whole_blocks(read, data, block=2**20 if others == "ignore" else len(data))
-
-
-def _typed(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
-    for name, kind in types.items():
-        if pa.types.is_date(kind):
-            days = table[name].cast(kind)
-            if not days.cast(pa.timestamp("s")).equals(table[name]):
-                raise pa.ArrowInvalid(f"column {name!r} has times of day")
-            table = table.set_column(table.column_names.index(name), name, days)
-    return table
+def _guess(path: str, values: pa.ChunkedArray, name: str, lines: Sequence[bytes]) -> Guess:
+    if json_objects.holds(values.type, pa.types.is_struct):
+        raise SchemaError(
+            f"column {name!r} of {path} is an object, {values.type}, not a value or a list",
+            hint="Give its members names of their own, or declare a schema without it.",
+            path=path,
+            column=name,
+        )
+    lossy = json_objects.lossy_number(values, name, lines)
+    if lossy is not None:
+        raise SchemaDriftError(
+            f"{path}, column {name!r}: {lossy} is whole, and exact neither as int64 nor as float64",
+            hint="Declare the column as uint64 or float64, or write it as a string.",
+            path=path,
+            column=name,
+        )
+    return json_objects.guess_plain(values)
 
 
 def plan_json_lines(
@@ -214,7 +166,7 @@ def plan_json_lines(
     ConfigError, CorruptFileError, BadRowsError, SchemaDriftError
     """
     source = JsonLinesSource(schema or pa.schema([]), storage)
-    check_types(source.schema, lambda kind: not _holds(kind, pa.types.is_struct), "a column of JSON lines")
+    check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
     scanned: list[Scanned] = list(run(Scan(source, () if schema is None else None), ranges(opened)))
     types = {name: settle(found.type) for name, (found, _) in _joined(scanned).items()}

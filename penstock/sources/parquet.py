@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock import frames
-from penstock.errors import CorruptFileError, PenstockError
+from penstock.errors import CorruptFileError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
-from penstock.schemas import canonical, unify
-from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+from penstock.schemas import canonical, unify, widen
+from penstock.sources.directories import with_keys
+from penstock.sources.files import InputFile, Storage, corrupt, detect
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 
@@ -68,7 +69,6 @@ class ParquetSource:
 
     schema: pa.Schema
     storage: Storage
-    keys: tuple[str, ...] = ()
 
     def read(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
         """Return the rows of `piece`.
@@ -81,16 +81,15 @@ class ParquetSource:
             A page cannot be decoded, or the file is not the one its manifest lists.
         """
         self._check(piece)
-        here = set(piece.names) if piece.names else set(self.schema.names) - set(self.keys)
-        stored = [name for name in columns if name in here]
+        stored = [name for name in columns if name in piece.names]
         try:
-            frame = self._rows(piece, stored or [next(iter(piece.names or self.schema.names))], kind)
+            frame = self._rows(piece, stored or list(piece.names[:1]), kind)
         except PenstockError:
             raise
         except Exception as error:  # each reader has its own error type for a damaged page
             raise self._blame(piece, stored, kind, error) from error
         keys = dict(piece.keys)
-        literals = [nw.lit(keys[name]).alias(name) for name in columns if name in keys]
+        literals = [nw.lit(keys[name], nw.String).alias(name) for name in columns if name in keys]
         frame = frame.with_columns(*literals) if literals else frame
         return frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
 
@@ -101,8 +100,7 @@ class ParquetSource:
             return frames.from_arrow(_read_rows(pq.ParquetFile(stream), piece, columns), kind)
 
     def _check(self, piece: Piece) -> None:
-        if self.storage.is_local(piece.path):
-            check_unchanged(piece.path, piece.size, piece.mtime)
+        self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
         if piece.sha256 is not None:
             _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
 
@@ -112,13 +110,15 @@ class ParquetSource:
             try:
                 self._rows(piece, [name], kind)
             except Exception as cause:
-                problem = f"column {name!r}, rows {piece.first} to {piece.first + piece.rows}, cannot be decoded ({cause})"
+                rows = f"rows {piece.first} to {piece.first + piece.rows}"
+                problem = f"column {name!r}, {rows}, cannot be decoded ({cause})"
                 return corrupt(piece.path, problem).at(column=name)  # type: ignore[return-value]
         return corrupt(piece.path, f"cannot be decoded ({error})")
 
 
 def _read_rows(file: pq.ParquetFile, piece: Piece, columns: Sequence[str]) -> pa.Table:
-    start, wanted, skip = 0, [], 0
+    start = skip = 0
+    wanted: list[int] = []
     for index in range(file.metadata.num_row_groups):
         rows = file.metadata.row_group(index).num_rows
         if start < piece.first + piece.rows and start + rows > piece.first:
@@ -162,39 +162,40 @@ def plan(
     CorruptFileError, SchemaDriftError
     """
     footers = list(read_footers(ReadFooter(storage), files))
-    schemas = [(footer.file.path, footer.schema) for footer in footers]
-    lead = [] if schema is None else [("the declared schema", schema)]
-    united = unify(lead + schemas, missing=missing_columns, extra=extra_columns)
-    if schema is not None and not united.equals(canonical(schema)):
-        unify([("the files", united), ("the declared schema", canonical(schema))])
-        united = canonical(schema)
-    keys, kinds = _hive_types(footers)
-    united = pa.schema([*united, *[pa.field(name, kinds[name]) for name in keys if name not in united.names]])
-    pieces = [piece for footer in footers for piece in _pieces(footer, united, kinds)]
-    return ParquetSource(united, storage, keys), pack(pieces, row_bytes(united), fragment_bytes)
+    found = [(footer.file.path, footer.schema) for footer in footers]
+    keys = {key for file in files for key, _ in file.keys}
+    lead = [] if schema is None else [("the declared schema", _without(schema, keys))]
+    united = unify(lead + found, missing=missing_columns, extra=extra_columns)
+    if schema is not None:
+        _check_declared(schema, found)
+    united = with_keys(united if schema is None else schema, files)
+    pieces = [piece for footer in footers for piece in _pieces(footer, united)]
+    return ParquetSource(united, storage), pack(pieces, row_bytes(united), fragment_bytes)
 
 
-def _hive_types(footers: Sequence[Footer]) -> tuple[tuple[str, ...], dict[str, pa.DataType]]:
-    values: dict[str, list[str | None]] = {}
-    for footer in footers:
-        for key, value in footer.file.keys:
-            values.setdefault(key, []).append(value)
-    whole = {key: all(v is None or v.lstrip("-").isdigit() for v in found) for key, found in values.items()}
-    return tuple(values), {key: pa.int64() if whole[key] else pa.string() for key in values}
+def _without(schema: pa.Schema, names: set[str]) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in names])
 
 
-def _pieces(footer: Footer, schema: pa.Schema, kinds: dict[str, pa.DataType]) -> list[Piece]:
+def _check_declared(schema: pa.Schema, files: Sequence[tuple[str, pa.Schema]]) -> None:
+    """Raise SchemaDriftError for a file with a type that the declared one does not hold without loss."""
+    for path, found in files:
+        for field in canonical(found):
+            wanted = schema.field(field.name).type if field.name in schema.names else field.type
+            if widen(wanted, field.type) != wanted:
+                raise SchemaDriftError(
+                    f"column {field.name!r} is {field.type} in {path}, and the declared {wanted} may not hold it",
+                    hint="Declare a type that holds both; Penstock does not cast silently.",
+                    path=path,
+                    column=field.name,
+                )
+
+
+def _pieces(footer: Footer, schema: pa.Schema) -> list[Piece]:
     file, first, pieces = footer.file, 0, []
-    typed = {key: int(v) if v is not None and pa.types.is_integer(kinds[key]) else v for key, v in file.keys}
-    names = tuple(name for name in footer.schema.names if name in schema.names)
+    names = tuple(name for name in footer.schema.names if name in schema.names) or tuple(footer.schema.names[:1])
     for rows in footer.row_groups or (0,):
-        pieces.append(
-            Piece(
-                file.path, first, rows, file.size, file.mtime,
-                names=names, keys=tuple(typed.items()), sha256=file.sha256,
-            )  # fmt: skip
-        )
+        piece = Piece(file.path, first, rows, file.size, file.mtime, names=names, keys=file.keys, sha256=file.sha256)
+        pieces.append(piece)
         first += rows
     return pieces
-
-

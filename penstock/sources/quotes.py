@@ -8,7 +8,7 @@ NEWLINE, RETURN = 10, 13
 
 
 class RecordEnds:
-    """Finds record ends in the consecutive blocks of one text that starts at a record.
+    r"""Finds record ends in the consecutive blocks of one text that starts at a record.
 
     A quote opens only at the start of a field and a quote in an unquoted field is an ordinary character, which is how
     pyarrow reads it. Counting quotes would do for most files; a measure such as ``5" pipe`` would turn it inside out.
@@ -22,7 +22,7 @@ class RecordEnds:
     Examples
     --------
     >>> ends = RecordEnds(",", '"')
-    >>> ends.feed(b'a,"x'), ends.feed(b'\\ny"\\nb')
+    >>> ends.feed(b'a,"x'), ends.feed(b'\ny"\nb')
     (array([], dtype=int64), array([4]))
     """
 
@@ -43,7 +43,8 @@ class RecordEnds:
         ends = np.flatnonzero(text == NEWLINE)
         outside = (np.searchsorted(flips, ends) + self.open) % 2 == 0
         self._advance(text, flips)
-        return ends[outside] + 1
+        after: np.ndarray = ends[outside] + 1
+        return after
 
     def _flips(self, text: np.ndarray) -> np.ndarray:
         """Return the quotes at which the text enters or leaves quotes; a doubled quote does both."""
@@ -56,7 +57,8 @@ class RecordEnds:
         return self._walk(found, starts)
 
     def _adjacent(self, flips: np.ndarray) -> np.ndarray:
-        return np.diff(flips, prepend=self._flip) == 1
+        after: np.ndarray = np.diff(flips, prepend=self._flip) == 1
+        return after
 
     def _walk(self, found: np.ndarray, starts: np.ndarray) -> np.ndarray:
         flips, inside, last = [], self.open, self._flip

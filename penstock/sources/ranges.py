@@ -83,9 +83,10 @@ def read_bytes(storage: Storage, file: InputFile | Piece, begin: int, end: int |
         check_unchanged(file.path, file.size, file.mtime)
     with open_text(storage, file.path) as stream:
         if is_compressed(file.path):
-            return stream.read()[begin:end]
+            text: bytes = stream.read()
+            return text[begin:end]
         stream.seek(begin)
-        return stream.read(-1 if end is None else end - begin)
+        return bytes(stream.read(-1 if end is None else end - begin))
 
 
 def line_at(storage: Storage, path: str, position: int) -> int:

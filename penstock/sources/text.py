@@ -12,8 +12,9 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError, IncompleteInputError, SchemaDriftError
+from penstock.errors import ConfigError, IncompleteInputError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
+from penstock.sources.directories import with_keys
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.inference import Guess, join_text
 from penstock.sources.ranges import Range, TextFile, check_characters, read_bytes
@@ -59,7 +60,7 @@ class TextSource(ABC):
 
     @abstractmethod
     def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
-        """Parse a range as the schema, or guess types when `columns` says which (None: all that there are)."""
+        """Parse a range as the schema, or guess the types of `columns` when they are given."""
 
     @abstractmethod
     def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -122,35 +123,6 @@ def _pieces(scanned: Iterable[Scanned]) -> Iterable[Piece]:
             begin=here.begin, end=item.end, names=here.names or tuple(item.guesses), keys=file.keys, sha256=file.sha256,
         )  # fmt: skip
         first += item.rows
-
-
-def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
-    """Return `schema` with the Hive keys of the files that it lacks: int64 when all values are whole, else string.
-
-    Raises
-    ------
-    SchemaDriftError
-        A folder name does not have the type that `schema` gives the key.
-    """
-    values: dict[str, dict[str | None, str]] = {}
-    for file in files:
-        for key, value in file.keys:
-            values.setdefault(key, {}).setdefault(value, file.path)
-    fields = {field.name: field.type for field in schema}
-    for key, found in values.items():
-        whole = all(value is None or value.lstrip("-").isdigit() for value in found)
-        fields.setdefault(key, pa.int64() if whole else pa.string())
-        for value, path in found.items():
-            _check_key(key, value, fields[key], path)
-    return pa.schema(list(fields.items()))
-
-
-def _check_key(key: str, value: str | None, kind: pa.DataType, path: str) -> None:
-    try:
-        pa.scalar(value).cast(kind)
-    except pa.ArrowInvalid as error:
-        problem = f"column {key!r} is {value!r} in the folder name, expected {kind}"
-        raise SchemaDriftError(f"{problem}, in {path}", path=path, column=key) from error
 
 
 @dataclass(frozen=True)

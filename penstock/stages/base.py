@@ -317,9 +317,18 @@ def check_number(stage: Stage, name: str, *, least: float | None = None, above: 
         return
     kinds = (int,) if whole else (int, float)
     right = isinstance(value, kinds) and not isinstance(value, bool) and value == value
-    if right and (least is None or value >= least) and (above is None or value > above) and (most is None or value <= most):
+    if (
+        right
+        and (least is None or value >= least)
+        and (above is None or value > above)
+        and (most is None or value <= most)
+    ):
         return
-    bounds = [f">= {least}"] * (least is not None) + [f"> {above}"] * (above is not None) + [f"<= {most}"] * (most is not None)
+    bounds = (
+        [f">= {least}"] * (least is not None)
+        + [f"> {above}"] * (above is not None)
+        + [f"<= {most}"] * (most is not None)
+    )
     expected = " ".join(["an integer" if whole else "a number", " and ".join(bounds)]).strip()
     raise ConfigError(f"{name} of {stage.title} is {value!r}, expected {expected}", stage=stage.title)
 

@@ -52,7 +52,7 @@ class ColumnStatistic(Statistic):
         return {name: self.merge_column([state[name] for state in states]) for name in self.columns}
 
     def finish(self, state: State) -> Mapping[str, Any]:
-        """Return the result of each column."""
+        """Return the result of each column; the state may be one fused over more columns."""
         return {name: self.finish_column(name, state[name]) for name in self.columns}
 
     @abstractmethod
@@ -62,7 +62,3 @@ class ColumnStatistic(Statistic):
     def over(self, columns: Sequence[str]) -> Self:
         """Return the same statistic over other columns."""
         return replace(self, columns=tuple(columns))
-
-    def restrict(self, state: State, columns: Sequence[str]) -> State:
-        """Return the part of a fused state that belongs to `columns`."""
-        return {name: state[name] for name in columns}

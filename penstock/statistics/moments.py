@@ -64,12 +64,14 @@ class Moments(ColumnStatistic):
     """
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
-        """Return count, mean and centred squares of the finite values, and how many are infinite."""
-        infinite = aggregate(frame, {name: Rule("infinite").broken(name).sum() for name in self.columns})
-        finite = frame.select(*[_finite(name) for name in self.columns])
-        counts = aggregate(finite, {name: nw.col(name).count() for name in self.columns})
-        moments = centred(finite, {name: (nw.col(name), None, counts[name]) for name in self.columns})
-        return {name: {"infinite": infinite[name], "count": counts[name], **moments[name]} for name in self.columns}
+        """Return count, mean and centred squares of the finite values, and how many are infinite.
+
+        Infinities are looked for only where a sum is not finite, so that ordinary data pays nothing for them.
+        """
+        numbers = frame.select(*[nw.col(name).cast(nw.Float64) for name in self.columns])
+        states = _states(numbers, self.columns)
+        suspects = [name for name in self.columns if not math.isfinite(states[name]["m2"])]
+        return {**states, **_states_with_infinities(numbers, suspects)}
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Join with Chan's update."""
@@ -90,9 +92,19 @@ class Moments(ColumnStatistic):
         return Moment(state["count"], state["mean"] if state["count"] else None, state["m2"])
 
 
-def _finite(name: str) -> nw.Expr:
-    number = nw.col(name).cast(nw.Float64)
-    return nw.when(number.is_finite()).then(number).alias(name)
+def _states(numbers: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    counts = aggregate(numbers, {name: nw.col(name).count() for name in columns})
+    moments = centred(numbers, {name: (nw.col(name), None, counts[name]) for name in columns})
+    return {name: {"infinite": 0, "count": counts[name], **moments[name]} for name in columns}
+
+
+def _states_with_infinities(numbers: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    if not columns:
+        return {}
+    infinite = aggregate(numbers, {name: Rule("infinite").broken(name).sum() for name in columns})
+    finite = numbers.select(*[nw.when(nw.col(name).is_finite()).then(nw.col(name)).alias(name) for name in columns])
+    states = _states(finite, columns)
+    return {name: {**states[name], "infinite": infinite[name]} for name in columns}
 
 
 def refuse_overflow(name: str, *squares: float) -> None:

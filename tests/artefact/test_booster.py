@@ -255,11 +255,11 @@ def test_features_that_differ_name_the_first_difference(names, columns, differen
 
 
 def test_a_booster_of_other_features_is_refused_at_loading(saved, reseal, trained):
-    (saved / "booster/3.0.ubj").write_bytes(trained())
+    (saved / "booster/3.1.ubj").write_bytes(trained())
     reseal(saved)
     with pytest.raises(ArtifactError, match="3 features, and XGBoostClassifier passes 2") as caught:
         load(saved)
-    assert caught.value.path == str(saved / "booster/3.0.ubj")
+    assert caught.value.path == str(saved / "booster/3.1.ubj")
 
 
 def test_a_booster_of_other_features_is_refused_at_saving(model, trained, tmp_path):

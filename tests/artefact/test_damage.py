@@ -21,7 +21,7 @@ from penstock.errors import (
 )
 from penstock.outputs import MANIFEST_NAME, StagedDirectory
 
-FILES = ["pipeline.json", "schema.json", "report.json", "state/0.json", "state/2.0.parquet", "booster/3.0.ubj"]
+FILES = ["pipeline.json", "schema.json", "report.json", "state/0.json", "state/2.0.parquet", "booster/3.1.ubj"]
 
 
 def files_of(folder):

@@ -17,7 +17,7 @@ from penstock.artefact import load
 from penstock.errors import ArtifactError, UntrustedArtifactError
 
 JSON_SLOTS = ["_manifest.json", "pipeline.json", "schema.json", "report.json", "state/0.json"]
-SLOTS = [*JSON_SLOTS, "state/2.0.parquet", "booster/3.0.ubj"]
+SLOTS = [*JSON_SLOTS, "state/2.0.parquet", "booster/3.1.ubj"]
 
 
 def zipped() -> bytes:
@@ -100,7 +100,7 @@ def test_json_that_is_not_strict_is_refused(saved, reseal, path, text, rule):
         ("state/0.json", {"$exec": "x"}),
         ("state/0.json", {"values": {"$table": "state/2.0.parquet"}}),
         ("state/0.json", {"values": {"$table": "../../x"}}),
-        ("state/0.json", {"values": {"$blob": "booster/3.0.ubj"}}),
+        ("state/0.json", {"values": {"$blob": "booster/3.1.ubj"}}),
         ("state/0.json", {"values": {"$float": "1e5"}}),
         ("state/2.json", {"categories": {}}),
         ("state/2.json", {"a": {"$table": "state/2.0.parquet"}, "b": {"$table": "state/2.0.parquet"}}),

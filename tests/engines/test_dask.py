@@ -157,9 +157,9 @@ def test_every_rank_reads_its_share(dask):
     assert sum(dask.spmd(bodies.rows_of_all, data(dask), SpmdOptions())) == 100
 
 
-def test_a_rank_without_fragments_takes_part(dask):
-    rows = dask.spmd(bodies.rows_of_all, data(dask, rows=5), SpmdOptions())
-    assert sorted(rows) == [0, 5]
+def test_a_rank_without_rows_takes_part(dask):
+    rows = dask.spmd(bodies.rows_of_all, data(dask, rows=1), SpmdOptions())
+    assert sorted(rows) == [0, 1]
 
 
 def test_a_killed_rank_is_started_again_from_the_checkpoint(dask, tmp_path):

@@ -1,0 +1,176 @@
+"""Directories as datasets: read only when they say that they are whole, hidden files left out, Hive keys as columns."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from penstock.errors import IncompleteInputError, SchemaDriftError
+from penstock.outputs import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
+from penstock.sources.files import InputFile, modified
+
+_DEBRIS = ("_temporary", "_metadata.tmp")
+_SHOWN = 5
+
+
+def local_directory(root: str, suffixes: tuple[str, ...], *, allow_unmanifested: bool) -> list[InputFile]:
+    """Return the files of a local directory, sorted by path, or those of its manifest in its order.
+
+    Raises
+    ------
+    IncompleteInputError
+        Neither a manifest nor ``_SUCCESS``, the debris of a job that died, or files that are not those of the manifest.
+    """
+    manifest = read_manifest(Path(root))
+    if manifest is not None:
+        verify_files(Path(root), manifest)
+        listed = [entry for entry in manifest.files if entry.path.endswith(suffixes)]
+        return [_local_file(root, entry.path, entry.sha256) for entry in listed]
+    names = [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names]
+    found = sorted(name for name in names if is_data(name, suffixes))
+    _check_whole(root, os.listdir(root), len(found), allow_unmanifested)
+    return [_local_file(root, name) for name in found]
+
+
+def _local_file(root: str, name: str, sha256: str | None = None) -> InputFile:
+    file = InputFile.of(os.path.join(root, name))
+    return replace(file, sha256=sha256, keys=hive_keys(Path(name).as_posix()))
+
+
+def remote_directory(
+    filesystem: Any, root: str, suffixes: tuple[str, ...], *, allow_unmanifested: bool
+) -> list[InputFile]:
+    """Return the files of a directory of an fsspec file system; the rules are those of `local_directory`."""
+    files = {posixpath.relpath(path, root): info for path, info in filesystem.find(root, detail=True).items()}
+    shown = filesystem.unstrip_protocol(root)
+    if MANIFEST_NAME in files:
+        content = filesystem.cat_file(files[MANIFEST_NAME]["name"])
+        manifest = Manifest.decode(content, path=f"{shown}/{MANIFEST_NAME}")
+        _compare(shown, manifest, {name: int(info["size"]) for name, info in files.items()})
+        listed = [entry for entry in manifest.files if entry.path.endswith(suffixes)]
+        return [_remote_file(filesystem, entry.path, files[entry.path], entry.sha256) for entry in listed]
+    found = sorted(name for name in files if is_data(name, suffixes))
+    _check_whole(shown, [PurePosixPath(name).parts[0] for name in files], len(found), allow_unmanifested)
+    return [_remote_file(filesystem, name, files[name]) for name in found]
+
+
+def _remote_file(filesystem: Any, name: str, info: dict[str, Any], sha256: str | None = None) -> InputFile:
+    path = filesystem.unstrip_protocol(info["name"])
+    return InputFile(path, int(info["size"] or 0), modified(info), sha256, hive_keys(name))
+
+
+def _compare(root: str, manifest: Manifest, found: dict[str, int]) -> None:
+    """Raise unless a listing holds exactly the files of the manifest, in their sizes."""
+    listed: dict[str, FileEntry] = {entry.path: entry for entry in manifest.files}
+    differences = {
+        "lacks": listed.keys() - found.keys(),
+        "holds, beside those of its manifest,": found.keys() - listed.keys() - {MANIFEST_NAME},
+        "has other sizes than its manifest for": {
+            name for name in listed.keys() & found.keys() if listed[name].bytes != found[name]
+        },
+    }
+    for problem, names in differences.items():
+        if names:
+            raise IncompleteInputError(
+                f"{root} {problem} {len(names)} file(s): {', '.join(sorted(names)[:_SHOWN])} (run {manifest.run_id!r}"
+                f" wrote {len(listed)})",
+                hint="Restore the files of that run, or write the output again.",
+                path=root,
+            )
+
+
+def is_data(name: str, suffixes: tuple[str, ...]) -> bool:
+    """Return whether a path inside a directory is read: the right suffix, and nothing hidden on the way.
+
+    Examples
+    --------
+    >>> [is_data(name, (".pq",)) for name in ("_year=1/a.pq", "_temporary/a.pq", ".a.pq", "a.csv")]
+    [True, False, False, False]
+    """
+    *folders, last = PurePosixPath(name).parts
+    seen = not any(hidden(part) and "=" not in part for part in folders)
+    return seen and last.endswith(suffixes) and not hidden(last)
+
+
+def hidden(name: str) -> bool:
+    """Return whether a name begins as Hadoop's hidden files do."""
+    return name.startswith((".", "_"))
+
+
+def hive_keys(name: str) -> tuple[tuple[str, str | None], ...]:
+    """Return the keys and values that the folders of a path stand for.
+
+    Examples
+    --------
+    >>> hive_keys("year=2024/city=S%C3%A3o/part.parquet")
+    (('year', '2024'), ('city', 'São'))
+    """
+    pairs = [part.split("=", 1) for part in PurePosixPath(name).parts[:-1] if "=" in part]
+    return tuple((key, None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)) for key, value in pairs)
+
+
+def _check_whole(root: str, names: Iterable[str], found: int, allow_unmanifested: bool) -> None:
+    present: Sequence[str] = sorted(set(names))
+    debris = [name for name in present if name in _DEBRIS]
+    if debris:
+        raise IncompleteInputError(
+            f"{root} holds {debris[0]!r}: a job is still writing it, or died while writing; {found} file(s) found",
+            hint="Run that job again, or name the files with a glob.",
+            path=root,
+        )
+    if found and not allow_unmanifested and "_SUCCESS" not in present:
+        raise IncompleteInputError(
+            f"{root} has neither a Penstock manifest nor a _SUCCESS file, so nothing says that its {found} file(s)"
+            " are all there",
+            hint="Pass allow_unmanifested=True to read it as it is, or name the files with a glob.",
+            path=root,
+        )
+
+
+def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
+    """Return `schema` with the Hive keys of the files that it lacks: int64 when all values are whole, else string.
+
+    Raises
+    ------
+    SchemaDriftError
+        A folder name does not have the type that `schema` gives the key.
+
+    Examples
+    --------
+    >>> file = InputFile("a/month=02/p.parquet", 1, 0.0, keys=(("month", "02"),))
+    >>> with_keys(pa.schema({"x": pa.int64()}), [file]).field("month").type
+    DataType(string)
+    """
+    values: dict[str, dict[str | None, str]] = {}
+    for file in files:
+        for key, value in file.keys:
+            values.setdefault(key, {}).setdefault(value, file.path)
+    fields = {field.name: field.type for field in schema}
+    for key, found in values.items():
+        fields.setdefault(key, pa.int64() if all(map(_is_int64, found)) else pa.string())
+        for value, path in found.items():
+            _check_key(key, value, fields[key], path)
+    return pa.schema(list(fields.items()))
+
+
+def _is_int64(text: str | None) -> bool:
+    """Return whether nothing is lost in reading `text` as a number: not for ``007``, which may name a thing."""
+    try:
+        return text is None or (str(int(text)) == text and -(2**63) <= int(text) < 2**63)
+    except ValueError:
+        return False
+
+
+def _check_key(key: str, value: str | None, kind: pa.DataType, path: str) -> None:
+    try:
+        pa.scalar(value).cast(kind)
+    except pa.ArrowInvalid as error:
+        problem = f"column {key!r} is {value!r} in the folder name, expected {kind}"
+        raise SchemaDriftError(f"{problem}, in {path}", path=path, column=key) from error

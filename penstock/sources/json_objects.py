@@ -1,0 +1,131 @@
+"""Text of one JSON object in a line, parsed by pyarrow: with types, or guessing types that lose nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
+from penstock.sources.inference import EXACT, Guess, guess, join
+from penstock.sources.ranges import whole_blocks
+
+
+def parse(data: bytes, types: Mapping[str, pa.DataType], *, others: str = "ignore") -> pa.Table:
+    """Return the columns of `types`, null where a line lacks the key.
+
+    Parameters
+    ----------
+    others : {"ignore", "infer"}
+        What becomes of keys that are not in `types`.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        A line is not an object, a value not of its type; with "infer" also values of several kinds.
+
+    Examples
+    --------
+    >>> parse(b'{"x": 1}', {"x": pa.int8(), "y": pa.string()}).to_pylist()
+    [{'x': 1, 'y': None}]
+    """
+    # pyarrow reads days only as numbers
+    stored = {name: pa.timestamp("s") if pa.types.is_date(kind) else kind for name, kind in types.items()}
+    table = _read(data, pa.schema(list(stored.items())), others)
+    for name, kind in types.items():
+        if pa.types.is_date(kind):
+            days = table[name].cast(kind)
+            if not days.cast(table[name].type).equals(table[name]):
+                raise pa.ArrowInvalid(f"column {name!r} has times of day")
+            table = table.set_column(table.column_names.index(name), name, days)
+    return table
+
+
+def infer(data: bytes) -> pa.Table:
+    """Return all columns in the types that pyarrow infers; ArrowInvalid when there are values of several kinds."""
+    return _read(data, None, "infer")
+
+
+def _read(data: bytes, schema: pa.Schema | None, others: str) -> pa.Table:
+    if not data or data.isspace():
+        return (schema or pa.schema([])).empty_table()
+    parsing = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+
+    def read(stream: pa.BufferReader, block: int) -> pa.Table:
+        return pajson.read_json(stream, pajson.ReadOptions(block_size=block), parsing)
+
+    # a type that is inferred block by block is not always the one that all values together give
+    return whole_blocks(read, data, block=2**20 if others == "ignore" else len(data))
+
+
+def can_hold(kind: pa.DataType) -> bool:
+    """Return whether values can be parsed as a type that is not an object.
+
+    Examples
+    --------
+    >>> can_hold(pa.list_(pa.int64())), can_hold(pa.struct({"x": pa.int64()}))
+    (True, False)
+    """
+    try:
+        parse(b'{"x": null}', {"x": kind})
+    except pa.ArrowNotImplementedError:
+        return False
+    return not holds(kind, pa.types.is_struct)
+
+
+def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Return whether a type, or that of the items of a list of it, passes the test."""
+    return bool(test(_innermost(kind)))
+
+
+def _innermost(kind: pa.DataType) -> pa.DataType:
+    return _innermost(kind.value_type) if pa.types.is_list(kind) else kind
+
+
+def guess_plain(values: pa.ChunkedArray) -> Guess:
+    """Return the guess for inferred values; dates stay text, since pyarrow drops their zones."""
+    return Guess(_plain(values.type)) if holds(values.type, pa.types.is_timestamp) else guess(values)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else pa.string()
+
+
+def lossy_number(values: pa.ChunkedArray, name: str, lines: Sequence[bytes]) -> int | None:
+    """Return a whole number that lost digits when column `name` of `lines` was inferred as float64, or None."""
+    while pa.types.is_list(values.type):
+        values = pc.list_flatten(values)
+    if not pa.types.is_float64(values.type) or not pc.any(pc.greater(pc.abs(values), float(EXACT))).as_py():
+        return None
+    numbers = (number for line in lines for number in _leaves(json.loads(line).get(name)))
+    return next((number for number in numbers if isinstance(number, int) and abs(number) > EXACT), None)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def misfit(record: bytes, types: Mapping[str, pa.DataType]) -> tuple[str, str] | None:
+    """Return the column whose value in `record` is not of its declared type, and what it should be."""
+    for name, kind in types.items():
+        try:
+            parse(record, {name: kind})
+        except pa.ArrowInvalid:
+            return name, f"{kind}, its declared type"
+    return None
+
+
+def change(before: bytes, record: bytes) -> tuple[str, str] | None:
+    """Return the column whose value in `record` is of another kind than in the lines before, and what it was."""
+    earlier, later = infer(before), infer(record)
+    for name in later.column_names:
+        if name in earlier.column_names and join(guess_plain(earlier[name]), guess_plain(later[name])) is None:
+            return name, f"{guess_plain(earlier[name]).type}, the type of the lines before it"
+    return None

@@ -1,0 +1,15 @@
+"""The conformance suite: what every stage must hold, on every engine and device, of ordinary and of hostile data.
+
+It is shipped so that a stage of one's own can be put through it. With pytest, on whatever engines a fixture gives::
+
+    @pytest.mark.parametrize("check", checks_for(Double("n1")), ids=str)
+    def test_double(check, engine):
+        check(engine)
+
+A check raises AssertionError. The columns that stages are tried on are told in `penstock.testing.tables`.
+"""
+
+from penstock.testing.oracles import Columns, Oracle, Refused
+from penstock.testing.suite import Check, checks_for, discover_examples, examples_of
+
+__all__ = ["Check", "Columns", "Oracle", "Refused", "checks_for", "discover_examples", "examples_of"]

@@ -1,0 +1,81 @@
+"""Cases: what a stage learns from, and what it is then given."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from penstock.stages.base import Stage, Trainer
+from penstock.testing import tables
+
+_TABLES: Mapping[str, Callable[[], pa.Table]] = {
+    make.__name__: make
+    for make in (
+        tables.ordinary,
+        tables.no_rows,
+        tables.one_row,
+        tables.all_null,
+        tables.constant,
+        tables.offset,
+        tables.not_a_number,
+        tables.missing_numbers,
+        tables.infinite,
+        tables.large_integers,
+        tables.large_numbers,
+        tables.long_strings,
+        tables.far_dates,
+        tables.unseen,
+    )
+}
+_LEARNED_BEFORE = {"unseen": "unseen", "infinite_later": "infinite"}
+_FOR_ALL = ("ordinary", "no_rows", "one_row")
+
+
+@functools.cache
+def table(name: str) -> pa.Table:
+    """Return a table of `penstock.testing.tables` by the name of its function; made once."""
+    return _TABLES[name]()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table to fit on and a table to transform, by name; mostly the same.
+
+    Examples
+    --------
+    >>> CASES["unseen"].learned, CASES["unseen"].given, CASES["unseen"].touched
+    ('ordinary', 'unseen', ('n1', 's1'))
+    """
+
+    name: str
+    learned: str
+    given: str
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The columns of the table given that differ from those of an ordinary one with as many rows."""
+        given = table(self.given)
+        usual = tables.ordinary(given.num_rows)
+        return tuple(name for name in usual.schema.names if not given[name].equals(usual[name]))
+
+
+CASES: Mapping[str, Case] = {
+    **{name: Case(name, name, name) for name in _TABLES if name not in ("unseen", "missing_numbers")},
+    **{name: Case(name, "ordinary", given) for name, given in _LEARNED_BEFORE.items()},
+}
+
+
+def read_by(stage: Stage) -> tuple[str, ...]:
+    """Return the columns of the tables that `stage` reads, at fit or later."""
+    bound = stage.bind(tables.ordinary().schema)
+    more = bound.training_columns() if isinstance(bound, Trainer) else ()
+    return tuple(dict.fromkeys([*bound.inputs(), *more]))
+
+
+def cases_for(stage: Stage) -> tuple[Case, ...]:
+    """Return the cases that every stage meets, and those that touch a column which `stage` reads."""
+    columns = set(read_by(stage))
+    return tuple(case for case in CASES.values() if case.name in _FOR_ALL or columns & set(case.touched))

@@ -1,0 +1,116 @@
+"""`transform` on frames, without an engine: what it may change, what it may look at, and what it must declare."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, InputError
+from penstock.frames import ROW
+from penstock.stages.base import Fitted, Stage, StageStep
+from penstock.steps import RowLog
+from penstock.testing import tables
+from penstock.testing.compare import demand, demand_equal
+from penstock.testing.datasets import cut
+from penstock.testing.trials import attempt, whole
+
+_KINDS = (pa.bool_(), pa.int8(), pa.int32(), pa.uint8(), pa.uint64(), pa.float32(), pa.float64(), pa.null())
+
+
+def _learned(stage: Stage, engine: Engine) -> tuple[Stage, Fitted]:
+    model = whole(stage, engine, "ordinary").fitted()
+    return model.stages[0], model.fitted[0]
+
+
+def _frame(table: pa.Table, engine: Engine) -> nw.DataFrame[Any]:
+    return frames.from_arrow(table, engine.kind)
+
+
+def _apply(stage: Stage, fitted: Fitted, table: pa.Table, engine: Engine) -> pa.Table:
+    return frames.to_arrow(StageStep(stage, fitted, 0).apply(_frame(table, engine), RowLog()))
+
+
+def check_schema(stage: Stage, engine: Engine) -> None:
+    """Check that the declared schema is that of what comes out, of no rows too and whatever type numbers have."""
+    for table in (tables.ordinary(), *map(tables.retyped, _KINDS)):
+        for step in _fitted_steps(stage, table, engine):
+            for rows in (table, table.slice(0, 0)):
+                made = _apply(step.stage, step.fitted or {}, rows, engine)
+                declared = step.output_schema(table.schema)
+                demand(made.schema == declared, f"{_told(table)}: the frame has {_told(made)}, declared is {declared}")
+
+
+def _fitted_steps(stage: Stage, table: pa.Table, engine: Engine) -> Iterator[StageStep]:
+    """Yield the stage fitted to `table`, unless it refuses its types or values."""
+    try:
+        stage.bind(table.schema)
+    except (InputError, ConfigError):
+        demand(table.schema != tables.ordinary(1).schema, f"{stage.title} does not take the ordinary table")
+        return
+    trial = attempt(stage, cut(engine, table))
+    if not isinstance(trial.error, InputError):
+        yield trial.done()[0].steps[0]
+
+
+def _told(table: pa.Table) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in table.schema)
+
+
+def check_other_columns_stay(stage: Stage, engine: Engine) -> None:
+    """Check that columns that are not among the outputs come out as they went in, and in their order."""
+    bound, fitted = _learned(stage, engine)
+    table = tables.ordinary()
+    made = _apply(bound, fitted, table, engine)
+    kept = frames.to_arrow(_frame(table, engine)).filter(pa.compute.is_in(table["id"], made["id"]))
+    names = [name for name in table.schema.names if name not in bound.outputs()]
+    absent = [name for name in (*names, *bound.outputs()) if name not in made.schema.names]
+    demand(not absent, f"{stage.title} leaves out {', '.join(absent)}")
+    demand_equal(made.select(names), kept.select(names), f"what {stage.title} leaves alone")
+    order = [name for name in made.schema.names if name in table.schema.names]
+    demand(order == table.schema.names, f"{stage.title} puts the columns in the order {order}")
+
+
+def check_nothing_changes_in_place(stage: Stage, engine: Engine) -> None:
+    """Check that the frame and the learned state that `transform` is given are the same afterwards."""
+    bound, fitted = _learned(stage, engine)
+    frame, state = _frame(tables.ordinary(), engine), copy.deepcopy(dict(fitted))
+    before = frames.to_arrow(frame.clone())
+    bound.transform(frame, fitted)
+    demand_equal(frames.to_arrow(frame), before, f"the frame given to {stage.title}")
+    demand_equal(dict(fitted), state, f"the state given to {stage.title}")
+
+
+def check_rows_are_kept(stage: Stage, engine: Engine) -> None:
+    """Check that a stage that keeps rows gives each of them, in order; any other gives some of them, in order."""
+    bound, fitted = _learned(stage, engine)
+    made = _apply(bound, fitted, tables.ordinary(), engine)["id"].to_pylist()
+    given = tables.ordinary()["id"].to_pylist()
+    expected = given if bound.tags.keeps_rows else [row for row in given if row in set(made)]
+    demand(made == expected, f"{stage.title} gives the rows {made}, expected {expected}")
+
+
+def check_only_inputs_are_read(stage: Stage, engine: Engine) -> None:
+    """Check that `transform` needs no column but its inputs, and the row number where the tags say so."""
+    bound, fitted = _learned(stage, engine)
+    table = tables.ordinary()
+    expected = _apply(bound, fitted, table, engine).select(list(bound.outputs()))
+    needed = table.select([*bound.inputs(), "id"])
+    numbered = needed.append_column(ROW, table["id"]) if bound.tags.numbers_rows else needed
+    made = _apply(bound, fitted, numbered, engine).select(list(bound.outputs()))
+    demand_equal(made, expected, f"{stage.title} without the columns that it does not name as inputs")
+
+
+def check_every_row_for_itself(stage: Stage, engine: Engine) -> None:
+    """Check that what becomes of a row does not depend on the rows around it: not even on there being any."""
+    bound, fitted = _learned(stage, engine)
+    table = tables.ordinary()
+    together = _apply(bound, fitted, table, engine)
+    starts, sizes = (0, 0, 1, 50, 119), (0, 1, 49, 69, 1)
+    parts = [_apply(bound, fitted, table.slice(*place), engine) for place in zip(starts, sizes, strict=True)]
+    demand_equal(pa.concat_tables(parts), together, f"{stage.title} slice by slice")

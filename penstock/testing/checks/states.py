@@ -1,0 +1,73 @@
+"""What a stage learns: plain data that can be merged, stored, and used elsewhere."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.engines.base import Engine
+from penstock.pipeline import PipelineModel
+from penstock.stages.base import Blob, Stage, Trainer
+from penstock.testing import tables
+from penstock.testing.compare import RTOL, demand, demand_alike, demand_equal
+from penstock.testing.datasets import cut
+from penstock.testing.trials import attempt, by_id, home, scattered, whole
+
+
+def check_state_is_plain(stage: Stage, engine: Engine) -> None:
+    """Check that a state is made of finite numbers, strings, lists, dicts, Arrow tables and model files only."""
+    model, _ = whole(stage, engine, "ordinary").done()
+    problem = _foreign(dict(model.fitted[0]), "state")
+    demand(problem is None, f"{stage.title}: {problem}")
+
+
+def _foreign(value: Any, place: str) -> str | None:
+    if type(value) is dict:
+        odd = [key for key in value if type(key) is not str]
+        parts = ((f"{place}[{key!r}]", item) for key, item in value.items())
+        found = (_foreign(item, there) for there, item in parts)
+        return f"{place} has the key {odd[0]!r}" if odd else next((each for each in found if each), None)
+    if type(value) in (list, tuple):
+        return next((each for i, item in enumerate(value) if (each := _foreign(item, f"{place}[{i}]"))), None)
+    if type(value) is float and not math.isfinite(value):
+        return f"{place} is {value}, which is not finite"
+    plain = value is None or type(value) in (bool, int, float, str, pa.Table, Blob)
+    return None if plain else f"{place} is {value!r:.100} of {type(value).__module__}.{type(value).__qualname__}"
+
+
+def check_saved_model_is_the_same(stage: Stage, engine: Engine) -> None:
+    """Check that a model that was saved and loaded has the same stage, digest and output, to the bit."""
+    model, output = whole(stage, engine, "ordinary").done()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        again = PipelineModel.load(path, stages={type(stage).__name__: type(stage)})
+    demand(again.stages == model.stages, f"loaded is {again.stages}, expected {model.stages}")
+    demand(again.digest == model.digest, f"the digest is {again.digest}, expected {model.digest}")
+    made = again.transform(cut(engine, tables.ordinary())).to_arrow()
+    demand_equal(made, output, f"the output of a loaded {stage.title}")
+
+
+def check_fit_is_repeatable(stage: Stage, engine: Engine) -> None:
+    """Check that fitting once more to the same fragments gives the same state, to the bit; a trainer too."""
+    model, _ = whole(stage, engine, "ordinary").done()
+    dataset = cut(engine, tables.ordinary())
+    again, _ = attempt(stage, dataset).done()
+    demand_equal(dict(again.fitted[0]), dict(model.fitted[0]), f"what {stage.title} learns the second time")
+
+
+def check_scores_elsewhere(stage: Stage, engine: Engine) -> None:
+    """Check that a model fitted on this engine gives the same without it, in this process and on a CPU."""
+    trial = scattered(stage, engine, "ordinary")
+    model, output = trial.done()
+    made = model.transform(cut(home("cpu"), trial.given)).to_arrow()
+    if engine.kind == "cpu":
+        demand_equal(made, output, f"the output of {stage.title} in this process")
+    elif isinstance(stage, Trainer):
+        demand_alike(made, output, f"the output of {stage.title} on a CPU", share=1e-5)
+    else:
+        demand_equal(by_id(made), by_id(output), f"the output of {stage.title} on a CPU", rtol=RTOL, atol=1e-15)

@@ -1,0 +1,175 @@
+"""The suite: which checks a stage is put through, and which stages there are."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError
+from penstock.stages.base import Stage, Trainer
+from penstock.stages.registry import discover
+from penstock.testing.cases import cases_for
+from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training
+from penstock.testing.oracles import Oracle, check_oracle
+
+Function = Callable[[Stage, Engine], None]
+
+_IN_PROCESS: tuple[Function, ...] = (
+    parameters.check_parameters_are_json,
+    parameters.check_unknown_parameter_is_refused,
+    parameters.check_pickle,
+    parameters.check_hash,
+    parameters.check_frozen,
+    parameters.check_repr,
+    parameters.check_bind_twice,
+    parameters.check_missing_column_is_refused,
+    parameters.check_wrong_type_is_refused,
+    frames.check_schema,
+    frames.check_other_columns_stay,
+    frames.check_nothing_changes_in_place,
+    frames.check_rows_are_kept,
+    frames.check_only_inputs_are_read,
+    frames.check_every_row_for_itself,
+    states.check_state_is_plain,
+    states.check_saved_model_is_the_same,
+    states.check_fit_is_repeatable,
+    plans.check_explaining_reads_nothing,
+    plans.check_only_needed_columns_are_read,
+    hostile.check_nan_is_missing,
+)
+_OF_TRAINERS: tuple[Function, ...] = (training.check_predicts_without_label, training.check_missing_label_is_refused)
+_ON_ENGINES: tuple[Function, ...] = (
+    hostile.check_ordinary_works,
+    hostile.check_no_rows,
+    states.check_scores_elsewhere,
+    plans.check_scans_are_as_planned,
+)
+_OF_CASES = (hostile.check_survives, partitions.check_engines_agree, partitions.check_any_partitioning)
+_OF_INFINITY = ("infinite", "infinite_later")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must hold of a stage; call it with an engine.
+
+    Attributes
+    ----------
+    stage : Stage
+    name : str
+        That of the function, with the case it looks at.
+    function : callable
+        Raises AssertionError, which says what was found and what was expected.
+    scheduled : bool
+        It says something of the engine. Any other says the same on each, and one run, in this process, is enough.
+    """
+
+    stage: Stage
+    name: str
+    function: Function = dataclasses.field(repr=False)
+    scheduled: bool
+
+    def __call__(self, engine: Engine) -> None:
+        """Run the check."""
+        self.function(self.stage, engine)
+
+    def __str__(self) -> str:
+        return f"{shorthand(self.stage)}-{self.name}"
+
+
+def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
+    """Return the checks that suit a stage: its tags, whether it trains, and the columns that it reads decide.
+
+    Parameters
+    ----------
+    stage : Stage
+        One that works on columns of `penstock.testing.tables`.
+    oracle : callable, optional
+        What should come of it, see `penstock.testing.oracles`; every case is then held against it too.
+
+    Raises
+    ------
+    ConfigError, SchemaError
+        The stage cannot be bound to the columns of the tables.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> from penstock.stages import Log1p
+    >>> engine = ps.LocalEngine(device="cpu")
+    >>> for check in checks_for(Log1p("n1")):
+    ...     check(engine)
+    """
+    in_process = (*_IN_PROCESS, *(_OF_TRAINERS if isinstance(stage, Trainer) else ()))
+    checks = [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
+    checks += [Check(stage, function.__name__, function, scheduled=True) for function in _ON_ENGINES]
+    return checks + _of_cases(stage, oracle)
+
+
+def _of_cases(stage: Stage, oracle: Oracle | None) -> list[Check]:
+    checks = []
+    for name in (case.name for case in cases_for(stage)):
+        functions: list[Callable[..., None]] = [
+            *_OF_CASES,
+            *([hostile.check_infinity_is_found] if name in _OF_INFINITY else []),
+        ]
+        if oracle is not None and name != "no_rows":
+            functions.append(functools.partial(check_oracle, oracle=oracle))
+        checks += [_of_case(stage, function, name) for function in functions]
+    return checks
+
+
+def _of_case(stage: Stage, function: Callable[..., None], name: str) -> Check:
+    named = function.func if isinstance(function, functools.partial) else function
+    return Check(stage, f"{named.__name__}[{name}]", functools.partial(function, name=name), scheduled=True)
+
+
+def shorthand(stage: Stage) -> str:
+    """Return a text that tells the examples of a stage apart: what differs from the default.
+
+    Examples
+    --------
+    >>> from penstock.stages import Clip
+    >>> shorthand(Clip("n1", lower=0))
+    "Clip(columns=('n1',), lower=0)"
+    """
+    fields = dataclasses.fields(stage)  # type: ignore[arg-type]
+    given = {field.name: getattr(stage, field.name) for field in fields if getattr(stage, field.name) != field.default}
+    return f"{stage.title}({', '.join(f'{name}={value!r}' for name, value in given.items() if value != {})})"
+
+
+def discover_examples() -> tuple[Stage, ...]:
+    """Return the examples of every stage of the library: none is listed anywhere, so none can be forgotten.
+
+    Raises
+    ------
+    ConfigError
+        A stage has no example that can be made.
+    """
+    return tuple(example for kind in discover().values() for example in examples_of(kind))
+
+
+def examples_of(kind: type[Stage]) -> tuple[Stage, ...]:
+    """Return the examples of one class of stages.
+
+    Raises
+    ------
+    ConfigError
+        It has none, or they cannot be made.
+
+    Examples
+    --------
+    >>> from penstock.stages import Log1p
+    >>> examples_of(Log1p)
+    (Log1p(columns=('n1', 'n2'), output_columns=None),)
+    """
+    hint = "Give the class a classmethod examples() that returns instances over the columns of penstock.testing.tables."
+    try:
+        found = kind.examples()
+    except Exception as error:
+        raise ConfigError(f"the examples of {kind.__name__} cannot be made: {error}", hint=hint) from error
+    if not found:
+        raise ConfigError(f"{kind.__name__} has no examples", hint=hint)
+    return found

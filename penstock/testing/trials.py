@@ -1,0 +1,159 @@
+"""Trials: a stage fitted and used on an engine, once for all the checks that look at the result."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.engines.local import LocalEngine
+from penstock.frames import Kind
+from penstock.pipeline import Pipeline, PipelineModel
+from penstock.stages.base import Stage
+from penstock.testing.cases import CASES, table
+from penstock.testing.compare import demand
+from penstock.testing.datasets import cut, shuffled, uneven
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What came of a fit and a transform: a model and its output, or the error in their place.
+
+    ``given`` are the rows that were transformed, in the order of the dataset, and ``scans`` the passes that the fit
+    made over the data, as the engine counted them.
+    """
+
+    given: pa.Table
+    scans: int
+    model: PipelineModel | None = None
+    output: pa.Table | None = None
+    error: Exception | None = None
+
+    def fitted(self) -> PipelineModel:
+        """Return the model; AssertionError when there is none."""
+        if self.model is None:
+            raise AssertionError(f"failed with {type(self.error).__name__}: {self.error}") from self.error
+        return self.model
+
+    def done(self) -> tuple[PipelineModel, pa.Table]:
+        """Return model and output; AssertionError when there was an error."""
+        if self.output is None:
+            raise AssertionError(f"failed with {type(self.error).__name__}: {self.error}") from self.error
+        return self.fitted(), self.output
+
+
+def by_id(table: pa.Table) -> pa.Table:
+    """Return the rows in the order of their ids."""
+    return table.sort_by("id")
+
+
+@contextmanager
+def counted(engine: Engine) -> Iterator[list[str]]:
+    """Give a list to which every scan of `engine` adds its label."""
+    scan, labels = engine.reduce, list[str]()
+
+    def spy(*arguments: Any, label: str = "", **options: Any) -> Any:
+        labels.append(label)
+        return scan(*arguments, label=label, **options)
+
+    vars(engine)["reduce"] = spy
+    try:
+        yield labels
+    finally:
+        del vars(engine)["reduce"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What came of a fit: a model, or the error in its place, and how often the engine was asked for a scan."""
+
+    scans: int
+    model: PipelineModel | None = None
+    error: Exception | None = None
+
+
+def fit(stage: Stage, learned: Dataset) -> Fit:
+    """Fit `stage` alone; whatever it raises is kept for a check to judge."""
+    model, failure = None, None
+    with counted(learned.engine) as scans:
+        try:
+            model = Pipeline(stage).fit(learned)
+        except Exception as error:
+            failure = error
+    return Fit(len(scans), model, failure)
+
+
+def use(fit: Fit, given: Dataset) -> Trial:
+    """Transform with the model of a fit, if there is one."""
+    rows = pa.concat_tables(piece.table for fragment in given.fragments for piece in fragment.pieces)
+    if fit.model is None:
+        return Trial(rows, fit.scans, error=fit.error)
+    try:
+        return Trial(rows, fit.scans, fit.model, fit.model.transform(given).to_arrow())
+    except Exception as error:
+        return Trial(rows, fit.scans, fit.model, error=error)
+
+
+def attempt(stage: Stage, dataset: Dataset) -> Trial:
+    """Fit `stage` alone to a dataset and transform it."""
+    return use(fit(stage, dataset), dataset)
+
+
+def scattered(stage: Stage, engine: Engine, name: str) -> Trial:
+    """Return the trial of a case with its rows shuffled into uneven fragments; made once for an engine."""
+    return _trial(stage, engine, name, _scatter)
+
+
+def whole(stage: Stage, engine: Engine, name: str) -> Trial:
+    """Return the trial of a case with its rows in order, in one fragment; made once for an engine."""
+    return _trial(stage, engine, name, _gather)
+
+
+def _scatter(engine: Engine, name: str) -> Dataset:
+    rows = table(name)
+    return cut(engine, shuffled(rows), uneven(rows.num_rows, few=name not in _DEEP))
+
+
+def _gather(engine: Engine, name: str) -> Dataset:
+    return cut(engine, table(name))
+
+
+_Layout = Callable[[Engine, str], Dataset]
+_DEEP = ("ordinary", "offset")
+"""Tables whose partial results are merged in two levels: one for all stages, and the one that is hard on sums."""
+_made: WeakKeyDictionary[Engine, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
+
+
+def _trial(stage: Stage, engine: Engine, name: str, layout: _Layout) -> Trial:
+    case = CASES[name]
+    key = (type(stage), repr(stage), layout, case.learned)
+    model = _once(engine, ("fit", *key), lambda: fit(stage, layout(engine, case.learned)))
+    return _once(engine, (*key, case.given), lambda: use(model, layout(engine, case.given)))
+
+
+def _once(engine: Engine, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+    held = _made.setdefault(engine, {})
+    if key not in held:
+        held[key] = make()
+    return held[key]  # type: ignore[no-any-return]
+
+
+@functools.cache
+def home(kind: Kind) -> LocalEngine:
+    """Return the engine of this process, the yardstick for all others on the same device."""
+    return LocalEngine(device=kind)
+
+
+def demand_same_failure(found: Trial, expected: Trial) -> None:
+    """Raise AssertionError unless both trials worked, or both failed in the same way."""
+    names = [type(trial.error).__name__ if trial.error else "no error" for trial in (found, expected)]
+    demand(names[0] == names[1], f"{names[0]} ({found.error}), expected {names[1]} ({expected.error})")

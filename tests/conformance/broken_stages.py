@@ -1,0 +1,243 @@
+"""Small stages, each with one fault that has been made before; the suite must catch every one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from penstock.errors import DataValueError
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.statistics import Counts, Extremes
+from penstock.statistics.base import ColumnStatistic, State
+
+
+@dataclass(frozen=True)
+class Sound(ColumnStage):
+    """Takes the smallest value off every number; nothing is wrong with it."""
+
+    tags = Tags(accepts="numeric")
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        return pa.float64()
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Any]:
+        return {"counts": Counts(self.inputs()), "ends": Extremes(self.inputs())}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        for name, count in results["counts"].items():
+            if not count.valid:
+                raise DataValueError(f"column {name!r} has no value", column=name)
+        least = {name: float(results["ends"][name].min) for name in self.inputs()}
+        for name, value in least.items():
+            if math.isinf(value):
+                raise self.infinite(name)
+        return {"least": least}
+
+    def infinite(self, name: str) -> DataValueError:
+        error = DataValueError(f"column {name!r} has an infinity", column=name)
+        error.predicate = nw.col(name).abs() == math.inf
+        return error
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return frame.with_columns(*[self.made(name, fitted).alias(out) for name, out in self.pairs()])
+
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return nw.col(name).cast(nw.Float64) - fitted["least"][name]
+
+
+@dataclass(frozen=True)
+class Squares(ColumnStatistic):
+    """Sums of values and of their squares, from which the variance is taken as a difference."""
+
+    def summarise(self, frame: nw.DataFrame) -> State:
+        floats = {name: frame[name].cast(nw.Float64).drop_nulls().to_numpy() for name in self.columns}
+        return {name: [len(x), float(x.sum()), float((x * x).sum())] for name, x in floats.items()}
+
+    def merge_column(self, states: Any) -> State:
+        return [sum(parts) for parts in zip(*states, strict=True)]
+
+    def finish_column(self, name: str, state: State) -> Any:
+        rows, total, squares = state
+        return squares / rows - (total / rows) ** 2 if rows else 0.0
+
+
+@dataclass(frozen=True)
+class First(ColumnStatistic):
+    """The value that comes first, in whatever order rows come."""
+
+    def summarise(self, frame: nw.DataFrame) -> State:
+        return {name: frame[name].drop_nulls().cast(nw.Float64).head(1).to_list() for name in self.columns}
+
+    def merge_column(self, states: Any) -> State:
+        return next((state for state in states if state), [])
+
+    def finish_column(self, name: str, state: State) -> Any:
+        return state[0] if state else 0.0
+
+
+class SumOfSquares(Sound):
+    def statistics(self, schema: pa.Schema) -> dict[str, Any]:
+        return {**super().statistics(schema), "squares": Squares(self.inputs())}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        return {**super().finish(results), "variance": dict(results["squares"])}
+
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return super().made(name, fitted) * math.sqrt(abs(fitted["variance"][name]))
+
+
+class FirstSeen(Sound):
+    def statistics(self, schema: pa.Schema) -> dict[str, Any]:
+        return {**super().statistics(schema), "first": First(self.inputs())}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        return {"least": dict(results["first"])}
+
+
+class FromItsPartition(Sound):
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return nw.col(name).cast(nw.Float64) - nw.col(name).min()
+
+
+class InPlace(Sound):
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        native = nw.to_native(frame)
+        for name, out in self.pairs():
+            made = native[name].cast(pl.Float64) - fitted["least"][name]
+            native.replace_column(native.get_column_index(out), made)
+        return frame
+
+
+class LearnsWhileItIsUsed(Sound):
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        made = super().transform(frame, fitted)
+        fitted["least"]["n1"] += 1.0
+        return made
+
+
+class WrongSchema(Sound):
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        return kind
+
+
+class DropsColumn(Sound):
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return super().transform(frame, fitted).drop("s1", strict=False)
+
+
+class Reorders(Sound):
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return super().transform(frame, fitted).sort("id")[::-1]
+
+
+class Drops(Sound):
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return super().transform(frame, fitted).filter(~nw.col(self.inputs()[0]).is_null())
+
+
+class ReadsMore(Sound):
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return super().made(name, fitted) + nw.col("y")
+
+
+class NotANumber(Sound):
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return (super().made(name, fitted) - 1.0) ** 0.5
+
+
+class DividesByZero(Sound):
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        ends = results["ends"]
+        return {**super().finish(results), "scale": {n: 1 / (ends[n].max - ends[n].min) for n in self.inputs()}}
+
+
+class InfiniteForConstants(Sound):
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return 1.0 / (super().made(name, fitted) + 0.0)
+
+
+class Tells(Sound):
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        if not all(count.valid for count in results["counts"].values()):
+            raise DataValueError("there are no values")
+        return super().finish(results)
+
+
+class NoPlace(Sound):
+    def infinite(self, name: str) -> DataValueError:
+        return DataValueError(f"column {name!r} has an infinity", column=name)
+
+
+class ForeignState(Sound):
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        return {"least": {name: np.float64(value) for name, value in super().finish(results)["least"].items()}}
+
+
+@dataclass(frozen=True)
+class CodeForParameter(Sound):
+    function: Callable[[float], float] = abs
+
+
+@dataclass(frozen=True)
+class Unhashable(Sound):
+    options: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "options", {})
+
+
+class Thawed(Sound):
+    __setattr__ = object.__setattr__
+
+
+class HoldsAFunction(Sound):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "helper", lambda value: value)
+
+
+class BindsOnAndOn(Sound):
+    def bind(self, schema: pa.Schema) -> Any:
+        bound = super().bind(schema)
+        return replace(bound, output_columns=tuple(f"{name}_z" for name in bound.outputs()))
+
+
+class Anonymous(Sound):
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
+
+class TakesAnyParameter(Sound):
+    @classmethod
+    def from_parameters(cls, values: Mapping[str, Any]) -> Any:
+        return cls(tuple(values["columns"]))
+
+
+class TakesAnything(Sound):
+    tags = Tags(accepts="categorical")
+
+    def bind(self, schema: pa.Schema) -> Any:
+        names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)  # type: ignore[arg-type]
+        return replace(self, columns=names, output_columns=names)
+
+
+class DeclaresTooLittle(Sound):
+    def statistics(self, schema: pa.Schema) -> dict[str, Any]:
+        return {**super().statistics(schema), "more": Counts(("y",))}
+
+
+class TwoFits(Sound):
+    drawn: list[int] = []  # noqa: RUF012  # shared on purpose: every fit learns something else
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        self.drawn.append(0)
+        least = super().finish(results)["least"]
+        return {"least": {name: value + len(self.drawn) for name, value in least.items()}}

@@ -1,0 +1,215 @@
+"""What the stages of the library should make of the tables of the suite, told without any code of the library.
+
+The standard library's `statistics` computes in fractions and rounds once, so its means and deviations are the closed
+forms themselves; boosted trees are held against XGBoost's own classes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+
+from penstock import stages as st
+from penstock.stages.base import Stage
+from penstock.stages.preprocessing.date_difference import DateDifference
+from penstock.stages.preprocessing.date_parts import DateParts
+from penstock.testing import Columns, Oracle, Refused
+
+Values = Sequence[Any]
+
+
+def _known(values: Values) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _each(function: Callable[[Any], Any], values: Values) -> list[Any]:
+    """Return the function of every value that is not missing."""
+    return [None if value is None else function(value) for value in values]
+
+
+def _finite(name: str, values: Values) -> list[Any]:
+    known = _known(values)
+    if any(isinstance(value, float) and math.isinf(value) for value in known):
+        raise Refused(name)
+    return known
+
+
+def _some(name: str, values: Values) -> list[Any]:
+    known = _finite(name, values)
+    if not known:
+        raise Refused(name)
+    return known
+
+
+def _mean(name: str, values: Values) -> float:
+    floats = [float(value) for value in values]
+    if any(abs(value) > 1e150 for value in floats):
+        raise Refused(name)  # the sum of squares, gathered with the mean, overflows
+    return statistics.mean(floats)
+
+
+def clip(stage: st.Clip, learned: Columns, given: Columns) -> Columns:
+    low = -math.inf if stage.lower is None else stage.lower
+    high = math.inf if stage.upper is None else stage.upper
+    made = {out: _each(lambda value: min(max(value, low), high), given[name]) for name, out in stage.pairs()}
+    return {"id": given["id"], **made}
+
+
+def expect(stage: st.Expect, learned: Columns, given: Columns) -> Columns:
+    rows = [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
+    kept = [_holds(stage.condition, row) for row in rows]
+    if stage.action == "raise" and not all(kept):
+        raise Refused(stage.inputs()[0])
+    return {"id": [row for row, keep in zip(given["id"], kept, strict=True) if keep]}
+
+
+def _holds(condition: str, row: dict[str, Any]) -> bool:
+    """Evaluate the condition as Python; what a null leaves open is a TypeError there, and counts as not held."""
+    try:
+        return bool(eval(condition, {}, row))
+    except TypeError:
+        return False
+
+
+_TYPICAL: dict[str, Callable[[str, list[Any]], Any]] = {
+    "mean": _mean,
+    "median": lambda name, known: float(statistics.median_low([float(value) for value in known])),
+    "mode": lambda name, known: min(statistics.multimode(known), key=_order),
+}
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _order(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def impute(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
+    fills = dict.fromkeys(stage.inputs(), stage.fill_value)
+    if stage.strategy != "constant":
+        known = {name: _finite(name, learned[name]) for name in stage.inputs()}
+        fills = {name: _TYPICAL[stage.strategy](name, _some(name, values)) for name, values in known.items()}
+    number = float if stage.strategy in ("mean", "median") else _same
+    filled = {out: [fills[name] if v is None else number(v) for v in given[name]] for name, out in stage.pairs()}
+    missing = {f"{name}_missing": [v is None for v in given[name]] for name in stage.inputs() if stage.add_indicator}
+    return {"id": given["id"], **filled, **missing}
+
+
+def index(stage: st.StringIndexer, learned: Columns, given: Columns) -> Columns:
+    codes = {out: _codes(stage, name, learned[name], given[name]) for name, out in stage.pairs()}
+    return {"id": given["id"], **codes}
+
+
+def _codes(stage: st.StringIndexer, name: str, learned: Values, given: Values) -> list[int]:
+    counts = Counter(_known(learned))
+    share = isinstance(stage.min_frequency, float)
+    least = math.ceil(stage.min_frequency * len(learned)) if share else stage.min_frequency
+    ordered = sorted((v for v in counts if counts[v] >= least), key=lambda value: (-counts[value], _order(value)))
+    places = {value: place for place, value in enumerate(ordered[: stage.max_categories])}
+    if stage.handle_invalid == "error" and set(_known(given)) - set(places):
+        raise Refused(name)
+    return [len(places) + 1 if value is None else places.get(value, len(places)) for value in given]
+
+
+def log1p(stage: st.Log1p, learned: Columns, given: Columns) -> Columns:
+    for name in stage.inputs():
+        if any(value <= -1 for value in _known(given[name])):
+            raise Refused(name)
+    return {"id": given["id"], **{out: _each(math.log1p, given[name]) for name, out in stage.pairs()}}
+
+
+def scale(stage: st.StandardScaler, learned: Columns, given: Columns) -> Columns:
+    known = {name: [float(value) for value in _some(name, learned[name])] for name in stage.inputs()}
+    made = {out: _scaled(stage, name, known[name], given[name]) for name, out in stage.pairs()}
+    return {"id": given["id"], **made}
+
+
+def _scaled(stage: st.StandardScaler, name: str, known: list[float], given: Values) -> list[Any]:
+    centre = _mean(name, known) if stage.with_mean else _mean(name, known) * 0.0
+    deviation = statistics.stdev(known) if len(known) > 1 else 0.0
+    if not deviation:
+        return _each(lambda value: 0.0, given)
+    return _each(lambda value: (float(value) - centre) / deviation, given)
+
+
+_PARTS = {"weekday": lambda at: at.isoweekday(), "ordinal_day": lambda at: at.timetuple().tm_yday}
+
+
+def date_parts(stage: DateParts, learned: Columns, given: Columns) -> Columns:
+    wanted = [(name, part) for name in stage.inputs() for part in stage.parts]
+    made = {
+        f"{name}_{part}": _each(_PARTS.get(part, lambda at, part=part: getattr(at, part)), given[name])
+        for name, part in wanted
+    }
+    return {"id": given["id"], **made}
+
+
+def date_difference(stage: DateDifference, learned: Columns, given: Columns) -> Columns:
+    unit = datetime.timedelta(**{stage.unit: 1})
+    pairs = zip(_each(_midnight, given[stage.start]), _each(_midnight, given[stage.end]), strict=True)
+    passed = [None if start is None or end is None else (end - start) / unit for start, end in pairs]
+    return {"id": given["id"], stage.outputs()[0]: passed}
+
+
+def _midnight(at: datetime.date) -> datetime.datetime:
+    return at if isinstance(at, datetime.datetime) else datetime.datetime.combine(at, datetime.time())
+
+
+def classify(stage: st.XGBoostClassifier, learned: Columns, given: Columns) -> Columns:
+    classes = sorted(set(learned[stage.label]))
+    if len(classes) < 2:
+        raise Refused(stage.label)
+    model = xgb.XGBClassifier(n_estimators=stage.num_boost_round, max_depth=stage.max_depth, n_jobs=1)
+    labels = [classes.index(value) for value in learned[stage.label]]
+    model.fit(_matrix(stage, learned), labels, sample_weight=_weights(stage, learned))
+    rows = _matrix(stage, given)
+    probability = model.predict_proba(rows).astype(float)
+    made = (
+        model.predict(rows, output_margin=True).astype(float),
+        probability[:, 1] if len(classes) == 2 else probability,
+    )
+    winners = [classes[place] for place in probability.argmax(axis=1)]
+    return {"id": given["id"], **dict(zip(stage.outputs(), (*(each.tolist() for each in made), winners), strict=True))}
+
+
+def regress(stage: st.XGBoostRegressor, learned: Columns, given: Columns) -> Columns:
+    model = xgb.XGBRegressor(n_estimators=stage.num_boost_round, max_depth=stage.max_depth, n_jobs=1)
+    model.fit(_matrix(stage, learned), learned[stage.label], sample_weight=_weights(stage, learned))
+    return {"id": given["id"], stage.prediction: model.predict(_matrix(stage, given)).astype(float).tolist()}
+
+
+def _weights(stage: Any, learned: Columns) -> Values | None:
+    return None if stage.weight is None else learned[stage.weight]
+
+
+def _matrix(stage: Stage, columns: Columns) -> np.ndarray:
+    """Return the features in float32; what does not fit in there is refused, as XGBoost refuses it in training."""
+    with np.errstate(over="ignore"):
+        features = {name: np.array(columns[name], dtype=float).astype(np.float32) for name in stage.inputs()}
+    for name, values in features.items():
+        if np.isinf(values).any():
+            raise Refused(name)
+    return np.column_stack(list(features.values()))
+
+
+ORACLES: dict[type[Stage], Oracle] = {
+    st.Clip: clip,
+    st.Expect: expect,
+    st.Imputer: impute,
+    st.Log1p: log1p,
+    st.StandardScaler: scale,
+    st.StringIndexer: index,
+    st.XGBoostClassifier: classify,
+    st.XGBoostRegressor: regress,
+    DateDifference: date_difference,
+    DateParts: date_parts,
+}  # type: ignore[dict-item]

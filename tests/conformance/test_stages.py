@@ -1,0 +1,19 @@
+"""Every stage of the library, found and not listed, through the suite that is shipped: on each engine and device."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.testing import checks_for, discover_examples
+
+CHECKS = [check for stage in discover_examples() for check in checks_for(stage)]
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if not check.scheduled], ids=str)
+def test_in_one_process(check, local):
+    check(local)
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if check.scheduled], ids=str)
+def test_on_every_engine(check, engine):
+    check(engine)

@@ -1,0 +1,101 @@
+"""The suite can fail: each fault is caught by the check that is there for it, and a sound stage by none."""
+
+from __future__ import annotations
+
+import broken_stages as broken
+import pytest
+
+from penstock.errors import ConfigError, SchemaError
+from penstock.stages.base import ColumnStage, Stage
+from penstock.stages.evaluation import Evaluator
+from penstock.testing import Columns, Refused, checks_for, discover_examples, examples_of
+
+CAUGHT = [
+    (broken.SumOfSquares, "check_any_partitioning[offset]", r"learns\['variance'\]"),
+    (broken.FirstSeen, "check_any_partitioning[ordinary]", r"learns\['least'\]"),
+    (broken.FromItsPartition, "check_every_row_for_itself", "slice by slice"),
+    (broken.InPlace, "check_nothing_changes_in_place", "the frame given to InPlace"),
+    (broken.LearnsWhileItIsUsed, "check_nothing_changes_in_place", "the state given to"),
+    (broken.TwoFits, "check_fit_is_repeatable", "the second time"),
+    (broken.TwoFits, "check_engines_agree[ordinary]", r"learns\['least'\]"),
+    (broken.WrongSchema, "check_schema", "declared is"),
+    (broken.DropsColumn, "check_other_columns_stay", "leaves out s1"),
+    (broken.Drops, "check_rows_are_kept", "gives the rows"),
+    (broken.Drops, "check_ordinary_works", "RowCountError"),
+    (broken.Reorders, "check_rows_are_kept", "gives the rows"),
+    (broken.ReadsMore, "check_only_inputs_are_read", 'unable to find column "y"'),
+    (broken.DeclaresTooLittle, "check_only_needed_columns_are_read", "column 'y' was read"),
+    (broken.NotANumber, "check_survives[ordinary]", "has NaN"),
+    (broken.DividesByZero, "check_survives[constant]", "does not refuse the data: ZeroDivisionError"),
+    (broken.InfiniteForConstants, "check_survives[constant]", "has infinities"),
+    (broken.Tells, "check_survives[all_null]", "names none of the columns"),
+    (broken.NoPlace, "check_infinity_is_found[infinite]", "tells row None"),
+    (broken.ForeignState, "check_state_is_plain", "numpy.float64"),
+    (broken.CodeForParameter, "check_parameters_are_json", "cannot be stored without storing code"),
+    (broken.CodeForParameter, "check_saved_model_is_the_same", "cannot be stored without storing code"),
+    (broken.TakesAnyParameter, "check_unknown_parameter_is_refused", "takes a parameter that it does not have"),
+    (broken.Thawed, "check_frozen", "can be changed"),
+    (broken.Unhashable, "check_hash", "unhashable"),
+    (broken.HoldsAFunction, "check_pickle", "pickle"),
+    (broken.Anonymous, "check_repr", "the text is"),
+    (broken.BindsOnAndOn, "check_bind_twice", "n1_z_z"),
+    (broken.TakesAnything, "check_missing_column_is_refused", "takes a schema in which column 'n1' is missing"),
+    (broken.TakesAnything, "check_wrong_type_is_refused", "takes a schema in which column 'n1' is double"),
+]
+"""The stage with the fault, the check that must fail, and what it must say."""
+
+
+def named(stage: Stage, name: str, oracle=None):
+    return next(check for check in checks_for(stage, oracle) if check.name == name)
+
+
+@pytest.mark.parametrize("check", checks_for(broken.Sound(("n1", "n3"))), ids=str)
+def test_a_sound_stage_passes(check, local):
+    check(local)
+
+
+@pytest.mark.parametrize(("kind", "name", "problem"), CAUGHT)
+def test_a_fault_is_caught_by_its_check(kind, name, problem, local):
+    with pytest.raises(Exception, match=problem):
+        named(kind(("n1", "n3")), name)(local)
+
+
+def wrong_by_one(stage: Stage, learned: Columns, given: Columns) -> Columns:
+    least = min(value for value in learned["n1"] if value is not None)
+    return {"id": given["id"], "n1": [None if value is None else value - least + 1.0 for value in given["n1"]]}
+
+
+def refuses(stage: Stage, learned: Columns, given: Columns) -> Columns:
+    raise Refused("n1")
+
+
+@pytest.mark.parametrize("oracle", [wrong_by_one, refuses])
+def test_an_oracle_that_disagrees_fails_the_check(oracle, local):
+    with pytest.raises(AssertionError, match="n1"):
+        named(broken.Sound("n1"), "check_oracle[ordinary]", oracle)(local)
+
+
+def test_a_stage_without_examples_is_refused():
+    class NeedsMore(ColumnStage):
+        def __init__(self, columns: str, more: int) -> None: ...
+
+    with pytest.raises(ConfigError, match="the examples of NeedsMore cannot be made"):
+        examples_of(NeedsMore)
+
+
+def test_examples_over_other_columns_are_refused():
+    with pytest.raises(SchemaError, match="nowhere"):
+        checks_for(broken.Sound("nowhere"))
+
+
+def test_every_stage_and_nothing_else_is_discovered():
+    found = {type(stage) for stage in discover_examples()}
+    assert found == set(_concrete(Stage)) - {
+        kind for kind in _concrete(Stage) if not kind.__module__.startswith("penstock.")
+    }
+    assert not any(issubclass(kind, Evaluator) for kind in found)
+
+
+def _concrete(kind: type) -> set[type]:
+    below = {deep for each in kind.__subclasses__() for deep in _concrete(each)}
+    return below | ({kind} if not getattr(kind, "__abstractmethods__", ()) else set())

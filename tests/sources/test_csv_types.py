@@ -1,0 +1,86 @@
+"""The types of CSV columns that nobody declared."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "values"),
+    [
+        (["1", "-2", ""], pa.int64(), [1, -2, None]),
+        (["1", "2.5"], pa.float64(), [1.0, 2.5]),
+        (["1", "1e3"], pa.float64(), [1.0, 1000.0]),
+        (["1.5", "nan", "inf"], pa.float64(), [1.5, None, float("inf")]),
+        (["true", "False", ""], pa.bool_(), [True, False, None]),
+        (["1", "0"], pa.int64(), [1, 0]),
+        (["1", "true"], pa.string(), ["1", "true"]),
+        (["2020-02-29"], pa.date32(), [date(2020, 2, 29)]),
+        (["2020-02-29", "2020-01-01 10:30"], pa.timestamp("us"), [datetime(2020, 2, 29), datetime(2020, 1, 1, 10, 30)]),
+        (["2020-01-01T00:00:00+02:00"], pa.timestamp("us", "UTC"), [datetime(2019, 12, 31, 22, tzinfo=UTC)]),
+        (["12:34:56"], pa.string(), ["12:34:56"]),
+        (["1", "x"], pa.string(), ["1", "x"]),
+        (["1", "2020-02-29"], pa.string(), ["1", "2020-02-29"]),
+        (["", '""'], pa.string(), [None, None]),
+        (["02139", "1"], pa.string(), ["02139", "1"]),
+        (["0x1F"], pa.string(), ["0x1F"]),
+        (["-007.5", "1"], pa.string(), ["-007.5", "1"]),
+        (["0", "-0", "0.5"], pa.float64(), [0.0, 0.0, 0.5]),
+        (["9223372036854775807"], pa.int64(), [2**63 - 1]),
+        (["9223372036854775808"], pa.string(), ["9223372036854775808"]),
+        (["9007199254740993", "0.5"], pa.string(), ["9007199254740993", "0.5"]),
+        (["9007199254740991", "0.5"], pa.float64(), [2.0**53 - 1, 0.5]),
+        (["1e999", "1"], pa.string(), ["1e999", "1"]),
+        (["1500-01-01", "2020-01-01T00:00:00.5"], pa.string(), ["1500-01-01", "2020-01-01T00:00:00.5"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("step", [1, 2**20])
+def test_the_narrowest_type_that_loses_nothing(read_csv, write, texts, kind, values, step):
+    found = read_csv(write("\n".join(["x,y", *(f"{text},a" for text in texts), ""])), fragment_bytes=step)
+    assert found.schema.field("x").type == kind
+    assert found["x"].to_pylist() == values
+
+
+def test_fractions_of_seconds_are_kept(read_csv, write):
+    found = read_csv(write("x\n2020-01-01\n2020-01-01T00:00:00.123456789\n"), fragment_bytes=1)
+    assert found["x"].cast(pa.int64()).to_pylist() == [1577836800000000000, 1577836800123456789]
+
+
+def test_types_come_from_all_files(read_csv, write):
+    files = [write("x,y,z\n1,1,\n", "a.csv"), write("x,y,z\n2.5,x,3\n", "b.csv")]
+    found = read_csv(files)
+    assert found.schema == pa.schema({"x": pa.float64(), "y": pa.string(), "z": pa.int64()})
+    assert found.to_pydict() == {"x": [1.0, 2.5], "y": ["1", "x"], "z": [None, 3]}
+
+
+def test_declared_text_keeps_leading_zeros(read_csv, write):
+    assert read_csv(write("x\n02139\n"), schema=pa.schema({"x": pa.string()}))["x"].to_pylist() == ["02139"]
+
+
+def test_declared_booleans_may_be_digits(read_csv, write):
+    found = read_csv(write("x\n1\n0\ntrue\n"), schema=pa.schema({"x": pa.bool_()}))
+    assert found["x"].to_pylist() == [True, False, True]
+
+
+def test_a_declared_type_is_not_changed_by_the_values(read_csv, write):
+    found = read_csv(write("x,y\n1,2\n"), schema=pa.schema({"x": pa.float32(), "y": pa.uint8()}))
+    assert found.schema == pa.schema({"x": pa.float32(), "y": pa.uint8()})
+
+
+TRICKY = [
+    "", "0", "1", "-7", "+5", " 5", "007", "0x1F", "9007199254740993", "99999999999999999999", "2.5", "1e3", "1e300",
+    "1e999", "nan", "true", "FALSE", "x", "12:34", "2020-01-01", "1500-01-01", "2020-01-01 10:00:00",
+    "1500-01-01 10:00:00", "2020-01-01T00:00:00.5", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00.25+02:00",
+]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.sampled_from(TRICKY), min_size=1, max_size=4), step=st.integers(1, 40))
+def test_types_do_not_depend_on_the_cut(read_csv, write, texts, step):
+    path = write("\n".join(["x,y", *(f"{text},a" for text in texts), ""]))
+    assert read_csv(path, fragment_bytes=4 * step).equals(read_csv(path))

@@ -1,0 +1,48 @@
+"""Features of few values in four fragments, so that the bins of XGBoost are exact whatever the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+
+ROWS = 600
+FRAGMENT = 8 * 4 * 150  # 150 rows of four float64 columns: four fragments
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train on one thread: more only wait for each other on data this small."""
+    monkeypatch.setattr("penstock.devices.usable_cores", lambda: 1)
+
+
+@pytest.fixture(scope="module")
+def x() -> np.ndarray:
+    """Three features of at most 50 values, a tenth of them missing: bins are then exact, whatever the batches."""
+    generator = np.random.default_rng(7)
+    values = np.round(generator.normal(size=(ROWS, 3)), 1).clip(-2.4, 2.4)
+    values[generator.random(values.shape) < 0.1] = np.nan
+    return values
+
+
+@pytest.fixture(scope="module")
+def y(x: np.ndarray) -> np.ndarray:
+    filled = np.nan_to_num(x)
+    return np.round(filled[:, 0] - 2 * (filled[:, 1] > 0.3) + np.random.default_rng(8).normal(size=ROWS) / 4, 3)
+
+
+@pytest.fixture
+def make(local: Engine, x: np.ndarray) -> Callable[..., Dataset]:
+    """Return a function that makes a dataset of the features and more columns, in four fragments."""
+
+    def dataset(**columns: Any) -> Dataset:
+        features = {f"f{place}": x[:, place] for place in range(3)}
+        return local.from_arrow(pa.table({**features, **columns}), fragment_bytes=FRAGMENT)
+
+    return dataset

@@ -1,0 +1,187 @@
+"""How a rank trains: checkpoints, data read again, ranks without rows, threads, devices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xgboost as xgb
+
+from penstock import frames
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import (
+    DataValueError,
+    ExecutionError,
+)
+from penstock.pipeline import Pipeline
+from penstock.spmd import Rank, SpmdOptions, Work
+from penstock.spmd.checkpoints import Checkpoint
+from penstock.stages.training import boosting, matrix
+from penstock.stages.training.matrix import Batches, ToBatch
+
+# Checkpoints
+
+
+class Interrupted(BaseException):
+    """Ends the process, as far as training can tell."""
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    report = Rank.report
+
+    def reports(self: Rank, rounds: int, detail: str = "") -> None:
+        report(self, rounds, detail)
+        if rounds == after:
+            raise Interrupted
+
+    monkeypatch.setattr(Rank, "report", reports)
+
+
+@pytest.mark.parametrize("after", [2, 6, 7])
+def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupted(
+    make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    stage = st.XGBoostRegressor("y", num_boost_round=10, subsample=0.5, colsample_bytree=0.7)
+    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=3)
+    with monkeypatch.context() as patched:
+        interrupt(patched, after)
+        with pytest.raises(Interrupted):
+            Pipeline(stage).fit(make(y=y), options=options)
+    assert len(list(tmp_path.iterdir())) == (after > 3)
+    reported: list[int] = []
+    report = Rank.report
+    monkeypatch.setattr(
+        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
+    )
+    resumed = Pipeline(stage).fit(make(y=y), options=options)
+    assert reported == list(range(1 + (after - 1) // 3 * 3, 11))
+    assert list(tmp_path.iterdir()) == []
+    undisturbed = Pipeline(stage).fit(make(y=y), options=SpmdOptions(checkpoint_interval=3))
+    assert resumed.fitted[0] == undisturbed.fitted[0]
+
+
+def test_early_stopping_goes_on_where_it_was(
+    make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = np.random.default_rng(3).permutation(y)
+    stage = st.XGBoostRegressor("y", num_boost_round=60, early_stopping_rounds=5, learning_rate=0.5)
+    undisturbed = Pipeline(stage).fit(make(y=y), validation=make(y=watched)).fitted[0]
+    assert undisturbed["rounds"] <= 3  # the best is behind the checkpoint
+    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=1)
+    with monkeypatch.context() as patched:
+        interrupt(patched, len(undisturbed["history"]["rmse"]) - 1)
+        with pytest.raises(Interrupted):
+            Pipeline(stage).fit(make(y=y), validation=make(y=watched), options=options)
+    assert Pipeline(stage).fit(make(y=y), validation=make(y=watched), options=options).fitted[0] == undisturbed
+
+
+def test_the_checkpoint_of_other_data_is_not_taken(
+    make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = st.XGBoostRegressor("y", num_boost_round=4)
+    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=1)
+    with monkeypatch.context() as patched:
+        interrupt(patched, 3)
+        with pytest.raises(Interrupted):
+            Pipeline(stage).fit(make(y=y), options=options)
+    other = make(y=y[::-1])
+    assert Pipeline(stage).fit(other, options=options).fitted[0] == Pipeline(stage).fit(other).fitted[0]
+
+
+# How a rank trains
+
+
+def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
+    make: Callable[..., Dataset], y: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = st.XGBoostRegressor("y", num_boost_round=5)
+    kept = Pipeline(stage).fit(make(y=y), validation=make(y=y)).fitted[0]
+    read: list[str] = []
+    batches = Rank.batches
+    monkeypatch.setattr(Rank, "batches", lambda self, name, *rest: (read.append(name), batches(self, name, *rest))[1])
+    monkeypatch.setattr(matrix, "CACHE_BYTES", 100)
+    assert Pipeline(stage).fit(make(y=y), validation=make(y=y)).fitted[0] == kept
+    assert read.count("train") > 1
+
+
+class Silent:
+    """The channel of a rank that nobody listens to."""
+
+    def meet(self) -> dict[str, Any]:
+        return {}
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        pass
+
+    def round(self, rounds: int, detail: str) -> None:
+        pass
+
+
+def rank_of(data: dict[str, Dataset], *, size: int = 1, threads: int = 1, kind: Any = "cpu") -> Rank:
+    """Return the last of `size` ranks."""
+    work = Work.of(lambda rank: None, data, size, kind, threads)
+    rank = Rank(size - 1, size, work, None, 10, Silent())  # type: ignore[arg-type]
+    rank.size = 1  # it trains alone
+    return rank
+
+
+def test_a_rank_without_rows_has_a_matrix_without_rows(local: Engine) -> None:
+    data = {"train": local.from_arrow(pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}))}
+    convert = ToBatch(("x",), "y", None, None)
+    for size in (1, 2):
+        batches = Batches(rank_of(data, size=size), "train", convert)
+        made = xgb.QuantileDMatrix(batches)
+        assert (made.num_row(), made.num_col(), made.feature_names) == (0, 1, ["x"])
+
+
+def test_the_matrix_is_freed_once_xgboost_has_its_own(local: Engine) -> None:
+    data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0]}))}
+    batches = Batches(rank_of(data), "train", ToBatch(("x",), "y", None, None))
+    boosting._quantised(batches, {"nthread": 1}, None)
+    assert batches._held == []
+
+
+def test_a_rank_uses_the_threads_it_has(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+    monkeypatch.setattr(
+        boosting, "_check_device",
+        lambda booster, rank: used.append(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]),
+    )  # fmt: skip
+    data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0] * 10, "y": [1.0, 2.0] * 10}))}
+    rank = rank_of(data, threads=3)
+    boosting.boost(rank, ToBatch(("x",), "y", None, None), {}, num_boost_round=1, early_stopping_rounds=None)
+    assert used == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "fails"), [("gpu", "cpu", True), ("gpu", "cuda:0", False), ("cpu", "cpu", False)]
+)
+def test_training_that_fell_back_to_the_cpu_is_an_error(asked: str, used: str, fails: bool) -> None:
+    config = json.dumps({"learner": {"generic_param": {"device": used}}})
+    booster: Any = SimpleNamespace(save_config=lambda: config)
+    rank: Any = SimpleNamespace(kind=asked, index=3)
+    if not fails:
+        boosting._check_device(booster, rank)
+        return
+    with pytest.raises(ExecutionError, match=r"asked to train on a GPU and trained on 'cpu' \(rank 3\)"):
+        boosting._check_device(booster, rank)
+
+
+def test_the_configuration_says_where_a_model_was_trained() -> None:
+    booster = xgb.train({"device": "cpu"}, xgb.DMatrix(np.zeros((2, 1)), label=[0, 1]), 1)
+    assert json.loads(booster.save_config())["learner"]["generic_param"]["device"] == "cpu"
+
+
+def test_features_beyond_float32_are_found_on_the_matrix() -> None:
+    frame = frames.from_arrow(pa.table({"x": [1.0, 2.0], "big": [0.0, -1e300]}))
+    with pytest.raises(DataValueError, match="'big': 1 value") as caught:
+        matrix.finite_matrix(frame, ("x", "big"))
+    assert frame.filter(caught.value.predicate)["big"].to_list() == [-1e300]

@@ -1,0 +1,164 @@
+"""What XGBoost would take without a word, or tell without a place, is refused with column, file and row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import (
+    ConfigError,
+    DataValueError,
+    EmptyInputError,
+    SchemaError,
+    UserCodeError,
+)
+from penstock.pipeline import Pipeline
+from penstock.stages.training import boosting
+
+ROWS = 600
+
+
+# Labels and weights that make training meaningless
+
+
+def parquet(local: Engine, folder: Path, x: np.ndarray, **columns: Any) -> Dataset:
+    """Write two files of 400 and 200 rows, and read them in fragments of 100."""
+    table = pa.table({"f0": x[:, 0], **columns})
+    pq.write_table(table.slice(0, 400), folder / "0.parquet", row_group_size=100)
+    pq.write_table(table.slice(400), folder / "1.parquet", row_group_size=100)
+    return local.read_parquet(str(folder / "*.parquet"), fragment_bytes=16 * 100)
+
+
+def with_values(values: np.ndarray, rows: list[int], bad: Any) -> pa.Array:
+    changed = list(values)
+    for row in rows:
+        changed[row] = bad
+    return pa.array(changed)
+
+
+@pytest.mark.parametrize("stage", [st.XGBoostClassifier, st.XGBoostRegressor])
+@pytest.mark.parametrize(
+    ("bad", "message"), [(None, "has 2 values that are null"), (float("nan"), "null"), (float("inf"), "inf")]
+)
+def test_a_label_that_is_no_value_is_told_with_count_file_and_row(
+    local: Engine, tmp_path: Path, x: np.ndarray, y: np.ndarray, stage: Any, bad: Any, message: str
+) -> None:
+    label = with_values((y > 0).astype(float), [433, 500], bad)
+    with pytest.raises(DataValueError, match=f"'label'.*{message}") as caught:
+        Pipeline(stage("label", num_boost_round=2)).fit(parquet(local, tmp_path, x, label=label))
+    assert " 2 value" in caught.value.message
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
+
+
+def test_a_fraction_is_no_class(local: Engine, tmp_path: Path, x: np.ndarray, y: np.ndarray) -> None:
+    label = with_values((y > 0).astype(float), [450, 451, 452], 0.5)
+    with pytest.raises(DataValueError, match=r"column 'label': 3 value\(s\) not a class: 0\.5") as caught:
+        Pipeline(st.XGBoostClassifier("label")).fit(parquet(local, tmp_path, x, label=label))
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 50)
+
+
+def test_one_class_is_told_with_its_count(make: Callable[..., Dataset]) -> None:
+    with pytest.raises(DataValueError, match=r"'label' has 1 class\(es\), expected 2 to 1000; counts: 'yes': 600"):
+        Pipeline(st.XGBoostClassifier("label")).fit(make(label=["yes"] * ROWS))
+
+
+def test_too_many_classes_are_a_regression(local: Engine) -> None:
+    data = local.from_arrow(pa.table({"x": range(1001), "label": range(1001)}))
+    with pytest.raises(DataValueError, match=r"'label' has 1001 class\(es\)"):
+        Pipeline(st.XGBoostClassifier("label")).fit(data)
+
+
+@pytest.mark.parametrize("stage", [st.XGBoostClassifier, st.XGBoostRegressor])
+def test_no_row_to_train_on_is_an_error(make: Callable[..., Dataset], y: np.ndarray, stage: Any) -> None:
+    with pytest.raises(EmptyInputError, match="no row is left of 600 read"):
+        Pipeline(stage("label")).fit(make(label=y > 0).filter(nw.col("f0") > 99))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [(None, "null"), (-1.0, "negative"), (float("inf"), "infinite")],
+    ids=["null", "negative", "inf"],
+)
+def test_a_weight_that_is_none_is_told_with_file_and_row(
+    local: Engine, tmp_path: Path, x: np.ndarray, y: np.ndarray, bad: Any, message: str
+) -> None:
+    data = parquet(local, tmp_path, x, label=y, w=with_values(np.ones(ROWS), [433, 500], bad))
+    with pytest.raises(DataValueError, match=f"column 'w' has 2 values that are {message}") as caught:
+        Pipeline(st.XGBoostRegressor("label", weight="w")).fit(data)
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
+
+
+def test_validation_is_checked_as_well(make: Callable[..., Dataset], y: np.ndarray) -> None:
+    with pytest.raises(DataValueError, match="'y' has 1 values that are null") as caught:
+        Pipeline(st.XGBoostRegressor("y", num_boost_round=2)).fit(
+            make(y=y), validation=make(y=with_values(y, [321], None))
+        )
+    assert caught.value.row == 321
+
+
+@pytest.mark.parametrize(
+    ("stage", "label"),
+    [(st.XGBoostRegressor, ["a"] * ROWS), (st.XGBoostClassifier, pa.array([0] * ROWS, pa.date32()))],
+)
+def test_a_label_of_the_wrong_type_is_told_before_reading(make: Callable[..., Dataset], stage: Any, label: Any) -> None:
+    with pytest.raises(SchemaError, match=r"label 'label' is (string|date32)"):
+        Pipeline(stage("label")).plan(make(label=label))
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"num_boost_round": 0}, "num_boost_round of .* is 0, expected an integer >= 1"),
+        ({"learning_rate": 0}, "learning_rate"),
+        ({"subsample": 1.5}, "subsample"),
+        ({"early_stopping_rounds": 0}, "early_stopping_rounds"),
+        ({"params": {"max_leafs": 3}}, r"XGBoost has no parameter 'max_leafs'\. Did you mean 'max_leaves'\?"),
+        ({"params": {"num_feature": 3}}, "XGBoost has no parameter 'num_feature'"),
+        ({"params": {"max_depth": 3}}, "'max_depth' in params is the parameter 'max_depth'"),
+        ({"params": {"eta": 0.1}}, "'eta' in params is the parameter 'learning_rate'"),
+        ({"params": {"nthread": 4}}, "'nthread' in params is decided by the engine"),
+        ({"params": {"device": "cuda"}}, "'device' in params is decided by the engine"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        st.XGBoostRegressor("y", **given)
+
+
+def test_parameters_of_xgboost_are_known_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xgboost.sklearn.SKLEARN_INSTALLED", False)
+    boosting._known_parameters.cache_clear()
+    known = {
+        "max_leaves", "grow_policy", "colsample_bylevel", "colsample_bynode", "max_delta_step", "monotone_constraints",
+        "interaction_constraints", "num_parallel_tree", "sampling_method", "base_score", "booster", "rate_drop",
+        "tweedie_variance_power", "max_cat_to_onehot", "verbosity", "tree_method", "scale_pos_weight",
+    }  # fmt: skip
+    boosting.check_parameters("stage", dict.fromkeys(known))
+
+
+def test_parameters_pass_through_json() -> None:
+    stage = st.XGBoostClassifier(
+        "label", features=["a", "b"], max_depth=3, params={"monotone_constraints": [1, -1], "max_leaves": 7}
+    )
+    stored = json.loads(json.dumps(stage.parameters()))
+    assert st.XGBoostClassifier.from_parameters(stored) == stage
+
+
+def test_a_parameter_that_xgboost_refuses_is_told_in_its_words(make: Callable[..., Dataset], y: np.ndarray) -> None:
+    with pytest.raises(UserCodeError, match=r"train XGBoostRegressor raised XGBoostError.*no-such") as caught:
+        Pipeline(st.XGBoostRegressor("y", objective="no-such")).fit(make(y=y))
+    assert caught.value.stage == "train XGBoostRegressor"

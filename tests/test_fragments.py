@@ -1,0 +1,160 @@
+"""A row has one number, whatever files and fragments it lies in, and what is done by number is the same everywhere."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError
+from penstock.fragments import Fragment, Piece, Sample, deal, hash_rows, kept_rows, pack, row_bytes
+
+ROWS = 4000
+
+
+@pytest.fixture
+def numbers() -> pa.Table:
+    return pa.table({"x": np.arange(ROWS)})
+
+
+def rows_of(dataset: Dataset) -> list[int]:
+    return dataset.to_arrow()["x"].to_pylist()
+
+
+def test_pack_fills_fragments_to_the_target_and_numbers_them() -> None:
+    pieces = [Piece("a", 0, 10), Piece("a", 10, 10), Piece("b", 0, 10), Piece("c", 0, 25), Piece("d", 0, 1)]
+    fragments = pack(pieces, bytes_per_row=8, target=160)
+    assert [fragment.rows for fragment in fragments] == [20, 10, 25, 1]
+    assert [fragment.start for fragment in fragments] == [0, 20, 30, 55]
+    assert [fragment.index for fragment in fragments] == [0, 1, 2, 3]
+
+
+def test_pack_joins_neighbours_of_one_file_and_nothing_else() -> None:
+    pieces = [Piece("a", 0, 5), Piece("a", 5, 5), Piece("b", 0, 5), Piece("b", 6, 5)]
+    (fragment,) = pack(pieces, bytes_per_row=1, target=100)
+    assert [(piece.path, piece.first, piece.rows) for piece in fragment.pieces] == [
+        ("a", 0, 10),
+        ("b", 0, 5),
+        ("b", 6, 5),
+    ]
+
+
+def test_pack_never_joins_ranges_of_text() -> None:
+    pieces = [Piece("a", 0, 5, begin=0, end=50), Piece("a", 5, 5, begin=50, end=99)]
+    assert pack(pieces, 1)[0].pieces == tuple(pieces)
+
+
+def test_pack_takes_many_small_pieces_in_linear_time() -> None:
+    (fragment,) = pack([Piece(str(number), 0, 1) for number in range(50_000)], bytes_per_row=1)
+    assert fragment.rows == 50_000
+
+
+def test_locate_gives_the_row_in_its_file() -> None:
+    fragment = Fragment(3, 100, (Piece("a", 40, 10), Piece("b", 0, 5)))
+    assert [fragment.locate(row) for row in (100, 109, 110, 114)] == [("a", 40), ("a", 49), ("b", 0), ("b", 4)]
+    with pytest.raises(IndexError):
+        fragment.locate(115)
+
+
+def test_row_bytes_adds_up_widths() -> None:
+    schema = pa.schema({"a": pa.int64(), "b": pa.float32(), "c": pa.bool_(), "s": pa.string()})
+    assert row_bytes(schema) == 8 + 4 + 1 + 28
+
+
+def test_the_hash_is_splitmix64() -> None:
+    # The first five outputs for seed 1234567 that are widely used as a test of implementations.
+    published = [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+    found = hash_rows(np.arange(5, dtype=np.uint64), seed=1234567)
+    assert [int(value * 2**53) for value in found] == [value >> 11 for value in published]
+
+
+def test_the_hash_of_a_row_does_not_depend_on_its_neighbours() -> None:
+    whole = hash_rows(np.arange(1000, dtype=np.uint64), seed=-5)
+    assert np.array_equal(whole[700:710], hash_rows(np.arange(700, 710, dtype=np.uint64), seed=-5))
+
+
+def test_kept_rows_are_those_of_every_sample() -> None:
+    first, second = Sample(1, 0.0, 0.5), Sample(2, 0.25, 1.0)
+    rows = np.arange(50, 150, dtype=np.uint64)
+    kept = kept_rows(Fragment(0, 50, (Piece("a", 0, 100),)), (first, second))
+    assert kept is not None
+    assert np.array_equal(kept, first.mask(rows) & second.mask(rows))
+
+
+def test_split_parts_are_disjoint_and_complete(local: Engine, numbers: pa.Table) -> None:
+    parts = [rows_of(part) for part in local.from_arrow(numbers).split([0.5, 0.3, 0.2], seed=3)]
+    assert sorted(itertools.chain(*parts)) == list(range(ROWS))
+
+
+def test_split_parts_have_about_their_shares(local: Engine, numbers: pa.Table) -> None:
+    sizes = [part.count() for part in local.from_arrow(numbers).split([6, 3, 1], seed=3)]
+    deviations = [
+        (size - ROWS * share) / (ROWS * share * (1 - share)) ** 0.5
+        for size, share in zip(sizes, (0.6, 0.3, 0.1), strict=True)
+    ]
+    assert max(map(abs, deviations)) < 4  # binomial: 4 standard deviations
+
+
+def test_split_keeps_the_order_of_rows(local: Engine, numbers: pa.Table) -> None:
+    part = rows_of(local.from_arrow(numbers).split([0.5, 0.5], seed=3)[0])
+    assert part == sorted(part)
+
+
+@pytest.mark.parametrize("fragment_bytes", [80, 4096, 2**28])
+def test_split_gives_the_same_rows_whatever_the_fragments(
+    local: Engine, numbers: pa.Table, fragment_bytes: int
+) -> None:
+    expected = np.flatnonzero(hash_rows(np.arange(ROWS, dtype=np.uint64), 9) < 0.3).tolist()
+    assert rows_of(local.from_arrow(numbers, fragment_bytes=fragment_bytes).split([0.3, 0.7], seed=9)[0]) == expected
+
+
+def test_split_gives_the_same_rows_whatever_the_files(local: Engine, numbers: pa.Table, tmp_path: Path) -> None:
+    for number, start in enumerate(range(0, ROWS, 900)):
+        pq.write_table(numbers.slice(start, 900), tmp_path / f"{number}.parquet", row_group_size=70 + number)
+    files = local.read_parquet(str(tmp_path / "*.parquet"), fragment_bytes=2000)
+    expected = rows_of(local.from_arrow(numbers).split([0.3, 0.7], seed=9)[0])
+    assert rows_of(files.split([0.3, 0.7], seed=9)[0]) == expected
+
+
+def test_a_split_of_a_split_with_the_same_seed_is_independent_of_it(local: Engine, numbers: pa.Table) -> None:
+    half = local.from_arrow(numbers).split([0.5, 0.5], seed=4)[0]
+    quarter = half.split([0.5, 0.5], seed=4)[0].count()
+    assert abs(quarter - half.count() / 2) < 4 * (half.count() / 4) ** 0.5
+
+
+@pytest.mark.parametrize("weights", [[], [0.5, 0.0], [0.5, -1.0], [0.5, float("nan")], [float("inf"), 1.0]])
+def test_weights_that_are_no_shares_are_refused(local: Engine, numbers: pa.Table, weights: list[float]) -> None:
+    with pytest.raises(ConfigError, match="expected positive numbers"):
+        local.from_arrow(numbers).split(weights, seed=1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_deal_gives_every_row_to_one_rank_in_even_runs(size: int) -> None:
+    fragments = pack([Piece("a", 0, 50), Piece("b", 0, 3), Piece("c", 0, 47)], bytes_per_row=1, target=60)
+    runs = deal(fragments, size)
+    rows = [fragment.start + row for run in runs for fragment in run for row in range(fragment.rows)]
+    lengths = [sum(fragment.rows for fragment in run) for run in runs]
+    assert rows == list(range(100))
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_deal_leaves_ranks_without_rows_where_there_are_fewer_rows_than_ranks() -> None:
+    runs = deal(pack([Piece("a", 0, 2)], 1), 4)
+    assert sorted(sum(fragment.rows for fragment in run) for run in runs) == [0, 0, 1, 1]
+
+
+def test_deal_never_cuts_a_range_of_text() -> None:
+    piece = Piece("a.csv", 0, 10, begin=0, end=100)
+    assert [fragment.pieces for run in deal(pack([piece], 1), 2) for fragment in run] == [(piece,)]

@@ -1,0 +1,366 @@
+"""Which statistics are gathered in which scan, counted by an engine that watches, and told before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.local import LocalEngine
+from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaDriftError, SchemaError
+from penstock.pipeline import Pipeline
+from penstock.planner import plan
+from penstock.stages.base import ColumnStage, Fitted, Stage, StageStep, Tags
+from penstock.statistics import Moments, Statistic
+from penstock.steps import RowLog
+
+SCHEMA = pa.schema({"a": pa.float64(), "b": pa.float64(), "c": pa.float64(), "s": pa.string()})
+
+
+@dataclass(frozen=True)
+class Centre(ColumnStage):
+    """Takes the mean off."""
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {"moments": Moments(self.inputs())}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        return {"mean": {name: results["moments"][name].mean for name in self.inputs()}}
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return frame.with_columns(*[(nw.col(name) - fitted["mean"][name]).alias(out) for name, out in self.pairs()])
+
+
+@dataclass(frozen=True)
+class Double(ColumnStage):
+    """Doubles; learns nothing."""
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return frame.with_columns(*[(nw.col(name) * 2).alias(out) for name, out in self.pairs()])
+
+
+@dataclass(frozen=True)
+class Below(Stage):
+    """Drops rows in which the column is not below the bound."""
+
+    column: str
+    bound: float
+    tags: ClassVar[Tags] = Tags(keeps_rows=False)
+
+    def bind(self, schema: pa.Schema) -> Below:
+        return self
+
+    def inputs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return frame.filter(nw.col(self.column) < self.bound)
+
+    def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
+        kept = self.transform(frame, fitted)
+        log.drop("Below", len(frame) - len(kept))
+        return kept
+
+
+class CountingEngine(LocalEngine):
+    """Counts the scans of the data, and the fragments read in each."""
+
+    def __init__(self) -> None:
+        super().__init__(device="cpu")
+        self.scans: list[int] = []
+
+    def reduce(
+        self, task: Callable[..., Any], merge: Callable[..., Any], fragments: Sequence[Any], *, label: str = "reduce"
+    ) -> Any:
+        self.scans.append(len(fragments))
+        return super().reduce(task, merge, fragments, label=label)
+
+
+@dataclass
+class World:
+    """A counting engine and a dataset of it."""
+
+    engine: CountingEngine = field(default_factory=CountingEngine)
+
+    def data(self, rows: int = 20, **more: Any) -> Dataset:
+        values = np.arange(rows, dtype=float)
+        table = pa.table(
+            {"a": values, "b": values * 10, "c": values**2, "s": [f"s{n % 3}" for n in range(rows)], **more}
+        )
+        return self.engine.from_arrow(table, fragment_bytes=52 * 7)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def positions(*stages: Stage) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return, for each level, which stages are finished and at which places their statistics are gathered."""
+    levels = plan(stages, SCHEMA).levels
+    return [
+        (level.finishes, tuple(request.position for request in level.scan.requests) if level.scan else ())
+        for level in levels
+    ]
+
+
+# Levels
+
+
+def test_stages_that_wait_for_nothing_share_a_scan() -> None:
+    assert positions(Centre("a"), Centre("b"), Centre("c")) == [((0, 1, 2), (0, 0, 0))]
+
+
+def test_a_stage_waits_for_the_one_that_makes_its_column() -> None:
+    assert positions(Centre("a"), Centre("a"), Centre("b")) == [((0, 2), (0, 0)), ((1,), (1,))]
+
+
+def test_a_stage_that_learns_nothing_holds_nobody_up() -> None:
+    assert positions(Double("a"), Centre("a")) == [((1,), (1,))]
+
+
+def test_a_column_is_read_as_early_as_it_has_its_values() -> None:
+    stages = [Double("a"), Centre("b"), Centre("a"), Double("c")]
+    assert positions(*stages) == [((1, 2), (0, 1))]
+
+
+def test_a_stage_that_learns_nothing_passes_the_wait_on() -> None:
+    stages = [Centre("a"), Double("a", output_columns=["d"]), Centre("d"), Centre("a")]
+    assert positions(*stages) == [((0,), (0,)), ((2, 3), (2, 1))]
+
+
+def test_rows_that_are_dropped_are_dropped_before_what_comes_after() -> None:
+    assert positions(Centre("a"), Below("b", 5), Centre("c")) == [((0, 2), (0, 2))]
+
+
+def test_rows_that_are_dropped_by_something_learned_hold_everything_up() -> None:
+    assert positions(Centre("a"), Below("a", 5), Centre("c")) == [((0,), (0,)), ((2,), (2,))]
+
+
+def test_a_trainer_waits_for_its_features_and_gathers_its_labels_at_once() -> None:
+    found = plan([Centre("a"), st.XGBoostRegressor("c", features=["a", "b"]), Centre("prediction")], SCHEMA)
+    assert [(level.finishes, level.trains) for level in found.levels] == [((0, 1), ()), ((), (1,)), ((2,), ())]
+    assert found.scans == 2
+
+
+def test_the_schema_of_every_place_is_known() -> None:
+    found = plan([Double("a", output_columns=["d"]), st.XGBoostRegressor("c")], SCHEMA)
+    assert [schema.names for schema in found.schemas] == [
+        ["a", "b", "c", "s"], ["a", "b", "c", "s", "d"], ["a", "b", "c", "s", "d", "prediction"],
+    ]  # fmt: skip
+
+
+def test_an_empty_pipeline_has_nothing_to_do(world: World) -> None:
+    model = Pipeline().fit(world.data())
+    assert model.transform(world.data()).to_arrow().equals(world.data().to_arrow())
+    assert world.engine.scans == []
+
+
+# Fusing
+
+
+def test_equal_statistics_are_gathered_once_and_columns_are_joined() -> None:
+    (level,) = plan([Centre(["a", "b"]), Centre(["b", "c"], output_columns=["d", "e"])], SCHEMA).levels[:1]
+    assert level.scan is not None
+    (probe,) = level.scan.probes()
+    assert probe.statistics == (Moments(("a", "b")),)
+
+
+def test_statistics_of_one_kind_at_one_place_are_one() -> None:
+    stages = [Centre(["a", "b"]), Centre("c"), st.StandardScaler("c", output_columns=["d"])]
+    (level, *_) = plan(stages[:2], SCHEMA).levels
+    assert level.scan is not None
+    assert [probe.statistics for probe in level.scan.probes()] == [(Moments(("a", "b", "c")),)]
+
+
+def test_the_same_kind_at_two_places_is_two() -> None:
+    (level,) = plan([Double("a"), Centre("a"), Centre("b")], SCHEMA).levels
+    assert level.scan is not None
+    assert [(probe.position, probe.statistics) for probe in level.scan.probes()] == [
+        (0, (Moments(("b",)),)), (1, (Moments(("a",)),)),
+    ]  # fmt: skip
+
+
+def test_every_stage_gets_its_own_columns_of_what_was_fused(world: World) -> None:
+    model = Pipeline(Centre(["a", "b"]), Centre("c")).fit(world.data())
+    assert [set(state["mean"]) for state in model.fitted] == [{"a", "b"}, {"c"}]
+    assert model.fitted[0]["mean"] == {"a": 9.5, "b": 95.0}
+
+
+# What fitting does
+
+
+def test_what_is_learned_is_what_comes_to_the_stage(world: World) -> None:
+    data = world.data()
+    model = Pipeline(Double("a"), Centre("a"), Centre("b"), Double("b"), Below("b", 0.0), Centre("c")).fit(data)
+    assert model.fitted[1]["mean"] == {"a": 19.0}
+    assert model.fitted[2]["mean"] == {"b": 95.0}
+    assert model.fitted[5]["mean"] == {"c": sum(n**2 for n in range(10)) / 10}
+    assert world.engine.scans == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [Centre("a")],
+        [Centre("a"), Centre("a"), Centre("a")],
+        [Double("a"), Double("b")],
+        [Centre("a"), Below("a", 0.0), Centre("b"), Double("b"), Centre("b")],
+        [st.Imputer(["a", "b"]), st.StandardScaler(["a", "b", "c"]), st.StringIndexer("s"), st.Clip("a", lower=0)],
+        [st.StandardScaler(["a", "b"]), st.XGBoostRegressor("c", num_boost_round=1), Centre("prediction")],
+    ],
+    ids=lambda stages: "-".join(stage.title for stage in stages),
+)
+def test_the_scans_that_are_told_are_those_that_are_made(world: World, stages: list[Stage]) -> None:
+    data, pipeline = world.data(), Pipeline(*stages)
+    told = pipeline.explain(data)
+    assert world.engine.scans == []  # nothing is read to explain
+    report = pipeline.fit(data).report
+    assert report is not None
+    made = len(world.engine.scans)
+    assert report.scans == pipeline.plan(data).scans == made
+    assert f"{made} scan(s)" in told
+    assert told.count("\nscan ") == made
+    assert [part for part in report.seconds if part.startswith("scan")] == [f"scan {n + 1}" for n in range(made)]
+
+
+def test_steps_before_the_pipeline_are_applied_first(world: World) -> None:
+    data = world.data().filter(nw.col("a") < 4).select("b", "a")
+    model = Pipeline(Centre("b")).fit(data)
+    assert model.fitted[0]["mean"] == {"b": 15.0}
+    assert model.report is not None
+    assert (model.report.rows.read, model.report.rows.kept, model.report.rows.dropped) == (20, 4, {"filter": 16})
+
+
+def test_a_model_applied_before_does_not_hide_an_equal_stage(world: World) -> None:
+    data = world.data()
+    shift = Pipeline(Centre("a"))
+    moved = shift.fit(data).transform(data)
+    lowered = Pipeline(Below("a", 0.0)).fit(moved).transform(moved)
+    again = shift.fit(lowered)
+    assert again.fitted[0]["mean"] == {"a": -5.0}  # the mean of -9.5 to -0.5
+    assert again.transform(lowered).to_arrow()["a"].to_pylist() == [n - 4.5 for n in range(10)]
+
+
+def test_states_are_equal_to_the_bit_whatever_the_order_of_fragments_in_flight() -> None:
+    values = np.random.default_rng(1).normal(size=5000) * 1e6
+    found = []
+    for in_flight in (1, 3):
+        engine = LocalEngine(device="cpu", in_flight=in_flight)
+        data = engine.from_arrow(pa.table({"a": values}), fragment_bytes=8 * 100)
+        found.append(Pipeline(Centre("a")).fit(data).fitted[0]["mean"]["a"])
+    assert found[0] == found[1]
+
+
+# Errors
+
+
+def test_a_stage_that_does_not_fit_is_refused_before_reading(world: World) -> None:
+    with pytest.raises(SchemaError, match="'s' is string, but Centre takes numeric"):
+        Pipeline(Centre("a"), Centre("s")).fit(world.data())
+    with pytest.raises(SchemaError, match="column 'd' is not in the data") as caught:
+        Pipeline(Centre("a"), Centre("d")).fit(world.data())
+    assert caught.value.stage == "Centre"
+    assert world.engine.scans == []
+
+
+def test_what_is_no_stage_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a pipeline is made of stages, found 'Centre'"):
+        Pipeline(Centre("a"), "Centre")  # type: ignore[arg-type]
+
+
+def test_no_rows_at_all_is_an_error(world: World) -> None:
+    with pytest.raises(EmptyInputError, match="no row is left of 0 read"):
+        Pipeline(Centre("a")).fit(world.data(rows=0))
+
+
+def test_no_rows_left_says_what_took_them(world: World) -> None:
+    with pytest.raises(EmptyInputError, match=r"no row is left of 20 read, .*; dropped: 20 by 'filter'"):
+        Pipeline(Centre("a")).fit(world.data().filter(nw.col("a") < 0))
+
+
+def test_a_value_that_makes_a_stage_meaningless_is_told_with_stage_column_and_row(world: World) -> None:
+    values = np.arange(20.0)
+    values[[13, 17]] = np.inf
+    with pytest.raises(DataValueError, match="'x' has 2 values that are infinite") as caught:
+        Pipeline(Centre("a"), Double("x"), Centre("x")).fit(world.data(x=values))
+    assert (caught.value.stage, caught.value.column, caught.value.row) == ("Centre", "x", 13)
+
+
+def test_a_value_is_looked_for_where_its_statistic_was_gathered(world: World) -> None:
+    values = np.arange(20.0)
+    values[6] = np.inf
+    stages = [Centre("x"), st.Clip("x", upper=3), Centre("a"), Double("a"), Centre("b")]
+    with pytest.raises(DataValueError) as caught:
+        Pipeline(*stages).fit(world.data(x=values))
+    assert caught.value.row == 6
+
+
+def test_rows_that_a_function_made_have_no_place(world: World) -> None:
+    made = world.data().map_partitions(lambda frame: frame.with_columns(a=nw.col("a") / 0), {"a": "float64"})
+    with pytest.raises(DataValueError, match="values that are infinite") as caught:
+        Pipeline(Centre("a")).fit(made)
+    assert (caught.value.path, caught.value.row) == (None, None)
+
+
+def test_a_step_that_was_never_fitted_cannot_be_applied(world: World) -> None:
+    step = StageStep(Centre("a", output_columns=("a",)), None, 0)
+    with pytest.raises(AssertionError, match="Centre is used before it is fitted"):
+        world.data().with_step(step).to_arrow()
+
+
+def test_validation_data_must_have_what_trainers_read(world: World) -> None:
+    pipeline = Pipeline(Centre("a"), st.XGBoostRegressor("c", features=["a"], num_boost_round=1))
+    with pytest.raises(SchemaDriftError, match=r"lacks 1 column\(s\).*: c\."):
+        pipeline.fit(world.data(), validation=world.data().select("a", "b"))
+    assert world.engine.scans == []
+    pipeline.fit(world.data(), validation=world.data().select("c", "a"))
+
+
+def test_scoring_needs_only_what_the_stages_read(world: World) -> None:
+    model = Pipeline(Centre("a"), st.XGBoostRegressor("c", features=["a", "b"], num_boost_round=1)).fit(world.data())
+    assert model.input_columns == ["a", "b"]
+    scored = model.transform(world.data().select("b", "a"))
+    assert scored.columns == ["b", "a", "prediction"]
+    assert scored.to_arrow().num_rows == 20
+
+
+# In words
+
+
+def test_explain_tells_scans_columns_statistics_and_training(world: World) -> None:
+    stages = [Double("a"), Centre("a"), st.StandardScaler(["a", "b"]), st.XGBoostRegressor("c", features=["a", "b"])]
+    lines = Pipeline(*stages).explain(world.data()).splitlines()
+    assert lines[0] == "Fit on local, cpu: 3 fragment(s) of 20 rows, 2 scan(s)"
+    assert lines[1] == "scan 1: reads 2 column(s): a, c"
+    assert lines[2] == "  applies Double"
+    assert "  gathers Moments of a for Centre; 3 partial(s), merged by local" in lines
+    assert any(line.startswith("  gathers Violations of c for XGBoostRegressor") for line in lines)
+    assert "scan 2: reads 2 column(s): a, b" in lines
+    assert "  gathers Moments of a, b for StandardScaler; 3 partial(s), merged by local" in lines
+    assert lines[-1] == "train XGBoostRegressor: 1 rank(s) at once, each reads its share of 3 column(s): a, b, c"
+
+
+def test_explain_names_only_the_stages_that_use_a_statistic(world: World) -> None:
+    told = Pipeline(Double("a"), Centre("a"), st.StandardScaler("b")).explain(world.data())
+    assert "gathers Moments of b for StandardScaler;" in told
+    assert "gathers Moments of a for Centre;" in told
+
+
+def test_a_pipeline_is_shown_by_its_stages() -> None:
+    assert repr(Pipeline(Centre("a"), Double("b"))) == "Pipeline(Centre, Double)"

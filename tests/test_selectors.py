@@ -1,0 +1,55 @@
+"""Columns chosen by what they are."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from penstock import selectors as cs
+from penstock.errors import ConfigError, SchemaError
+
+SCHEMA = pa.schema({"id": pa.int64(), "x": pa.float32(), "b": pa.bool_(), "s": pa.string(), "d": pa.date32()})
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (cs.numeric(), ["id", "x", "b"]),
+        (cs.string(), ["s"]),
+        (cs.all(), ["id", "x", "b", "s", "d"]),
+        (cs.named("s", "id", "absent"), ["id", "s"]),
+        (cs.numeric() - "id", ["x", "b"]),
+        (cs.numeric() - ["id", "x"], ["b"]),
+        (cs.numeric() | cs.string(), ["id", "x", "b", "s"]),
+        (cs.string() | "d", ["s", "d"]),
+        (cs.numeric() & ["x", "s"], ["x"]),
+        (~cs.numeric(), ["s", "d"]),
+        (~(cs.numeric() | "s") | "id", ["id", "d"]),
+    ],
+)
+def test_selectors_combine_as_sets_in_the_order_of_the_schema(selector: cs.Selector, expected: list[str]) -> None:
+    assert selector.resolve(SCHEMA) == expected
+
+
+def test_names_keep_the_order_in_which_they_are_given() -> None:
+    assert cs.resolve(["s", "id"], SCHEMA, "Stage") == ("s", "id")
+
+
+def test_one_name_is_a_list_of_one() -> None:
+    assert cs.resolve("x", SCHEMA, "Stage") == ("x",)
+
+
+def test_a_name_that_is_not_there_is_told_with_the_stage() -> None:
+    with pytest.raises(SchemaError, match="Did you mean 'id'") as caught:
+        cs.resolve(["x", "ids"], SCHEMA, "Stage")
+    assert (caught.value.stage, caught.value.column) == ("Stage", "ids")
+
+
+def test_selecting_nothing_is_an_error_that_lists_the_columns() -> None:
+    with pytest.raises(ConfigError, match=r"Stage selects no column[\s\S]*id, x, b, s, d"):
+        cs.resolve(cs.named("absent"), SCHEMA, "Stage")
+
+
+def test_a_name_given_twice_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="names column 'x' twice"):
+        cs.resolve(["x", "x"], SCHEMA, "Stage")

@@ -1,0 +1,346 @@
+"""Paths to files: what a name, a glob, a directory or a URL stands for, and when a directory is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pytest
+
+from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
+from penstock.outputs import StagedDirectory, file_entry
+from penstock.sources.directories import with_keys
+from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+from penstock.sources.paths import expand
+
+LOCAL = Storage()
+
+
+def make(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"x" * (len(name) + 1))
+
+
+def names(found: list[InputFile], root: Path) -> list[str]:
+    return [os.path.relpath(file.path, root) for file in found]
+
+
+def output(target: Path, *contents: str) -> None:
+    """Write a directory with a manifest."""
+    with StagedDirectory(target, run_id="r1") as staged:
+        entries = []
+        for name in contents:
+            (staged.path / name).write_text(name)
+            entries.append(file_entry(staged.path / name, staged.path, rows=1, kind="parquet"))
+        staged.commit(entries)
+
+
+# Names
+
+
+def test_a_file_is_itself_whatever_its_suffix(tmp_path: Path) -> None:
+    make(tmp_path, "data.bin")
+    (file,) = expand(tmp_path / "data.bin", (".pq",), LOCAL)
+    found = os.stat(tmp_path / "data.bin")
+    assert (file.path, file.size, file.mtime) == (str(tmp_path / "data.bin"), found.st_size, found.st_mtime)
+
+
+def test_a_glob_is_sorted_and_leaves_hidden_files_out(tmp_path: Path) -> None:
+    make(tmp_path, "b.pq", "a.pq", "_hidden.pq", ".dot.pq")
+    assert names(expand(str(tmp_path / "*.pq"), (".pq",), LOCAL), tmp_path) == ["a.pq", "b.pq"]
+
+
+def test_a_glob_that_asks_for_hidden_files_gets_them(tmp_path: Path) -> None:
+    make(tmp_path, "_a.pq", "b.pq")
+    assert names(expand(str(tmp_path / "_*.pq"), (".pq",), LOCAL), tmp_path) == ["_a.pq"]
+
+
+def test_a_glob_goes_down(tmp_path: Path) -> None:
+    make(tmp_path, "x/1/a.pq", "x/b.pq")
+    assert names(expand(str(tmp_path / "**" / "*.pq"), (".pq",), LOCAL), tmp_path) == ["x/1/a.pq", "x/b.pq"]
+
+
+def test_a_name_with_brackets_is_a_name_first(tmp_path: Path) -> None:
+    make(tmp_path, "a[1].pq")
+    assert names(expand(tmp_path / "a[1].pq", (".pq",), LOCAL), tmp_path) == ["a[1].pq"]
+
+
+def test_a_list_keeps_its_order(tmp_path: Path) -> None:
+    make(tmp_path, "a.pq", "b.pq")
+    listed = [tmp_path / "b.pq", str(tmp_path / "a.pq")]
+    assert names(expand(listed, (".pq",), LOCAL), tmp_path) == ["b.pq", "a.pq"]
+
+
+def test_a_file_url_is_a_path(tmp_path: Path) -> None:
+    make(tmp_path, "with space.pq")
+    url = (tmp_path / "with space.pq").as_uri()
+    assert expand(url, (".pq",), LOCAL)[0].path == str(tmp_path / "with space.pq")
+
+
+def test_nothing_that_matches_names_the_pattern_the_directory_and_what_is_near(tmp_path: Path) -> None:
+    make(tmp_path, "clicks-2024.pq", "trips.pq")
+    with pytest.raises(MissingInputError, match="working directory") as caught:
+        expand(str(tmp_path / "click-2024.pq"), (".pq",), LOCAL)
+    assert str(tmp_path / "click-2024.pq") in caught.value.message
+    assert str(tmp_path / "clicks-2024.pq") in str(caught.value.hint)
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_one_pattern_of_many_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
+    make(tmp_path, "a.pq")
+    with pytest.raises(MissingInputError, match=r"b\*\.pq"):
+        expand([str(tmp_path / "a.pq"), str(tmp_path / "b*.pq")], (".pq",), LOCAL)
+
+
+def test_a_folder_that_is_not_there_shows_the_nearest_that_is(tmp_path: Path) -> None:
+    make(tmp_path, "real.pq")
+    with pytest.raises(MissingInputError) as caught:
+        expand(str(tmp_path / "no" / "such" / "*.pq"), (".pq",), LOCAL)
+    assert str(tmp_path / "real.pq") in str(caught.value.hint)
+
+
+def test_no_path_at_all_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no path is given"):
+        expand([], (".pq",), LOCAL)
+
+
+# Directories
+
+
+def test_a_directory_without_a_marker_is_refused(tmp_path: Path) -> None:
+    make(tmp_path, "a.pq", "b.pq")
+    with pytest.raises(IncompleteInputError, match=r"neither a Penstock manifest nor a _SUCCESS.*2 file") as caught:
+        expand(tmp_path, (".pq",), LOCAL)
+    assert "allow_unmanifested=True" in str(caught.value.hint)
+
+
+def test_a_directory_without_a_marker_is_read_on_request(tmp_path: Path) -> None:
+    make(tmp_path, "b.pq", "sub/a.pq", "notes.txt", "_hidden.pq", ".x/c.pq", "_log/d.pq")
+    assert names(expand(tmp_path, (".pq",), LOCAL, allow_unmanifested=True), tmp_path) == ["b.pq", "sub/a.pq"]
+
+
+def test_the_marker_of_spark_makes_a_directory_whole(tmp_path: Path) -> None:
+    make(tmp_path, "part-1.pq", "_SUCCESS")
+    assert names(expand(tmp_path, (".pq",), LOCAL), tmp_path) == ["part-1.pq"]
+
+
+@pytest.mark.parametrize("allow", [False, True])
+def test_the_debris_of_a_job_is_refused_always(tmp_path: Path, allow: bool) -> None:
+    make(tmp_path, "part-1.pq", "_temporary/0/part-2.pq")
+    with pytest.raises(IncompleteInputError, match=r"_temporary.*1 file\(s\) found"):
+        expand(tmp_path, (".pq",), LOCAL, allow_unmanifested=allow)
+
+
+def test_an_empty_directory_matches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(MissingInputError):
+        expand(tmp_path, (".pq",), LOCAL)
+
+
+def test_a_manifest_gives_files_in_its_order_with_hashes(tmp_path: Path) -> None:
+    output(tmp_path / "out", "b.pq", "a.pq", "notes.txt")
+    found = expand(tmp_path / "out", (".pq",), LOCAL)
+    assert names(found, tmp_path / "out") == ["b.pq", "a.pq"]
+    assert all(len(file.sha256 or "") == 64 for file in found)
+
+
+def test_a_part_that_the_manifest_lists_and_is_gone_is_named(tmp_path: Path) -> None:
+    output(tmp_path / "out", "a.pq", "b.pq")
+    (tmp_path / "out" / "b.pq").unlink()
+    with pytest.raises(IncompleteInputError, match=r"lacks 1 of the 2 files.*b\.pq.*rows expected 2, present 1"):
+        expand(tmp_path / "out", (".pq",), LOCAL)
+
+
+def test_a_part_that_the_manifest_does_not_list_is_named_with_its_date(tmp_path: Path) -> None:
+    output(tmp_path / "out", "a.pq")
+    make(tmp_path / "out", "part-zombie.pq")
+    with pytest.raises(IncompleteInputError, match=r"part-zombie\.pq \(modified 20"):
+        expand(tmp_path / "out", (".pq",), LOCAL)
+
+
+def test_a_directory_that_may_not_be_read_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "shut/_SUCCESS")
+
+    def refuses(path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "listdir", refuses)
+    with pytest.raises(InputError, match="shut: Permission denied") as caught:
+        expand(tmp_path / "shut", (".pq",), LOCAL)
+    assert caught.value.path == str(tmp_path / "shut")
+
+
+# Hive
+
+
+def test_folders_become_keys(tmp_path: Path) -> None:
+    make(tmp_path, "_SUCCESS", "year=2024/city=S%C3%A3o/a.pq", "year=2025/city=__HIVE_DEFAULT_PARTITION__/a.pq")
+    first, second = expand(tmp_path, (".pq",), LOCAL)
+    assert first.keys == (("year", "2024"), ("city", "São"))
+    assert second.keys == (("year", "2025"), ("city", None))
+
+
+def test_a_key_whose_name_begins_with_an_underscore_is_not_hidden(tmp_path: Path) -> None:
+    make(tmp_path, "_SUCCESS", "_day=1/a.pq")
+    assert expand(tmp_path, (".pq",), LOCAL)[0].keys == (("_day", "1"),)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "-20", None], "int64"),
+        ([None], "int64"),
+        (["01", "02"], "string"),
+        (["1", "x"], "string"),
+        (["--5"], "string"),
+        (["²"], "string"),
+        (["9223372036854775808"], "string"),
+        (["1.5"], "string"),
+    ],
+)
+def test_keys_are_numbers_only_where_nothing_is_lost(values: list[str | None], expected: str) -> None:
+    files = [InputFile("f", 1, 0.0, keys=(("k", value),)) for value in values]
+    assert str(with_keys(pa.schema([]), files).field("k").type) == expected
+
+
+# URLs
+
+
+@pytest.fixture
+def memory() -> Iterator[fsspec.AbstractFileSystem]:
+    filesystem = fsspec.filesystem("memory")
+    yield filesystem
+    filesystem.rm("/penstock", recursive=True)
+
+
+def put(filesystem: fsspec.AbstractFileSystem, *paths: str) -> None:
+    for path in paths:
+        filesystem.pipe_file(f"/penstock/{path}", b"x")
+
+
+def test_a_glob_of_a_store_is_sorted(memory: fsspec.AbstractFileSystem) -> None:
+    put(memory, "b.pq", "a.pq", "_c.pq", "a.txt")
+    found = expand("memory://penstock/*.pq", (".pq",), LOCAL)
+    assert [file.path for file in found] == ["memory:///penstock/a.pq", "memory:///penstock/b.pq"]
+    assert all(file.size == 1 and file.mtime > 0 for file in found)
+
+
+def test_nothing_that_matches_in_a_store_shows_what_is_near_there(memory: fsspec.AbstractFileSystem) -> None:
+    put(memory, "clicks.pq")
+    with pytest.raises(MissingInputError) as caught:
+        expand("memory://penstock/click.pq", (".pq",), LOCAL)
+    assert "memory:///penstock" in caught.value.message
+    assert "clicks.pq" in str(caught.value.hint)
+
+
+def test_a_directory_of_a_store_needs_a_marker(memory: fsspec.AbstractFileSystem) -> None:
+    put(memory, "d/a.pq")
+    with pytest.raises(IncompleteInputError, match="neither a Penstock manifest nor a _SUCCESS"):
+        expand("memory://penstock/d", (".pq",), LOCAL)
+    put(memory, "d/_SUCCESS", "d/_x/b.pq", "d/y=1/c.pq")
+    found = expand("memory://penstock/d", (".pq",), LOCAL)
+    assert [(file.path, file.keys) for file in found] == [
+        ("memory:///penstock/d/a.pq", ()),
+        ("memory:///penstock/d/y=1/c.pq", (("y", "1"),)),
+    ]
+
+
+def test_the_debris_of_a_job_in_a_store_is_refused(memory: fsspec.AbstractFileSystem) -> None:
+    put(memory, "d/a.pq", "d/_temporary/0/a.pq")
+    with pytest.raises(IncompleteInputError, match="_temporary"):
+        expand("memory://penstock/d", (".pq",), LOCAL, allow_unmanifested=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda fs: fs.rm("/penstock/d/a.pq"), r"lacks 1 file\(s\): a\.pq"),
+        (lambda fs: put(fs, "d/z.pq"), r"holds, beside those of its manifest, 1 file\(s\): z\.pq"),
+        (lambda fs: put(fs, "d/a.pq"), r"has other sizes than its manifest for 1 file\(s\): a\.pq"),
+    ],
+    ids=["missing", "extra", "resized"],
+)
+def test_a_manifest_in_a_store_is_checked(
+    memory: fsspec.AbstractFileSystem, tmp_path: Path, change: object, message: str
+) -> None:
+    output(tmp_path / "out", "a.pq", "b.pq")
+    for name in os.listdir(tmp_path / "out"):
+        memory.pipe_file(f"/penstock/d/{name}", (tmp_path / "out" / name).read_bytes())
+    found = expand("memory://penstock/d", (".pq",), LOCAL)
+    assert [os.path.basename(file.path) for file in found] == ["a.pq", "b.pq"]
+    assert all(file.sha256 for file in found)
+    assert callable(change)
+    change(memory)
+    with pytest.raises(IncompleteInputError, match=message):
+        expand("memory://penstock/d", (".pq",), LOCAL)
+
+
+def test_a_url_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="nosuch://x cannot be read"):
+        expand("nosuch://x", (".pq",), LOCAL)
+
+
+# One file
+
+
+def test_permission_denied_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*arguments: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuses)
+    with pytest.raises(InputError, match=r"cannot open a\.pq: Permission denied") as caught:
+        LOCAL.open("a.pq")
+    assert caught.value.path == "a.pq"
+
+
+def test_a_store_that_fails_says_so_without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object, **options: object) -> None:
+        raise OSError("503 Slow Down")
+
+    monkeypatch.setattr(fsspec, "open", fails)
+    with pytest.raises(InputError, match="503 Slow Down") as caught:
+        Storage({"secret": "hunter2"}).open("s3://bucket/a.pq")
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in repr(Storage({"secret": "hunter2"}))
+
+
+def test_a_file_that_went_away_is_told() -> None:
+    with pytest.raises(IncompleteInputError, match="was there when the dataset was planned and is gone"):
+        LOCAL.open("/no/such/file.pq")
+
+
+def test_a_file_that_changed_is_told_with_both_sizes(tmp_path: Path) -> None:
+    make(tmp_path, "a.pq")
+    (file,) = expand(tmp_path / "a.pq", (".pq",), LOCAL)
+    check_unchanged(file.path, file.size, file.mtime)
+    (tmp_path / "a.pq").write_bytes(b"longer than before")
+    with pytest.raises(IncompleteInputError, match="5 bytes when planned, 18 bytes now"):
+        check_unchanged(file.path, file.size, file.mtime)
+
+
+def test_a_file_of_a_store_that_changed_is_told(memory: fsspec.AbstractFileSystem) -> None:
+    put(memory, "a.pq")
+    (file,) = expand("memory://penstock/a.pq", (".pq",), LOCAL)
+    LOCAL.check_unchanged(file.path, file.size, file.mtime)
+    memory.pipe_file("/penstock/a.pq", b"xyz")
+    with pytest.raises(IncompleteInputError, match="1 bytes when planned, 3 bytes now"):
+        LOCAL.check_unchanged(file.path, file.size, file.mtime)
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"PAR1\x15", "Parquet"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"PK\x03\x04", "zip"),
+        (b"a,b\n", "text"),
+        (b"\0\1", "binary data"),
+    ],
+)
+def test_a_file_is_told_by_its_first_bytes(head: bytes, kind: str) -> None:
+    assert detect(head) == kind
+    assert f"looks like {kind}" in corrupt("f", "is wrong", head).message
+    assert isinstance(corrupt("f", "is wrong"), CorruptFileError)

@@ -1,0 +1,212 @@
+"""What a dataset writes: whole or not at all, readable by all, and no row lost on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import frames
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import (
+    ConfigError,
+    OutputError,
+    OutputExistsError,
+    RowCountError,
+    UserCodeError,
+)
+from penstock.pipeline import Pipeline
+from penstock.steps import RowLog
+from penstock.writing import check_rows
+
+ROWS = 30
+TABLE = pa.table(
+    {"a": range(ROWS), "b": [float(row) for row in range(ROWS)], "s": [f"s{row % 3}" for row in range(ROWS)]}
+)
+
+
+@pytest.fixture
+def data(local: Engine) -> Dataset:
+    """Thirty rows in six fragments."""
+    return local.from_arrow(TABLE, fragment_bytes=5 * (8 + 8 + 28))
+
+
+def parts(path: Path) -> list[str]:
+    return sorted(name for name in os.listdir(path) if name.endswith(".parquet"))
+
+
+def test_a_written_dataset_is_one_part_a_fragment_and_a_manifest(data: Dataset, tmp_path: Path) -> None:
+    result = data.write_parquet(tmp_path / "out")
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "_manifest.json",
+        *[f"part-{part:05d}.parquet" for part in range(6)],
+    ]
+    assert (result.path, result.read, result.rows, result.dropped, result.quarantine) == (
+        str(tmp_path / "out"), ROWS, ROWS, {}, None,
+    )  # fmt: skip
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_the_manifest_counts_rows(data: Dataset, tmp_path: Path) -> None:
+    result = data.filter(nw.col("a") < 12).write_parquet(tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
+    assert (manifest["run_id"], manifest["rows_read"], manifest["rows"], manifest["dropped"]) == (
+        result.run_id, ROWS, 12, {"filter": 18},
+    )  # fmt: skip
+    assert [file["rows"] for file in manifest["files"]] == [5, 5, 2, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: pq.read_table(path),
+        lambda path: ds.dataset(path, format="parquet").to_table(),
+        lambda path: pl.read_parquet(f"{path}/*.parquet").to_arrow(),
+        lambda path: pa.Table.from_pandas(pd.read_parquet(path), preserve_index=False),
+    ],
+    ids=["pyarrow", "pyarrow.dataset", "polars", "pandas"],
+)
+def test_plain_readers_read_what_is_written(data: Dataset, tmp_path: Path, read: Any) -> None:
+    data.write_parquet(tmp_path / "out")
+    assert read(str(tmp_path / "out")).cast(TABLE.schema).equals(TABLE)
+
+
+def test_names_are_those_that_spark_takes_for_data(data: Dataset, tmp_path: Path) -> None:
+    data.write_parquet(tmp_path / "out")
+    seen = [name for name in os.listdir(tmp_path / "out") if not name.startswith(("_", "."))]
+    assert seen
+    assert all(name.endswith(".parquet") for name in seen)
+
+
+def test_what_was_written_is_read_back(local: Engine, data: Dataset, tmp_path: Path) -> None:
+    data.write_parquet(tmp_path / "out")
+    assert local.read_parquet(tmp_path / "out").to_arrow().equals(TABLE)
+
+
+def test_an_output_without_rows_keeps_its_schema(local: Engine, data: Dataset, tmp_path: Path) -> None:
+    data.filter(nw.col("a") < 0).write_parquet(tmp_path / "out")
+    assert local.read_parquet(tmp_path / "out").to_arrow().equals(TABLE.slice(0, 0))
+
+
+def test_what_is_there_is_not_replaced_unasked(data: Dataset, tmp_path: Path) -> None:
+    data.write_parquet(tmp_path / "out")
+    with pytest.raises(OutputExistsError, match="Pass overwrite=True"):
+        data.select("a").write_parquet(tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").column_names == TABLE.column_names
+
+
+def test_overwrite_replaces_the_whole_directory(data: Dataset, tmp_path: Path) -> None:
+    data.write_parquet(tmp_path / "out")
+    replace(data, fragments=data.fragments[:2]).write_parquet(tmp_path / "out", overwrite=True)
+    assert parts(tmp_path / "out") == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_an_overwrite_that_fails_leaves_the_old_output(data: Dataset, tmp_path: Path) -> None:
+    data.write_parquet(tmp_path / "out")
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")}
+
+    def fails_late(frame: nw.DataFrame) -> nw.DataFrame:
+        if frame["a"][0] >= 20:
+            raise ValueError("late")
+        return frame
+
+    with pytest.raises(UserCodeError):
+        data.map_partitions(fails_late, {"a": "int64"}).write_parquet(tmp_path / "out", overwrite=True)
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in os.listdir(tmp_path / "out")} == before
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_part_that_cannot_be_written_is_an_output_error(
+    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(frame: nw.DataFrame, path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(frames, "write_parquet", refuses)
+    with pytest.raises(OutputError, match="EACCES"):
+        data.write_parquet(tmp_path / "out")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("target", [".", "..", "in", "in/part-00000.parquet", "in/below"])
+def test_an_output_over_in_or_around_its_input_is_refused(
+    local: Engine, data: Dataset, tmp_path: Path, target: str
+) -> None:
+    data.write_parquet(tmp_path / "in")
+    before = sorted(os.listdir(tmp_path / "in"))
+    with pytest.raises(ConfigError, match="its own input"):
+        local.read_parquet(tmp_path / "in").write_parquet(tmp_path / target, overwrite=True)
+    assert sorted(os.listdir(tmp_path / "in")) == before
+
+
+def test_a_link_to_the_input_is_seen_through(local: Engine, data: Dataset, tmp_path: Path) -> None:
+    data.write_parquet(tmp_path / "in")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    with pytest.raises(ConfigError, match="its own input"):
+        local.read_parquet(tmp_path / "in").write_parquet(tmp_path / "link", overwrite=True)
+
+
+def test_an_output_beside_a_single_input_file_is_fine(local: Engine, tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "in.parquet")
+    local.read_parquet(tmp_path / "in.parquet").write_parquet(tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").num_rows == ROWS
+
+
+def test_a_url_is_no_target(data: Dataset) -> None:
+    with pytest.raises(ConfigError, match="expected the path of a local directory"):
+        data.write_parquet("memory://out")
+
+
+@pytest.mark.parametrize("place", ["out", "out/bad", "."])
+def test_quarantine_and_output_may_not_lie_in_each_other(data: Dataset, tmp_path: Path, place: str) -> None:
+    with pytest.raises(ConfigError, match="would lie in each other"):
+        data.write_parquet(tmp_path / "out", quarantine=tmp_path / place)
+
+
+@pytest.fixture
+def fitted(data: Dataset) -> Iterator[Dataset]:
+    """The dataset with two rules that set rows aside."""
+    rules = [st.Expect("a < 25", action="quarantine", name="small"), st.Expect("s != 's0'", action="quarantine")]
+    return Pipeline(*rules).fit(data).transform(data)
+
+
+def test_rows_set_aside_are_written_with_reason_and_number(fitted: Dataset, tmp_path: Path) -> None:
+    result = fitted.write_parquet(tmp_path / "out")
+    aside = pq.read_table(tmp_path / "out.quarantine")
+    assert result.quarantine == str(tmp_path / "out.quarantine")
+    assert result.quarantined == {"small": 5, "s != 's0'": 9}
+    assert (result.read, result.rows) == (ROWS, 16)
+    assert aside.column_names == ["row", "reason", "a", "b", "s"]
+    assert aside["row"].to_pylist() == aside["a"].to_pylist()
+    assert sorted([*aside["a"].to_pylist(), *pq.read_table(tmp_path / "out")["a"].to_pylist()]) == list(range(ROWS))
+
+
+def test_the_quarantine_goes_where_it_is_sent(fitted: Dataset, tmp_path: Path) -> None:
+    fitted.write_parquet(tmp_path / "out", quarantine=tmp_path / "elsewhere" / "bad")
+    assert pq.read_table(tmp_path / "elsewhere" / "bad").num_rows == 14
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "out"]
+
+
+def test_without_bad_rows_there_is_no_quarantine(data: Dataset, tmp_path: Path) -> None:
+    model = Pipeline(st.Expect("a >= 0", action="quarantine")).fit(data)
+    assert model.transform(data).write_parquet(tmp_path / "out").quarantine is None
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_rows_that_are_unaccounted_for_stop_a_write() -> None:
+    log = RowLog(read=10, kept=5, dropped={"filter": 3}, quarantined={"rule": 1})
+    with pytest.raises(RowCountError, match="10 rows in are not 5 out, 3 dropped and 1 quarantined: 1 are unaccounted"):
+        check_rows(log)
