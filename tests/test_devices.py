@@ -289,7 +289,7 @@ def test_packages_for_cuda_12_still_need_a_driver_for_cuda_12(install: Callable[
 def test_gpu_stack_sees_packages_without_importing_them(rapids: Path) -> None:
     before = set(sys.modules)
     stack = gpu_stack()
-    assert stack["cudf"] and stack["cupy"] and stack["rmm"]
+    assert all(stack[name] for name in ("cudf", "cupy", "rmm"))
     assert not {"cudf", "cupy", "rmm"} & (set(sys.modules) - before)
 
 

@@ -92,9 +92,7 @@ class Engine(ABC):
         return self.device.kind
 
     @abstractmethod
-    def map(
-        self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map"
-    ) -> Iterator[Result]:
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` with each item on the workers; results in the order of the items.
 
         Work lost with a worker is done again; an error that a task raises is raised here and stops the rest.
@@ -120,7 +118,7 @@ class Engine(ABC):
     def slots(self) -> int:
         """How many tasks run at the same time."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - an engine that started nothing has nothing to stop
         """Stop what this engine started; what was given to it goes on."""
 
     def __enter__(self) -> Engine:

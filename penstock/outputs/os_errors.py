@@ -18,9 +18,7 @@ _FULL_HINTS = {
 }
 
 
-def translate_os_error(
-    error: Exception, path: str | os.PathLike[str], *, needed: int | None = None
-) -> PenstockError:
+def translate_os_error(error: Exception, path: str | os.PathLike[str], *, needed: int | None = None) -> PenstockError:
     """Return the error of this library for a failed write; the caller raises it ``from error``.
 
     Parameters

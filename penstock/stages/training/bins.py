@@ -1,8 +1,8 @@
 """Where features are cut into bins: from one sample of rows, the same whatever the engine and the number of ranks.
 
-XGBoost would merge the sketches of the ranks, which depends on how rows are dealt to them; trees of one rank and of two
-would differ in every split. Here a row is in the sample by its number, every rank gets the whole sample, in the order of
-the rows, and cuts it by itself.
+XGBoost would merge the sketches of the ranks, which depends on how rows are dealt to them; trees of one rank and of
+two would differ in every split. Here a row is in the sample by its number, every rank gets the whole sample, in the
+order of the rows, and cuts it by itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.spmd import Rank
 from penstock.stages.training.matrix import Batch, Batches
 
 SAMPLE_ROWS = 200_000
-"""About as many rows are looked at; all, where there are no more. The default of LightGBM's bin_construct_sample_cnt."""
+"""About as many rows are looked at; all, where there are no more. LightGBM's default (bin_construct_sample_cnt)."""
 _SEED = 0x62696E73
 
 
