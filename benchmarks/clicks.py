@@ -51,9 +51,9 @@ def run(contender: Contender, data: Path, warm_up: Path, scratch: Path) -> dict[
     """Run one contender in a process of its own on the first cores, and return what it reports."""
     command = [sys.executable, "-m", f"benchmarks.peers.{Path(contender.script).stem}", contender.name]
     out = scratch / f"{contender.work}-{contender.name}"
-    limits = {"OMP_NUM_THREADS": str(CORES), "POLARS_MAX_THREADS": str(CORES)}
-    if contender.name not in ("local", "polars"):
-        limits = {}
+    settings = {"OMP_WAIT_POLICY": "PASSIVE", "PYTHONWARNINGS": "ignore", "PYTHONPATH": os.pathsep.join(sys.path[:2])}
+    if contender.name in ("local", "polars"):
+        settings |= {"OMP_NUM_THREADS": str(CORES), "POLARS_MAX_THREADS": str(CORES)}
     with open(scratch / "log.txt", "w+") as log:
         done = subprocess.run(
             [*command, str(data), str(warm_up), str(out)],
