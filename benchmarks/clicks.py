@@ -58,12 +58,7 @@ def run(contender: Contender, data: Path, warm_up: Path, scratch: Path) -> dict[
         done = subprocess.run(
             [*command, str(data), str(warm_up), str(out)],
             cwd=ROOT,
-            env={
-                **os.environ,
-                **limits,
-                "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'data'}",
-                "PYTHONWARNINGS": "ignore",
-            },
+            env={**os.environ, **settings},
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

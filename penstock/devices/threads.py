@@ -26,10 +26,10 @@ boosting a small matrix with two of them took five times as long."""
 
 
 def thread_environment(threads: int) -> dict[str, str]:
-    """Return the environment variables that hold the libraries of a new process to this many threads each,
-    and let those that wait sleep.
+    """Return the environment variables that hold the libraries of a new process to this many threads each.
 
-    Most are read once, when a library is imported: give them to the process, do not set them in it.
+    They also let threads that wait for each other sleep. Most are read once, when a library is imported: give them to
+    the process, do not set them in it.
 
     Parameters
     ----------
