@@ -132,8 +132,10 @@ def main() -> None:
             if contender.work not in options.work or (options.only and contender.name not in options.only.split(",")):
                 continue
             inputs = (data, warm_up) if contender.work == "prepare" else (prepared(data), prepared(warm_up))
-            console.print(f"{contender.work}: {contender.name} ...", style="dim")
-            results.setdefault(contender.work, {})[contender.name] = run(contender, *inputs, Path(temporary))
+            found = run(contender, *inputs, Path(temporary))
+            results.setdefault(contender.work, {})[contender.name] = found
+            told = f"{contender.work} {contender.name}: {found['seconds']:.1f} s, {found['cpu_seconds']:.1f} s of CPU"
+            console.print(told, style="dim", highlight=False)
     for work, of_work in results.items():
         check(of_work, work)
     console.print(table(results, options.rows))
