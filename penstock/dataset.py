@@ -165,7 +165,14 @@ class Dataset:
         return _polars(self.to_arrow())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all rows as one pandas frame."""
+        """Return all rows as one pandas frame.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        frames.require_pandas()
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 

@@ -58,9 +58,14 @@ class PenstockError(Exception):
         return error
 
     def __str__(self) -> str:
-        shown = [f"{name} {value!r}" for name, value in self.place.items() if str(value) not in self.message]
+        shown = [f"{name} {value!r}" for name, value in self.place.items() if not self._tells(name, value)]
         text = self.message + (f" ({', '.join(shown)})" if shown else "")
         return f"{text}\n  Hint: {self.hint}" if self.hint else text
+
+    def _tells(self, name: str, value: Any) -> bool:
+        """Return whether the message has this part of the place already; a number in it may be a count of something."""
+        countable = not isinstance(value, int) or name in ("rows", "attempt")
+        return countable and str(value) in self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.hint, self.place)

@@ -8,6 +8,7 @@ Missing is null: a NaN in a floating column becomes null when it is read, so tha
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
+from penstock import frames_cudf
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
 from penstock.schemas import canonical, shorten
 
@@ -28,13 +30,10 @@ ROW = "__row__"
 """The column of row numbers in the dataset (int64), present only where a step asks for it."""
 
 
-def cudf() -> Any:
-    """Return the cuDF module, or say how to install it."""
-    try:
-        import cudf as module
-    except Exception as error:  # a broken stack raises RuntimeError, not ImportError
-        raise MissingExtraError(f"cuDF cannot be imported: {error}", hint="pip install 'penstock[gpu]'") from error
-    return module
+def require_pandas() -> None:
+    """Raise MissingExtraError, which says how to install it, unless pandas can be imported."""
+    if importlib.util.find_spec("pandas") is None:
+        raise MissingExtraError("pandas is not installed", hint="pip install pandas")
 
 
 def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
@@ -45,7 +44,7 @@ def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
     >>> from_arrow(pa.table({"x": [1.0, float("nan")]}))["x"].to_list()
     [1.0, None]
     """
-    native = cudf().DataFrame.from_arrow(table) if kind == "gpu" else pl.from_arrow(table)
+    native = frames_cudf.from_arrow(table) if kind == "gpu" else pl.from_arrow(table)
     return nan_to_null(nw.from_native(native, eager_only=True))
 
 
@@ -55,10 +54,7 @@ def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
     if not floating:
         return frame
     if is_gpu(frame):
-        native = nw.to_native(frame)
-        return nw.from_native(
-            native.assign(**{name: native[name].nans_to_nulls() for name in floating}), eager_only=True
-        )
+        return nw.from_native(frames_cudf.nan_to_null(nw.to_native(frame), floating), eager_only=True)
     return frame.with_columns(nw.col(*floating).fill_nan(None))
 
 
@@ -68,27 +64,33 @@ def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind:
     The in-memory engine is asked for: sums of the streaming one differ from run to run.
     """
     if kind == "gpu":
-        native = cudf().read_parquet(path, columns=list(columns), skip_rows=first, nrows=rows)
+        native = frames_cudf.read_parquet(path, first, rows, columns)
     else:
         lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).slice(first, rows)
         native = lazy.collect(engine="in-memory")
     return nan_to_null(nw.from_native(native, eager_only=True))
 
 
-def write_parquet(frame: nw.DataFrame, path: str) -> None:
-    """Write one Parquet file, zstd level 1, and create the file exclusively."""
+def write_parquet(frame: nw.DataFrame, path: str, schema: pa.Schema | None = None) -> None:
+    """Write one Parquet file, zstd, and create the file exclusively.
+
+    With `schema`, which the frame conforms to, the file has its types also where cuDF has others.
+    """
+    if is_gpu(frame) and schema is not None and not frames_cudf.is_stored_exactly(schema):
+        frame = from_arrow(to_arrow(frame, schema))
     native = nw.to_native(frame)
     with open(path, "xb") as sink:
         if isinstance(native, pl.DataFrame):
             native.write_parquet(sink, compression="zstd", compression_level=1)
         else:
-            native.to_parquet(sink, compression="zstd", index=False)
+            frames_cudf.write_parquet(native, sink)
 
 
-def to_arrow(frame: nw.DataFrame) -> pa.Table:
-    """Return an Arrow table with canonical types."""
-    table = frame.to_arrow()
-    return table.cast(canonical(table.schema))
+def to_arrow(frame: nw.DataFrame, schema: pa.Schema | None = None) -> pa.Table:
+    """Return an Arrow table with canonical types, or with those of `schema`, which the frame conforms to."""
+    table = frames_cudf.to_arrow(nw.to_native(frame)) if is_gpu(frame) else frame.to_arrow()
+    wanted = canonical(table.schema) if schema is None else schema
+    return frames_cudf.restored(table, wanted) if is_gpu(frame) else table.cast(wanted)
 
 
 def dtypes(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
@@ -98,6 +100,8 @@ def dtypes(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
 
 def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
     """Return the columns of `schema`, in its order and types; what the frame lacks becomes null."""
+    if is_gpu(frame):
+        return nw.from_native(frames_cudf.conform(nw.to_native(frame), schema), eager_only=True)
     wanted = dtypes(schema)
     found = frame.schema
     absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in found]
@@ -107,7 +111,11 @@ def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
 
 def concat(frames: Sequence[nw.DataFrame]) -> nw.DataFrame:
     """Return the rows of all frames, in order."""
-    return frames[0] if len(frames) == 1 else nw.concat(list(frames), how="vertical")
+    if len(frames) == 1:
+        return frames[0]
+    if is_gpu(frames[0]):
+        return nw.from_native(frames_cudf.concat([nw.to_native(frame) for frame in frames]), eager_only=True)
+    return nw.concat(list(frames), how="vertical")
 
 
 def is_gpu(frame: nw.DataFrame) -> bool:
@@ -121,20 +129,11 @@ def column(frame: nw.DataFrame, name: str, values: Any) -> nw.Series:
     A matrix of n rows and k columns becomes a column of lists of length k.
     """
     if is_gpu(frame):
-        module = cudf()
-        native = module.Series(values) if values.ndim == 1 else _lists_on_gpu(module, values)
-        return nw.from_native(native.rename(name), series_only=True)
+        return nw.from_native(frames_cudf.column(name, values), series_only=True)
     series = pl.Series(name, values)
     if isinstance(series.dtype, pl.Array):
         series = series.arr.to_list()
     return nw.from_native(series, series_only=True)
-
-
-def _lists_on_gpu(module: Any, values: Any) -> Any:
-    """Build a list column from a matrix; cuDF has no constructor that stays on the device, so it passes the host."""
-    rows, width = values.shape
-    offsets = pa.array(np.arange(0, rows * width + 1, max(width, 1), dtype=np.int32))
-    return module.Series.from_arrow(pa.ListArray.from_arrays(offsets, pa.array(values.get().ravel())))
 
 
 def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32") -> Any:
@@ -150,26 +149,59 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
     """
     kind = {"float32": nw.Float32, "float64": nw.Float64}[dtype]
     native = nw.to_native(frame.select(nw.col(*columns).cast(kind)) if columns else frame.select([]))
-    if not is_gpu(frame):
-        return np.ascontiguousarray(native.to_numpy()).reshape(len(frame), len(columns))
-    import cupy
+    if is_gpu(frame):
+        return frames_cudf.to_matrix(native, columns, len(frame), dtype)
+    return native.to_numpy(order="c").reshape(len(frame), len(columns))
 
-    arrays = [native[name].to_cupy(dtype=dtype, na_value=float("nan")) for name in columns]
-    return cupy.ascontiguousarray(cupy.stack(arrays, axis=1))
+
+def features(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
+    """Return float32 columns as XGBoost reads them fastest: a Polars frame, or a CuPy matrix with NaN for null.
+
+    Examples
+    --------
+    >>> features(from_arrow(pa.table({"a": [1, None]})), ["a"]).rows()
+    [(1.0,), (None,)]
+    """
+    if is_gpu(frame):
+        return to_matrix(frame, columns)
+    return nw.to_native(frame.select(nw.col(*columns).cast(nw.Float32)))
+
+
+def count_infinite(values: Any) -> list[int]:
+    """Return how many values of each column of a matrix, or of what `features` gives, are infinite.
+
+    Examples
+    --------
+    >>> count_infinite(np.array([[1.0, np.inf], [np.nan, -np.inf]]))
+    [0, 2]
+    """
+    if isinstance(values, pl.DataFrame):
+        return list(values.select(pl.all().is_infinite().sum()).row(0))
+    infinite = np.isinf(values)
+    return infinite.sum(axis=0).tolist() if bool(infinite.any()) else [0] * values.shape[1]
+
+
+def rows_of(values: Any, chosen: np.ndarray) -> np.ndarray:
+    """Return the chosen rows (a mask, on the host) of an array, or of what `features` gives, as NumPy.
+
+    Examples
+    --------
+    >>> rows_of(np.array([1, 2, 3]), np.array([True, False, True]))
+    array([1, 3])
+    """
+    if isinstance(values, pl.DataFrame):
+        return values.filter(chosen).to_numpy(order="c")
+    return to_host(values[chosen if isinstance(values, np.ndarray) else frames_cudf.to_device(chosen)])
 
 
 def to_host(values: Any) -> np.ndarray:
     """Return an array as NumPy, copied from the GPU if it is there."""
-    return values if isinstance(values, np.ndarray) else values.get()
+    return frames_cudf.to_host(values)
 
 
 def to_device(values: np.ndarray, kind: Kind) -> Any:
     """Return a NumPy array on the device: as it is, or as CuPy."""
-    if kind == "cpu":
-        return values
-    import cupy
-
-    return cupy.asarray(values)
+    return frames_cudf.to_device(values) if kind == "gpu" else values
 
 
 def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Table]:
@@ -234,7 +266,7 @@ def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapp
     [1, None, 2]
     """
     native = nw.to_native(frame)
-    build = _encode_polars if isinstance(native, pl.DataFrame) else _encode_cudf
+    build = _encode_polars if isinstance(native, pl.DataFrame) else frames_cudf.encode
     return {name: nw.from_native(found, series_only=True) for name, found in build(native, categories, unseen).items()}
 
 
@@ -266,17 +298,6 @@ def _code(name: str, values: pa.Array, unseen: int) -> pl.Expr:
         return _codes[key][1]
 
 
-def _encode_cudf(native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, Any]:
-    module = cudf()
-    coded = {}
-    for name, values in categories.items():
-        kind = module.CategoricalDtype(categories=module.Series.from_arrow(values))
-        codes = native[name].astype(kind).cat.codes.astype("int32")
-        known = codes.mask(codes < 0, unseen[name])
-        coded[name] = known.mask(native[name].isna(), None)
-    return coded
-
-
 def decode(series: nw.Series, categories: pa.Array) -> nw.Series:
     """Return the category at each code; a code outside the categories, or null, becomes null.
 
@@ -292,10 +313,7 @@ def decode(series: nw.Series, categories: pa.Array) -> nw.Series:
         values = pl.Series(categories)
         decoded: Any = values.gather(inside) if len(values) else pl.Series([None] * len(native), dtype=values.dtype)
         return nw.from_native(decoded.alias(series.name), series_only=True)
-    module = cudf()
-    inside = native.where((native >= 0) & (native < len(categories)), None)
-    taken = module.Series.from_arrow(categories).take(inside.fillna(0).astype("int32")).reset_index(drop=True)
-    return nw.from_native(taken.mask(inside.isna(), None).rename(series.name), series_only=True)
+    return nw.from_native(frames_cudf.decode(native, categories).rename(series.name), series_only=True)
 
 
 def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
@@ -312,8 +330,7 @@ def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
     if isinstance(native, pl.DataFrame):
         logs = [pl.col(name).cast(pl.Float64).log1p().alias(made) for name, made in columns.items()]
         return nw.from_native(native.with_columns(logs), eager_only=True)
-    made = {out: np.log1p(native[name].astype("float64")) for name, out in columns.items()}
-    return nw.from_native(native.assign(**made), eager_only=True)
+    return nw.from_native(frames_cudf.log1p(native, columns), eager_only=True)
 
 
 _AS = {"narwhals", "polars", "pandas", "arrow", "cudf"}
@@ -325,10 +342,14 @@ def present(frame: nw.DataFrame, form: str) -> Any:
     if form == "narwhals":
         return frame
     if form == "cudf":
-        return nw.to_native(frame) if is_gpu(frame) else cudf().DataFrame.from_arrow(frame.to_arrow())
+        return nw.to_native(frame) if is_gpu(frame) else frames_cudf.from_arrow(frame.to_arrow())
     if form == "arrow":
         return to_arrow(frame)
-    return frame.to_pandas() if form == "pandas" else frame.to_polars()
+    if form == "pandas":
+        require_pandas()
+        return frame.to_pandas()
+    # By way of Arrow: from cuDF it would go by way of pandas, where integers with nulls are floats.
+    return pl.from_arrow(to_arrow(frame)) if is_gpu(frame) else frame.to_polars()
 
 
 def accept(result: Any, kind: Kind) -> nw.DataFrame:

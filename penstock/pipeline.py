@@ -262,11 +262,20 @@ class PipelineModel:
         SchemaDriftError
             A column that the model needs is missing or of another type; names all that are missing.
         """
-        _check_columns(self.input_columns, self.schema, dataset.schema)
+        try:
+            _check_columns(self.input_columns, self.schema, dataset.schema)
+        except SchemaDriftError as error:
+            raise self._not_for(dataset, error) from error
         for step in self.steps:
             dataset = dataset.with_step(step)
         output_schema(dataset.steps, dataset.reader.source.schema)
         return dataset
+
+    def _not_for(self, dataset: Dataset, error: SchemaDriftError) -> SchemaDriftError:
+        """Return the error with the model and the first file, which the user may have mixed up with others."""
+        path = next((path for fragment in dataset.fragments for path in fragment.paths), None)
+        message = f"{error.message} The model's digest is {self.digest}."
+        return SchemaDriftError(message, hint=error.hint, path=path, column=error.column)
 
     def evaluate(self, dataset: Dataset, *evaluators: Evaluator) -> Evaluation:
         """Transform and evaluate in one scan.
@@ -330,7 +339,7 @@ def _check_columns(names: Sequence[str], fitted: pa.Schema, found: pa.Schema) ->
     for name in names:
         if widen(fitted.field(name).type, found.field(name).type) is None:
             raise SchemaDriftError(
-                f"column {name!r} is {found.field(name).type}, but the model was fitted on {fitted.field(name).type}",
+                f"column {name!r} is {found.field(name).type}, but the model was fitted on {fitted.field(name).type}.",
                 hint="Read it with the type it had, or convert it before.",
                 column=name,
             )

@@ -21,6 +21,7 @@ from penstock.errors import ConfigError
 from penstock.inputs import read
 from penstock.outputs import StagedDirectory, new_run_id
 from penstock.pipeline import PipelineModel
+from penstock.planner import Plan
 from penstock.progress import Progress
 from penstock.project import PipelineModule, load_pipeline, pipeline_parameters
 from penstock.requests import (
@@ -37,6 +38,7 @@ from penstock.requests import (
 )
 from penstock.stages.evaluation.base import Evaluation, Evaluator
 from penstock.steps import RowLog
+from penstock.writing import refuse_inputs
 
 
 def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
@@ -56,8 +58,10 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     pipeline, evaluators = setup.module.build(setup.parameters), setup.module.evaluators(setup.parameters)
     with setup.engine.start(progress) as engine:
         with clock("plan"):
-            train, validation, test = _split(setup.labelled(request, engine), request)
-            _check_evaluators(evaluators, pipeline.plan(train).schemas[-1])
+            dataset = setup.labelled(request, engine)
+            refuse_inputs(dataset, [target for target in (request.out, request.score) if target is not None])
+            train, validation, test = _split(dataset, request)
+            _check_plan(pipeline.plan(train), evaluators)
         model = pipeline.fit(train, validation=validation, options=request.spmd)
         with clock("evaluate"):
             metrics = model.evaluate(test, *evaluators) if test is not None else Evaluation()
@@ -96,6 +100,7 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
     Text files are read in the types that the model was fitted on; columns that it does not know stay.
     """
     clock = _Clock()
+    _check_apart([request.out, request.model])
     _check_outputs([request.out], overwrite=request.overwrite)
     stages = load_pipeline(request.pipeline, request.pipelines).stages if request.pipeline else {}
     model = PipelineModel.load(request.model, expect=request.expect, stages=stages)
@@ -187,19 +192,25 @@ def _write(
 
 def _check_outputs(targets: Sequence[str | Path | None], *, overwrite: bool) -> None:
     """Refuse targets that are there, cannot be written, or lie in each other, before any work is done."""
-    paths = [Path(target) for target in targets if target is not None]
-    for one, other in combinations([path.resolve() for path in paths], 2):
-        if one == other or one in other.parents or other in one.parents:
-            raise ConfigError(f"the outputs {one} and {other} lie in each other", hint="Name two directories apart.")
+    paths = [target for target in targets if target is not None]
+    _check_apart(paths)
     for path in paths:
         with StagedDirectory(path, overwrite=overwrite, run_id=new_run_id()):
             pass
 
 
-def _check_evaluators(evaluators: Sequence[Evaluator], schema: Any) -> None:
-    """Refuse what could not be evaluated, before hours of training."""
+def _check_apart(paths: Sequence[str | Path]) -> None:
+    for one, other in combinations([Path(path).resolve() for path in paths], 2):
+        if one == other or one in other.parents or other in one.parents:
+            raise ConfigError(f"{one} and {other} lie in each other", hint="Name two directories apart.")
+
+
+def _check_plan(plan: Plan, evaluators: Sequence[Evaluator]) -> None:
+    """Refuse what could not be evaluated or saved, before hours of training."""
     for evaluator in evaluators:
-        evaluator.bind(schema)
+        evaluator.bind(plan.schemas[-1])
+    for stage in plan.stages:
+        stage.parameters()
 
 
 def _rows(model: PipelineModel, train: Dataset) -> RowLog:

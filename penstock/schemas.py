@@ -163,7 +163,7 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
     extras: dict[str, list[str]] = {}
     for path, schema in schemas[1:]:
         check_unique(schema.names, path)
-        _check_missing(fields, schema, path, lead_path, missing)
+        _check_missing(fields, schema, path, schemas, missing)
         for field in schema:
             if field.name not in fields:
                 extras.setdefault(field.name, []).append(path)
@@ -205,13 +205,19 @@ def _join(
 
 
 def _check_missing(
-    fields: dict[str, tuple[pa.DataType, str]], schema: pa.Schema, path: str, lead: str, missing: str
+    fields: dict[str, tuple[pa.DataType, str]],
+    schema: pa.Schema,
+    path: str,
+    schemas: Sequence[tuple[str, pa.Schema]],
+    missing: str,
 ) -> None:
     absent = [name for name in fields if name not in schema.names]
     if absent and missing == "error":
         others = [name for name in schema.names if name not in fields]
+        lacking = sum(absent[0] not in other.names for _, other in schemas[1:])
         raise SchemaDriftError(
-            f"column {absent[0]!r} of {lead} is not in {path}.{did_you_mean(absent[0], others)}",
+            f"column {absent[0]!r} of {schemas[0][0]} is not in {path}.{did_you_mean(absent[0], others)}"
+            f" {lacking} file(s) lack it",
             hint='Pass missing_columns="null" to read it as null from the files that lack it.',
             path=path,
             column=absent[0],

@@ -14,7 +14,7 @@ from penstock import devices, frames, steps
 from penstock.errors import DataValueError, PenstockError
 from penstock.fragments import Fragment
 from penstock.frames import ROW, Kind
-from penstock.outputs import FileEntry, file_entry, translate_os_error
+from penstock.outputs import FileEntry, error_number, file_entry, translate_os_error
 from penstock.sources.base import Reader
 from penstock.statistics.base import State, Statistic
 from penstock.steps import RowLog, Step
@@ -170,7 +170,7 @@ class Collect:
     def __call__(self, fragment: Fragment) -> pa.Table:
         """Read one fragment."""
         frame = self.scan.frame(fragment, RowLog())
-        return frames.to_arrow(frame).cast(self.schema)
+        return frames.to_arrow(frame, self.schema)
 
 
 @dataclass
@@ -195,20 +195,23 @@ class Write:
         """Write one fragment; a second attempt at it replaces the first."""
         written = Written()
         frame = self.scan.frame(fragment, written.log)
-        written.files.append(self._write(frames.conform(frame, self.schema), self.directory, fragment.index))
+        made = frames.conform(frame, self.schema)
+        written.files.append(self._write(made, self.directory, fragment.index, self.schema))
         if written.log.tables and self.quarantine is not None:
             set_aside = frames.from_arrow(pa.concat_tables(written.log.tables, promote_options="default"))
             written.quarantine.append(self._write(set_aside, self.quarantine, fragment.index))
         written.log.tables.clear()
         return written
 
-    def _write(self, frame: nw.DataFrame, directory: str, index: int) -> FileEntry:
+    def _write(self, frame: nw.DataFrame, directory: str, index: int, schema: pa.Schema | None = None) -> FileEntry:
         name = f"part-{index:05d}.parquet"
         path = os.path.join(directory, name)
         attempt = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
-            frames.write_parquet(frame, attempt)
+            frames.write_parquet(frame, attempt, schema)
             os.replace(attempt, path)
             return file_entry(path, directory, rows=len(frame), kind="parquet")
-        except OSError as error:
+        except Exception as error:  # Polars says what the system refused in the text of an error of its own
+            if error_number(error) is None:
+                raise
             raise translate_os_error(error, path) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +40,8 @@ def write_parquet(
     """Write a dataset as a directory of Parquet; see `Dataset.write_parquet`."""
     path = os.fspath(target)
     aside = os.fspath(quarantine) if quarantine is not None else f"{path.rstrip(os.sep)}.quarantine"
-    _check_apart(dataset, path, aside)
+    refuse_inputs(dataset, [path, aside])
+    _check_apart(path, aside)
     run_id = new_run_id()
     with (
         StagedDirectory(path, overwrite=overwrite, run_id=run_id) as staged,
@@ -80,11 +82,11 @@ def check_rows(log: RowLog) -> None:
         )
 
 
-def _check_apart(dataset: Dataset, target: str, aside: str) -> None:
-    """Refuse to write over, into or around what is read, and one of the outputs into the other."""
+def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
+    """Raise ConfigError for an output that would replace, hold or lie in what the dataset reads."""
     read = {piece.path for fragment in dataset.fragments for piece in fragment.pieces if piece.table is None}
     sources = {os.path.realpath(path) for path in read if "://" not in path}
-    for output in (target, aside):
+    for output in outputs:
         goal = Path(os.path.realpath(output))
         held = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
         held = held or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
@@ -92,8 +94,11 @@ def _check_apart(dataset: Dataset, target: str, aside: str) -> None:
             raise ConfigError(
                 f"the output {output} would replace, hold or lie in its own input {held}",
                 hint="Write to another directory.",
-                path=output,
+                path=os.fspath(output),
             )
+
+
+def _check_apart(target: str, aside: str) -> None:
     goal, other = Path(os.path.realpath(target)), Path(os.path.realpath(aside))
     if goal in (other, *other.parents) or other in goal.parents:
         raise ConfigError(f"the quarantine {aside} and the output {target} would lie in each other", path=aside)

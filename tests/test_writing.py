@@ -132,7 +132,7 @@ def test_an_overwrite_that_fails_leaves_the_old_output(data: Dataset, tmp_path: 
 def test_a_part_that_cannot_be_written_is_an_output_error(
     data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(frame: nw.DataFrame, path: str) -> None:
+    def refuses(frame: nw.DataFrame, path: str, schema: pa.Schema) -> None:
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(frames, "write_parquet", refuses)

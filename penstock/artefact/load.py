@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,12 +61,13 @@ def load(
     ArtifactError
         The parts do not fit together: parameters, schema, or features of a booster.
     """
+    folder = Path(os.path.abspath(path))
     try:
-        contents = read_folder(Path(path), expect)
+        contents = read_folder(folder, expect)
         _check_features(contents)
         return _Loader(contents, trusted=expect is not None).model(stages or {})
     except ArtifactError as error:
-        whole_path = str(Path(path) / (error.path or ""))
+        whole_path = str(folder / (error.path or ""))  # which is the error's own where that is absolute already
         raise type(error)(error.message, hint=error.hint, **{**error.place, "path": whole_path}) from error.__cause__
 
 

@@ -88,17 +88,19 @@ def bind(device: Device, *, release_threshold: int | None = None) -> None:
     _make_current(device)
 
 
-def use(kind: str) -> None:
-    """Make the GPU of this process current when `kind` is "gpu": the one it is bound to, or the first usable one.
+def use(kind: str) -> Device:
+    """Return the device of this process; for "gpu" the one it is bound to, or the first usable one, made current.
 
     Called at the start of every task; see `bind` for what it does and raises.
 
     Examples
     --------
-    >>> use("cpu")
+    >>> str(use("cpu"))
+    'cpu'
     """
-    if kind == "gpu":
-        bind(choose("gpu") if _bound is None else _bound.device)
+    device = _bound.device if kind == "gpu" and _bound is not None else choose(kind)
+    bind(device)
+    return device
 
 
 def for_spark_task(

@@ -15,7 +15,7 @@ from penstock.fragments import FRAGMENT_BYTES
 from penstock.progress import Progress
 from penstock.schemas import declared
 from penstock.sources import MemorySource, csv, jsonlines, parquet
-from penstock.sources.base import Reader, Source
+from penstock.sources.base import Reader, Source, log_absent
 from penstock.sources.files import Storage
 from penstock.sources.paths import expand
 
@@ -137,6 +137,7 @@ class Engine(ABC):
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
         fragment_bytes: int = FRAGMENT_BYTES,
+        page_checksum_verification: bool = False,
     ) -> Dataset:
         """Plan a dataset of Parquet files from all their footers.
 
@@ -148,7 +149,7 @@ class Engine(ABC):
         schema : pyarrow.Schema or dict of name to type, optional
             What is expected; without it the first file leads.
         missing_columns : {"error", "null"}
-            What to do with a file that lacks a column.
+            What to do with a file that lacks a column; rows that are null for it are logged.
         extra_columns : {"warn", "error"}
             What to do with a column that the first file lacks.
         allow_unmanifested : bool
@@ -157,6 +158,10 @@ class Engine(ABC):
             Passed to fsspec; never shown in a message.
         fragment_bytes : int
             Memory that the rows of one fragment take, about.
+        page_checksum_verification : bool
+            Compare pages with the checksums in the file, where its writer put any; slower, pages are then decoded by
+            pyarrow on the CPU. Files of a directory with a Penstock manifest are always compared with its hashes; in
+            any other file a changed byte that still decodes is not noticed.
 
         Raises
         ------
@@ -173,8 +178,9 @@ class Engine(ABC):
             missing_columns=missing_columns,
             extra_columns=extra_columns,
             fragment_bytes=fragment_bytes,
+            page_checksum_verification=page_checksum_verification,
         )
-        return self._dataset(source, fragments)
+        return self._dataset(source, fragments, missing_columns)
 
     def read_csv(
         self,
@@ -228,7 +234,7 @@ class Engine(ABC):
             extra_columns=extra_columns,
             fragment_bytes=fragment_bytes,
         )
-        return self._dataset(*planned)
+        return self._dataset(*planned, missing_columns)
 
     def read_json_lines(
         self,
@@ -253,7 +259,7 @@ class Engine(ABC):
             extra_columns=extra_columns,
             fragment_bytes=fragment_bytes,
         )
-        return self._dataset(*planned)
+        return self._dataset(*planned, missing_columns)
 
     def from_arrow(self, table: pa.Table, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a table in memory; NaN becomes null when it is read."""
@@ -271,5 +277,7 @@ class Engine(ABC):
         """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""
         return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
 
-    def _dataset(self, source: Source, fragments: Sequence[Fragment]) -> Dataset:
+    def _dataset(self, source: Source, fragments: Sequence[Fragment], missing_columns: str = "error") -> Dataset:
+        if missing_columns == "null":
+            log_absent(source.schema, fragments)
         return Dataset(self, Reader(source), tuple(fragments))

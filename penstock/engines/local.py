@@ -23,8 +23,8 @@ class LocalEngine(Engine):
     Parameters
     ----------
     device : {"auto", "cpu", "gpu"}, default "auto"
-    in_flight : int, default 2
-        Fragments worked on at the same time: while one is decoded or written, another computes. Memory grows with it.
+    in_flight : int, default 3
+        Fragments worked on at the same time: while one is decoded or written, others compute. Memory grows with it.
     progress : Progress, optional
 
     Examples
@@ -36,7 +36,7 @@ class LocalEngine(Engine):
 
     name: ClassVar[str] = "local"
 
-    def __init__(self, *, device: str = "auto", in_flight: int = 2, progress: Progress | None = None) -> None:
+    def __init__(self, *, device: str = "auto", in_flight: int = 3, progress: Progress | None = None) -> None:
         self.device = devices.choose(device)
         self.progress = progress or Progress()
         self._in_flight = 1 if self.kind == "gpu" else in_flight
@@ -54,7 +54,7 @@ class LocalEngine(Engine):
             with self.progress.track(label, len(items)) as track:
                 for item in items:
                     waiting.append(pool.submit(task, item))
-                    if len(waiting) == self._in_flight:
+                    if len(waiting) > self._in_flight:  # one more than run, so that none waits while the caller works
                         yield waiting.popleft().result()
                         track.advance()
                 while waiting:

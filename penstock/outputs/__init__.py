@@ -4,7 +4,7 @@ from penstock.outputs.commit import StagedDirectory
 from penstock.outputs.failpoints import failpoint
 from penstock.outputs.files import MANIFEST_NAME, FileEntry, file_entry
 from penstock.outputs.manifest import DATASET, MODEL, Manifest, read_manifest
-from penstock.outputs.os_errors import translate_os_error, translating
+from penstock.outputs.os_errors import error_number, translate_os_error, translating
 from penstock.outputs.staging import new_run_id
 from penstock.outputs.strict_json import Json, encode_json, read_json
 from penstock.outputs.verify import verify_files
@@ -18,6 +18,7 @@ __all__ = [
     "Manifest",
     "StagedDirectory",
     "encode_json",
+    "error_number",
     "failpoint",
     "file_entry",
     "new_run_id",

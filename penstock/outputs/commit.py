@@ -149,7 +149,7 @@ class StagedDirectory:
         if self._found is None or (self.overwrite and is_replaceable(self.target)):
             return
         hint = "Pass overwrite=True to replace it, or choose another target."
-        if self.overwrite:
+        if not is_replaceable(self.target):
             hint = "overwrite=True replaces only what has a manifest; remove it yourself, or choose another target."
         raise OutputExistsError(f"{self.target} exists and holds {self._found}", hint=hint, path=str(self.target))
 

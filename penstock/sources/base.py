@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,9 @@ import pyarrow as pa
 from penstock import frames
 from penstock.fragments import Fragment, Piece, Sample, kept_rows
 from penstock.frames import ROW, Kind
+from penstock.schemas import shorten
+
+logger = logging.getLogger(__name__)
 
 
 class Source(Protocol):
@@ -48,3 +52,16 @@ class Reader:
     def _stored(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
         wanted = columns or self.source.schema.names[:1]
         return frames.concat([self.source.read(piece, wanted, kind) for piece in fragment.pieces])
+
+
+def log_absent(schema: pa.Schema, fragments: Sequence[Fragment]) -> None:
+    """Log each column that some files do not have, with the files and rows that are null for it."""
+    absent: dict[str, dict[str, int]] = {}
+    for piece in (piece for fragment in fragments for piece in fragment.pieces if piece.table is None and piece.rows):
+        stored = {*piece.names, *dict(piece.keys)}
+        for name in (name for name in schema.names if name not in stored):
+            rows = absent.setdefault(name, {})
+            rows[piece.path] = rows.get(piece.path, 0) + piece.rows
+    for name, rows in absent.items():
+        where = shorten(list(rows), 3)
+        logger.warning("column %r is null for %d rows of %d file(s): %s", name, sum(rows.values()), len(rows), where)

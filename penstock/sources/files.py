@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import fsspec
 
 from penstock.errors import CorruptFileError, IncompleteInputError, InputError
+from penstock.sources.stores import open_patiently, patiently, why
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class InputFile:
         try:
             found = os.stat(path)
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}", path=path) from error
+            raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
         return cls(path, found.st_size, found.st_mtime)
 
 
@@ -43,19 +45,21 @@ class Storage:
         return "://" not in path
 
     def open(self, path: str) -> Any:
-        """Return the open binary file.
+        """Return the open binary file; one of a store asks again when opening or a read fails.
 
         Raises
         ------
         InputError
-            Permission denied or a failing store, with its own message.
+            Permission denied, or a store that fails three times, with its own message; also by a read.
         """
         try:
-            return open(path, "rb") if self.is_local(path) else fsspec.open(path, "rb", **self.options).open()
+            if self.is_local(path):
+                return open(path, "rb")
+            return open_patiently(lambda: fsspec.open(path, "rb", **self.options).open(), path)
         except FileNotFoundError as error:
             raise _gone(path) from error
         except OSError as error:
-            raise InputError(f"cannot open {path}: {error.strerror or error}", path=path) from error
+            raise InputError(f"cannot open {path}: {why(error)}", path=path) from error
 
     def check_unchanged(self, path: str, size: int, mtime: float) -> None:
         """Raise IncompleteInputError when a file, local or not, is not the one that was planned."""
@@ -64,7 +68,7 @@ class Storage:
             return
         filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
         try:
-            info = filesystem.info(inner)
+            info = patiently(lambda: filesystem.info(inner), path)
         except FileNotFoundError as error:
             raise _gone(path) from error
         _compare(path, (size, mtime), (int(info["size"] or 0), modified(info)))
@@ -86,16 +90,24 @@ def check_unchanged(path: str, size: int, mtime: float) -> None:
 
 
 def _gone(path: str) -> IncompleteInputError:
-    return IncompleteInputError(f"{path} was there when the dataset was planned and is gone", path=path)
+    return IncompleteInputError(
+        f"{path} was there when the dataset was planned and is gone", hint="Plan the dataset again.", path=path
+    )
 
 
 def _compare(path: str, planned: tuple[int, float], found: tuple[int, float]) -> None:
     if found != planned:
+        sizes = f"{planned[0]} bytes when planned, {found[0]} bytes now"
+        times = f"; modified {_shown(planned[1])} and {_shown(found[1])}" if planned[1] != found[1] else ""
         raise IncompleteInputError(
-            f"{path} changed while it was being read: {planned[0]} bytes when planned, {found[0]} bytes now",
+            f"{path} changed while it was being read: {sizes}{times}",
             hint="Read it again once nothing writes to it.",
             path=path,
         )
+
+
+def _shown(stamp: float) -> str:
+    return f"{datetime.fromtimestamp(stamp, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 _MAGIC = {

@@ -69,6 +69,7 @@ class ParquetSource:
 
     schema: pa.Schema
     storage: Storage
+    page_checksum_verification: bool = False
 
     def read(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
         """Return the rows of `piece`.
@@ -80,29 +81,28 @@ class ParquetSource:
         CorruptFileError
             A page cannot be decoded, or the file is not the one its manifest lists.
         """
-        self._check(piece)
         stored = [name for name in columns if name in piece.names]
         try:
+            if piece.sha256 is not None:
+                _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
             frame = self._rows(piece, stored or list(piece.names[:1]), kind)
         except PenstockError:
             raise
         except Exception as error:  # each reader has its own error type for a damaged page
             raise self._blame(piece, stored, kind, error) from error
+        finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
+            self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
         keys = dict(piece.keys)
         literals = [nw.lit(keys[name], nw.String).alias(name) for name in columns if name in keys]
         frame = frame.with_columns(*literals) if literals else frame
         return frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
 
     def _rows(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
-        if self.storage.is_local(piece.path):
+        if self.storage.is_local(piece.path) and not self.page_checksum_verification:
             return frames.read_parquet(piece.path, piece.first, piece.rows, columns, kind)
         with self.storage.open(piece.path) as stream:
-            return frames.from_arrow(_read_rows(pq.ParquetFile(stream), piece, columns), kind)
-
-    def _check(self, piece: Piece) -> None:
-        self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
-        if piece.sha256 is not None:
-            _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
+            file = pq.ParquetFile(stream, page_checksum_verification=self.page_checksum_verification)
+            return frames.from_arrow(_read_rows(file, piece, columns), kind)
 
     def _blame(self, piece: Piece, columns: Sequence[str], kind: frames.Kind, error: Exception) -> CorruptFileError:
         """Read column by column to name the one that is damaged."""
@@ -149,6 +149,7 @@ def plan(
     missing_columns: str,
     extra_columns: str,
     fragment_bytes: int,
+    page_checksum_verification: bool = False,
 ) -> tuple[ParquetSource, tuple[Fragment, ...]]:
     """Read all footers and return the source and its fragments.
 
@@ -170,7 +171,7 @@ def plan(
         _check_declared(schema, found)
     united = with_keys(united if schema is None else schema, files)
     pieces = [piece for footer in footers for piece in _pieces(footer, united)]
-    return ParquetSource(united, storage), pack(pieces, row_bytes(united), fragment_bytes)
+    return ParquetSource(united, storage, page_checksum_verification), pack(pieces, row_bytes(united), fragment_bytes)
 
 
 def _without(schema: pa.Schema, names: set[str]) -> pa.Schema:

@@ -15,6 +15,7 @@ import fsspec
 from penstock.errors import ConfigError, InputError, MissingExtraError, MissingInputError
 from penstock.sources.directories import hidden, local_directory, remote_directory
 from penstock.sources.files import InputFile, Storage, modified
+from penstock.sources.stores import patiently, why
 
 
 def expand(
@@ -52,11 +53,11 @@ def _files(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanif
     try:
         if storage.is_local(text):
             return _local(text, suffixes, allow_unmanifested)
-        return _remote(text, suffixes, storage, allow_unmanifested)
+        return patiently(lambda: _remote(text, suffixes, storage, allow_unmanifested), text)
     except OSError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"cannot read {text}: {error.strerror or error}", path=text) from error
+        raise InputError(f"cannot read {text}: {why(error)}", path=text) from error
 
 
 def _local(text: str, suffixes: tuple[str, ...], allow_unmanifested: bool) -> list[InputFile]:
@@ -74,13 +75,13 @@ def _local(text: str, suffixes: tuple[str, ...], allow_unmanifested: bool) -> li
 
 def _remote(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanifested: bool) -> list[InputFile]:
     filesystem, inner = _filesystem(text, storage)
-    matches = [inner] if filesystem.exists(inner) else _visible(filesystem.glob(inner), inner)
+    matches = [inner] if _exists(filesystem, inner) else _visible(filesystem.glob(inner), inner)
     found: list[InputFile] = []
     for path in matches:
-        if filesystem.isdir(path):
+        info = filesystem.info(path)
+        if info["type"] == "directory":
             found += remote_directory(filesystem, path, suffixes, allow_unmanifested=allow_unmanifested)
         else:
-            info = filesystem.info(path)
             found.append(InputFile(filesystem.unstrip_protocol(path), int(info["size"] or 0), modified(info)))
     if not found:
         folder = os.path.dirname(inner.split("*", 1)[0])
@@ -99,6 +100,15 @@ def _filesystem(text: str, storage: Storage) -> tuple[Any, str]:
     except ValueError as error:
         raise ConfigError(f"{text} cannot be read: {error}", hint="Pass a URL that fsspec knows.", path=text) from error
     return filesystem, inner
+
+
+def _exists(filesystem: Any, path: str) -> bool:
+    """Ask by `info`: fsspec's own `exists` and `isdir` answer no when a store fails or refuses."""
+    try:
+        filesystem.info(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last from stores that refuse a pattern as a name
+        return False
+    return True
 
 
 def _visible(paths: list[str], pattern: str) -> list[str]:

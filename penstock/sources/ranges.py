@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.errors import BadRowsError, CorruptFileError
 from penstock.fragments import Piece
-from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+from penstock.sources.files import InputFile, Storage, corrupt, detect
 from penstock.sources.quotes import RecordEnds
 
 HEAD_BYTES = 2**20
@@ -79,14 +79,15 @@ def open_text(storage: Storage, path: str) -> Iterator[Any]:
 
 def read_bytes(storage: Storage, file: InputFile | Piece, begin: int, end: int | None) -> bytes:
     """Return bytes of the text of a file that is still the one that was planned."""
-    if storage.is_local(file.path):
-        check_unchanged(file.path, file.size, file.mtime)
-    with open_text(storage, file.path) as stream:
-        if is_compressed(file.path):
-            text: bytes = stream.read()
-            return text[begin:end]
-        stream.seek(begin)
-        return bytes(stream.read(-1 if end is None else end - begin))
+    try:
+        with open_text(storage, file.path) as stream:
+            if is_compressed(file.path):
+                text: bytes = stream.read()
+                return text[begin:end]
+            stream.seek(begin)
+            return bytes(stream.read(-1 if end is None else end - begin))
+    finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
+        storage.check_unchanged(file.path, file.size, file.mtime)
 
 
 def line_at(storage: Storage, path: str, position: int) -> int:

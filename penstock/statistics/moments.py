@@ -102,7 +102,9 @@ def _states_with_infinities(numbers: nw.DataFrame[Any], columns: Sequence[str]) 
     if not columns:
         return {}
     infinite = aggregate(numbers, {name: Rule("infinite").broken(name).sum() for name in columns})
-    finite = numbers.select(*[nw.when(nw.col(name).is_finite()).then(nw.col(name)).alias(name) for name in columns])
+    # Not is_finite: of a cuDF column with nulls CuPy cannot say it.
+    kept = {name: nw.when(nw.col(name).abs() < math.inf).then(nw.col(name)) for name in columns}
+    finite = numbers.select(*[value.alias(name) for name, value in kept.items()])
     states = _states(finite, columns)
     return {name: {**states[name], "infinite": infinite[name]} for name in columns}
 

@@ -45,7 +45,7 @@ def _chosen(batch: Batch, share: float) -> Batch:
     assert batch.rows is not None
     chosen = hash_rows(batch.rows, _SEED) < share
     values = (batch.features, batch.label, batch.weight)
-    return Batch(*(None if each is None else frames.to_host(each)[chosen] for each in values))
+    return Batch(*(None if each is None else frames.rows_of(each, chosen) for each in values))
 
 
 def cut(rank: Rank, part: Batch | None, names: Sequence[str], settings: Mapping[str, Any]) -> Any | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
+from penstock import devices
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
@@ -84,7 +85,7 @@ def boost(
         A GPU was asked for and XGBoost trained on the CPU: it only warns.
     """
     _check_stopping(rank, early_stopping_rounds)
-    settings = {**parameters, "nthread": rank.threads, "device": "cuda" if rank.kind == "gpu" else "cpu"}
+    settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
     numbered = replace(convert, numbered=rank.numbers_rows("train"))
     batches = {name: Batches(rank, name, numbered if name == "train" else convert) for name in rank.datasets}
     looked_at = bins.sample(rank, batches["train"])
@@ -169,6 +170,18 @@ def _unpack(data: bytes) -> tuple[dict[str, list[float]], bytearray]:
     return json.loads(history), bytearray(model)
 
 
+def device_name(kind: str) -> str:
+    """Return what XGBoost calls the device of this process: with its number, for plain "cuda" is always the first GPU.
+
+    Examples
+    --------
+    >>> device_name("cpu")
+    'cpu'
+    """
+    index = devices.use(kind).index
+    return "cpu" if index is None else f"cuda:{index}"
+
+
 def _check_device(booster: xgb.Booster, rank: Rank) -> None:
     """Read back where the booster was trained; XGBoost falls back to the CPU with only a warning."""
     used = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
@@ -180,9 +193,9 @@ def _check_device(booster: xgb.Booster, rank: Rank) -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def load_booster(blob: Blob) -> xgb.Booster:
-    """Return the booster, parsed once in a process."""
-    return xgb.Booster(model_file=bytearray(blob.data))
+def load_booster(blob: Blob, device: str = "cpu") -> xgb.Booster:
+    """Return the booster, parsed once in a process, to predict from data on `device`, a name of XGBoost's."""
+    return xgb.Booster({"device": device}, model_file=bytearray(blob.data))
 
 
 def check_parameters(stage: str, parameters: Mapping[str, Any]) -> None:

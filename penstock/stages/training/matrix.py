@@ -12,7 +12,7 @@ import xgboost as xgb
 
 from penstock import frames
 from penstock.errors import DataValueError
-from penstock.frames import ROW
+from penstock.frames import ROW, Kind
 from penstock.spmd import Rank
 from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
 
@@ -22,7 +22,7 @@ CACHE_BYTES = 4 * 2**30
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one fragment: features (float32, NaN for null), labels; weights and row numbers (uint64) if any."""
+    """The rows of one fragment: features (see `frames.features`), labels; weights and row numbers (uint64) if any."""
 
     features: Any
     label: Any
@@ -69,7 +69,7 @@ class ToBatch:
         refuse(checks, valid_rows(frame, checks)[1])
         label = frame.select(self._label(frame))
         return Batch(
-            finite_matrix(frame, self.features),
+            finite_features(frame, self.features),
             finite_matrix(label, (self.label,))[:, 0],
             None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
@@ -87,10 +87,10 @@ class ToBatch:
         codes = [float(place) for place in range(len(self.classes))]
         return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float32)
 
-    def empty(self) -> Batch:
-        """Return a batch without rows, for a rank that has none."""
-        none = np.empty(0, dtype=np.float32)
-        features = np.empty((0, len(self.features)), dtype=np.float32)
+    def empty(self, kind: Kind) -> Batch:
+        """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
+        none = frames.to_device(np.empty(0, dtype=np.float32), kind)
+        features = frames.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
         rows = np.empty(0, dtype=np.uint64) if self.numbered else None
         return Batch(features, none, None if self.weight is None else none, rows)
 
@@ -123,17 +123,27 @@ def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
         A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
     """
     matrix = frames.to_matrix(frame, columns)
-    infinite = abs(matrix) == np.inf
-    if bool(infinite.any()):
-        place = int(infinite.any(axis=0).argmax())
-        raise bad_values(
-            columns[place],
-            int(infinite[:, place].sum()),
-            "infinite, or too large for float32",
-            nw.col(columns[place]).cast(nw.Float32).abs() == float("inf"),
-            hint="Clip the column, or set such values to null.",
-        )
+    _refuse_infinite(columns, frames.count_infinite(matrix))
     return matrix
+
+
+def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
+    """Return `columns` as XGBoost reads them fastest, see `frames.features`; raises as `finite_matrix` does."""
+    values = frames.features(frame, columns)
+    _refuse_infinite(columns, frames.count_infinite(values))
+    return values
+
+
+def _refuse_infinite(columns: tuple[str, ...], counts: list[int]) -> None:
+    for name, count in zip(columns, counts, strict=True):
+        if count:
+            raise bad_values(
+                name,
+                count,
+                "infinite, or too large for float32",
+                nw.col(name).cast(nw.Float32).abs() == float("inf"),
+                hint="Clip the column, or set such values to null.",
+            )
 
 
 class Batches(xgb.DataIter):
@@ -144,7 +154,7 @@ class Batches(xgb.DataIter):
         self.names = list(convert.features)
         self.numbered = convert.numbered
         self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
-        self._empty = convert.empty()
+        self._empty = convert.empty(rank.kind)
         size = rank.rows(name) * len(convert.features) * 4
         self._held: list[Batch] | None = list(self._read()) if size <= CACHE_BYTES else None
         self._open = self.each()

@@ -174,11 +174,13 @@ class _XGBoost(Trainer):
         return {**learned, **trained}
 
     def _margins(self, frame: nw.DataFrame, fitted: Fitted, *, kind: str) -> Any:
-        from penstock.stages.training.boosting import load_booster
+        from penstock.stages.training.boosting import device_name, load_booster
         from penstock.stages.training.matrix import finite_matrix
 
         matrix = finite_matrix(frame, self.inputs())
-        booster = load_booster(fitted["booster"])
+        if not len(frame):
+            return matrix.ravel()  # XGBoost cannot tell the device of an array without rows
+        booster = load_booster(fitted["booster"], device_name("gpu" if frames.is_gpu(frame) else "cpu"))
         return booster.inplace_predict(matrix, predict_type=kind, validate_features=False)
 
     def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
@@ -301,7 +303,7 @@ class XGBoostClassifier(_XGBoost):
         classes = fitted["classes"].num_rows
         margins = self._margins(frame, fitted, kind="margin").astype("float64")
         if classes > 2:
-            margins = margins.reshape(len(frame), classes)  # XGBoost forgets the width where there is no row
+            margins = margins.reshape(len(frame), classes)
         probability = _probability(margins)
         winner = (margins > 0).astype("int32") if margins.ndim == 1 else margins.argmax(axis=1).astype("int32")
         code = frames.column(frame, self.prediction, winner)
