@@ -78,6 +78,18 @@ def test_a_model_scores_where_no_cluster_library_is_installed(engine: Engine, tm
     assert json.loads(python(SCORE, str(tmp_path / "model"))) == here
 
 
+def test_a_model_without_boosting_is_loaded_without_xgboost(local: Engine, tmp_path: Path) -> None:
+    data = local.from_arrow(pa.table({"x": [1.0, None, 3.0]}))
+    ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(data).save(tmp_path / "model")
+    code = """
+import sys
+sys.modules["xgboost"] = None
+import penstock as ps
+print(len(ps.PipelineModel.load(sys.argv[1]).stages))
+"""
+    assert python(code, str(tmp_path / "model")).strip() == "2"
+
+
 @pytest.mark.parametrize(("engine_class", "extra"), [("DaskEngine", "dask"), ("SparkEngine", "spark")])
 def test_a_missing_extra_says_how_to_install_it(engine_class: str, extra: str) -> None:
     code = f"""

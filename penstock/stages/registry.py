@@ -15,9 +15,14 @@ from penstock.stages.base import Stage
 
 @functools.cache
 def discover() -> dict[str, type[Stage]]:
-    """Return every stage of the library by its name, found by walking its modules."""
+    """Return every stage of the library by its name, found by walking its public modules.
+
+    Private ones hold what stages import when they are used, XGBoost say, and loading a model without it needs none.
+    """
     found: dict[str, type[Stage]] = {}
     for module in pkgutil.walk_packages(penstock.stages.__path__, "penstock.stages."):
+        if module.name.rpartition(".")[2].startswith("_"):
+            continue
         for name, value in vars(importlib.import_module(module.name)).items():
             if inspect.isclass(value) and issubclass(value, Stage) and not inspect.isabstract(value):
                 found[name] = value

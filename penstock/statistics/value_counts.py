@@ -48,7 +48,7 @@ class Frequencies:
     @property
     def total(self) -> int:
         """Rows that have a value."""
-        return pc.sum(self.table["count"]).as_py() or 0
+        return int(pc.sum(self.table["count"]).as_py() or 0)
 
     @property
     def mode(self) -> Any:

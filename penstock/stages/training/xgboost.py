@@ -97,7 +97,7 @@ class _XGBoost(Trainer):
             self._check_params()
 
     def _check_params(self) -> None:
-        from penstock.stages.training.boosting import check_parameters
+        from penstock.stages.training._boosting import check_parameters
 
         own = {name: name for name in (field.name for field in dataclasses.fields(self))} | _ALIASES
         for name in self.params:
@@ -140,7 +140,7 @@ class _XGBoost(Trainer):
 
     def _checks(self) -> Checks:
         """Return what is checked over all rows before training."""
-        from penstock.stages.training.matrix import training_checks
+        from penstock.stages.training._matrix import training_checks
 
         weight = [] if self.weight is None else [(self.weight, Rule("infinite"))]
         return [*training_checks(self.label, self.weight), *weight]
@@ -160,8 +160,8 @@ class _XGBoost(Trainer):
         return {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True, **given, **self.params}
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
-        from penstock.stages.training.boosting import boost
-        from penstock.stages.training.matrix import ToBatch
+        from penstock.stages.training._boosting import boost
+        from penstock.stages.training._matrix import ToBatch
 
         classes = tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
         trained = boost(
@@ -174,8 +174,8 @@ class _XGBoost(Trainer):
         return {**learned, **trained}
 
     def _margins(self, frame: nw.DataFrame, fitted: Fitted, *, kind: str) -> Any:
-        from penstock.stages.training.boosting import device_name, load_booster
-        from penstock.stages.training.matrix import finite_matrix
+        from penstock.stages.training._boosting import device_name, load_booster
+        from penstock.stages.training._matrix import finite_matrix
 
         matrix = finite_matrix(frame, self.inputs())
         if not len(frame):
@@ -190,7 +190,7 @@ class _XGBoost(Trainer):
         ----------
         importance_type : {"gain", "total_gain", "weight", "cover", "total_cover"}
         """
-        from penstock.stages.training.boosting import load_booster
+        from penstock.stages.training._boosting import load_booster
 
         scores = load_booster(fitted["booster"]).get_score(importance_type=importance_type)
         return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
@@ -280,7 +280,7 @@ class XGBoostClassifier(_XGBoost):
         counts = dict(zip(*(counted.table[name].to_pylist() for name in ("value", "count")), strict=True))
         odd = [value for value in counts if isinstance(value, float) and not value.is_integer()]
         if odd:
-            from penstock.stages.training.matrix import bad_values
+            from penstock.stages.training._matrix import bad_values
 
             raise bad_values(
                 self.label, sum(counts[value] for value in odd), f"not a class: {', '.join(map(repr, odd[:5]))}",

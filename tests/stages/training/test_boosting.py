@@ -24,8 +24,8 @@ from penstock.errors import (
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions, Work
 from penstock.spmd.checkpoints import Checkpoint
-from penstock.stages.training import boosting, matrix
-from penstock.stages.training.matrix import Batches, ToBatch
+from penstock.stages.training import _boosting, _matrix
+from penstock.stages.training._matrix import Batches, ToBatch
 
 # Checkpoints
 
@@ -107,7 +107,7 @@ def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
     read: list[str] = []
     batches = Rank.batches
     monkeypatch.setattr(Rank, "batches", lambda self, name, *rest: (read.append(name), batches(self, name, *rest))[1])
-    monkeypatch.setattr(matrix, "CACHE_BYTES", 100)
+    monkeypatch.setattr(_matrix, "CACHE_BYTES", 100)
     assert Pipeline(stage).fit(make(y=y), validation=make(y=y)).fitted[0] == kept
     assert read.count("train") > 1
 
@@ -145,19 +145,19 @@ def test_a_rank_without_rows_has_a_matrix_without_rows(local: Engine) -> None:
 def test_the_matrix_is_freed_once_xgboost_has_its_own(local: Engine) -> None:
     data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0]}))}
     batches = Batches(rank_of(data), "train", ToBatch(("x",), "y", None, None))
-    boosting._quantised(batches, {"nthread": 1}, None)
+    _boosting._quantised(batches, {"nthread": 1}, None)
     assert batches._held == []
 
 
 def test_a_rank_uses_the_threads_it_has(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[str] = []
     monkeypatch.setattr(
-        boosting, "_check_device",
+        _boosting, "_check_device",
         lambda booster, rank: used.append(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]),
     )  # fmt: skip
     data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0] * 10, "y": [1.0, 2.0] * 10}))}
     rank = rank_of(data, threads=3)
-    boosting.boost(rank, ToBatch(("x",), "y", None, None), {}, num_boost_round=1, early_stopping_rounds=None)
+    _boosting.boost(rank, ToBatch(("x",), "y", None, None), {}, num_boost_round=1, early_stopping_rounds=None)
     assert used == ["3"]
 
 
@@ -169,10 +169,10 @@ def test_training_that_fell_back_to_the_cpu_is_an_error(asked: str, used: str, f
     booster: Any = SimpleNamespace(save_config=lambda: config)
     rank: Any = SimpleNamespace(kind=asked, index=3)
     if not fails:
-        boosting._check_device(booster, rank)
+        _boosting._check_device(booster, rank)
         return
     with pytest.raises(ExecutionError, match=r"asked to train on a GPU and trained on 'cpu' \(rank 3\)"):
-        boosting._check_device(booster, rank)
+        _boosting._check_device(booster, rank)
 
 
 def test_the_configuration_says_where_a_model_was_trained() -> None:
@@ -183,5 +183,5 @@ def test_the_configuration_says_where_a_model_was_trained() -> None:
 def test_features_beyond_float32_are_found_on_the_matrix() -> None:
     frame = frames.from_arrow(pa.table({"x": [1.0, 2.0], "big": [0.0, -1e300]}))
     with pytest.raises(DataValueError, match="'big': 1 value") as caught:
-        matrix.finite_matrix(frame, ("x", "big"))
+        _matrix.finite_matrix(frame, ("x", "big"))
     assert frame.filter(caught.value.predicate)["big"].to_list() == [-1e300]

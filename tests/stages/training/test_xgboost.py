@@ -23,7 +23,7 @@ from penstock.errors import (
 )
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob
-from penstock.stages.training import boosting
+from penstock.stages.training import _boosting
 
 ROWS = 600
 ROUNDS = 12
@@ -43,7 +43,7 @@ def score(booster: xgb.Booster, x: np.ndarray, **options: Any) -> np.ndarray:
 
 
 def booster_of(model: PipelineModel) -> xgb.Booster:
-    return boosting.load_booster(model.fitted[-1]["booster"])
+    return _boosting.load_booster(model.fitted[-1]["booster"])
 
 
 def scored(model: PipelineModel, data: Dataset) -> dict[str, np.ndarray]:

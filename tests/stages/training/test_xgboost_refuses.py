@@ -24,7 +24,7 @@ from penstock.errors import (
     UserCodeError,
 )
 from penstock.pipeline import Pipeline
-from penstock.stages.training import boosting
+from penstock.stages.training import _boosting
 
 ROWS = 600
 
@@ -141,13 +141,13 @@ def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any], me
 
 def test_parameters_of_xgboost_are_known_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xgboost.sklearn.SKLEARN_INSTALLED", False)
-    boosting._known_parameters.cache_clear()
+    _boosting._known_parameters.cache_clear()
     known = {
         "max_leaves", "grow_policy", "colsample_bylevel", "colsample_bynode", "max_delta_step", "monotone_constraints",
         "interaction_constraints", "num_parallel_tree", "sampling_method", "base_score", "booster", "rate_drop",
         "tweedie_variance_power", "max_cat_to_onehot", "verbosity", "tree_method", "scale_pos_weight",
     }  # fmt: skip
-    boosting.check_parameters("stage", dict.fromkeys(known))
+    _boosting.check_parameters("stage", dict.fromkeys(known))
 
 
 def test_parameters_pass_through_json() -> None:

@@ -15,8 +15,8 @@ from penstock import devices
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.training import bins
-from penstock.stages.training.matrix import Batches, ToBatch
+from penstock.stages.training import _bins
+from penstock.stages.training._matrix import Batches, ToBatch
 
 KIND = "xgboost-ubj"
 _COLUMN_SAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
@@ -88,9 +88,9 @@ def boost(
     settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
     numbered = replace(convert, numbered=rank.numbers_rows("train"))
     batches = {name: Batches(rank, name, numbered if name == "train" else convert) for name in rank.datasets}
-    looked_at = bins.sample(rank, batches["train"])
+    looked_at = _bins.sample(rank, batches["train"])
     with rank.collective():
-        reference = bins.cut(rank, looked_at, batches["train"].names, settings)
+        reference = _bins.cut(rank, looked_at, batches["train"].names, settings)
         matrix = _quantised(batches["train"], settings, reference)
         watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
         booster, course = _rounds(

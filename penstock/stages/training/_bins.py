@@ -17,7 +17,7 @@ import xgboost as xgb
 from penstock import devices, frames
 from penstock.fragments import hash_rows
 from penstock.spmd import Rank
-from penstock.stages.training.matrix import Batch, Batches
+from penstock.stages.training._matrix import Batch, Batches
 
 SAMPLE_ROWS = 200_000
 """About as many rows are looked at; all, where there are no more. LightGBM's default (bin_construct_sample_cnt)."""
