@@ -43,7 +43,7 @@ class Frequencies:
     @property
     def distinct(self) -> int:
         """Number of different values."""
-        return self.table.num_rows
+        return int(self.table.num_rows)
 
     @property
     def total(self) -> int:
