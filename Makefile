@@ -4,7 +4,7 @@ VENV ?= .venv
 ROWS ?= 200000
 BIN := $(VENV)/bin
 SAMPLE := data/samples/clicks
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-warn-script-location
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-warn-script-location --use-pep517
 
 .PHONY: run test test-gpu check bench lock clean
 
