@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock import devices
 from penstock.engines.base import Engine
+from penstock.errors import ConfigError
 
 ENGINES = ("local", "dask", "spark")
 
@@ -25,6 +27,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             raise pytest.UsageError(f"--engines: {', '.join(sorted(unknown))} is not one of {', '.join(ENGINES)}")
         marks = {"local": [], "dask": [pytest.mark.dask], "spark": [pytest.mark.spark]}
         metafunc.parametrize("engine", [pytest.param(name, marks=marks[name]) for name in chosen], indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what the mark `cpu` says cannot be so on a GPU."""
+    if config.getoption("--device") == "gpu":
+        for item in items:
+            if (mark := item.get_closest_marker("cpu")) is not None:
+                item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop before the first test when a GPU is asked for and there is none."""
+    if session.config.getoption("--device") == "gpu" and not session.config.getoption("--collect-only"):
+        try:
+            devices.choose("gpu")
+        except ConfigError as error:
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 class Engines:
@@ -47,6 +66,8 @@ class Engines:
     def _dask(self) -> Engine:
         from penstock.engines.dask import DaskEngine
 
+        if self._device == "gpu":  # as many workers as there are GPUs
+            return DaskEngine({"class": "dask_cuda.LocalCUDACluster"}, device="gpu")
         spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 2, "threads_per_worker": 1}}
         return DaskEngine(spec, device=self._device)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.devices import Device, bind, confirm, for_spark_task, worker
+from penstock.devices import Device, bind, confirm, for_spark_task, use, worker
 from penstock.errors import ConfigError
 
 
@@ -145,6 +145,14 @@ def test_confirm_tells_an_error_of_cuda_in_its_words(cuda: FakeCuda) -> None:
     cuda.status = 35
     with pytest.raises(ConfigError, match="cudaErrorInsufficientDriver: CUDA driver version is insufficient"):
         confirm(Device("gpu", 0))
+
+
+def test_the_gpu_in_use_is_the_one_that_the_process_is_bound_to(cuda: FakeCuda) -> None:
+    cuda.devices = 2
+    bind(Device("gpu", 1))
+    cuda.calls.clear()
+    assert str(use("gpu")) == "gpu:1"
+    assert cuda.calls == ["use(1)"]
 
 
 def test_confirm_refuses_a_gpu_that_cuda_does_not_offer(cuda: FakeCuda) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import math
 
 import narwhals as nw
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -225,3 +226,10 @@ def test_long_conditions_are_flat():
 def test_no_text_raises_anything_but_a_config_error(text):
     with contextlib.suppress(ConfigError):
         assert parse(text).columns
+
+
+@pytest.mark.parametrize("text", ["s != 'a'", "not s == 'a'", "s not in ('a', 'b')"])
+def test_a_null_is_open_also_where_a_library_calls_it_unequal(text: str) -> None:
+    """As pandas does with its strings, and cuDF with strings that are all null."""
+    frame = nw.from_native(pd.DataFrame({"s": pd.Series([None, "a", "z"], dtype="str")}), eager_only=True)
+    assert frame.select(parse(text).expr.alias("holds"))["holds"].to_list() == [False, False, True]

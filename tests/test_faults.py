@@ -84,7 +84,7 @@ def write(path: Path, **columns: Any) -> Path:
 
 def contents(folder: Path) -> dict[str, str]:
     """Return every name below a folder, also of what is left over, with a digest of what files hold."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 

@@ -23,4 +23,4 @@ resolve() { # name, python, platform, extras...
 }
 
 resolve cpu 3.11 x86_64-manylinux_2_28 cpu dask spark java dev
-resolve gpu 3.12 x86_64-manylinux_2_28 gpu dask
+resolve gpu 3.12 x86_64-manylinux_2_28 gpu dask spark java dev

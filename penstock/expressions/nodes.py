@@ -57,8 +57,14 @@ class _Truth(NamedTuple):
     fails: nw.Expr
 
 
-def _truth(value: nw.Expr) -> _Truth:
-    return _Truth(value.fill_null(False), (~value).fill_null(False))
+def _truth(value: nw.Expr, *columns: nw.Expr) -> _Truth:
+    """Return what holds and what fails; neither does where one of the columns that are compared is null.
+
+    That null gives null is not enough: in cuDF strings that are all null are unequal to any other.
+    """
+    known = [~column.is_null() for column in columns]
+    parts = [part.fill_null(False) for part in (value, ~value)]
+    return _Truth(*(nw.all_horizontal(part, *known, ignore_nulls=True) if known else part for part in parts))
 
 
 def _both(parts: list[_Truth]) -> _Truth:
@@ -96,10 +102,12 @@ class Translator:
         if isinstance(comparison, ast.Is | ast.IsNot):
             found = self._is_none(left, right)
         elif isinstance(comparison, ast.In | ast.NotIn):
-            found = _truth(self._noted(node, "condition", self._is_in(left, right)))
+            value = self._whole(left)
+            found = _truth(self._noted(node, "condition", self._is_in(value, right)), value)
         else:
-            compared = _COMPARE[type(comparison)](self._whole(left), self._whole(right))
-            return _truth(self._noted(node, "condition", compared))
+            sides = self._whole(left), self._whole(right)
+            columns = [side for side, of in zip(sides, (left, right), strict=True) if not isinstance(of, ast.Constant)]
+            return _truth(self._noted(node, "condition", _COMPARE[type(comparison)](*sides)), *columns)
         return _flipped(found) if isinstance(comparison, ast.IsNot | ast.NotIn) else found
 
     def _is_none(self, left: ast.expr, right: ast.expr) -> _Truth:
@@ -108,10 +116,9 @@ class Translator:
         null = self._whole(left).is_null()
         return _Truth(null, ~null)
 
-    def _is_in(self, left: ast.expr, right: ast.expr) -> nw.Expr:
+    def _is_in(self, value: nw.Expr, right: ast.expr) -> nw.Expr:
         if not isinstance(right, ast.Tuple | ast.List | ast.Set) or not right.elts:
             raise self._refusal(right, "'in' with anything but a list of values")
-        value = self._whole(left)
         # Not is_in: it takes no integers for a floating column, and libraries differ on nulls.
         return nw.any_horizontal(*[value == self._constant(item) for item in right.elts], ignore_nulls=False)
 

@@ -198,7 +198,7 @@ import sys
 for name in ("dask", "distributed", "pyspark", "py4j"):
     sys.modules[name] = None
 from penstock.artefact import load
-print(len(load(sys.argv[1]).stages), [name for name in sys.modules if name.startswith("penstock.engines")])
+print(len(load(sys.argv[1]).stages), [name for name in sys.modules if name.startswith("penstock.engines")], flush=True)
 """
     environment = {**os.environ, "PATH": "", "JAVA_HOME": ""}
     found = subprocess.run([sys.executable, "-c", script, saved], capture_output=True, text=True, env=environment)

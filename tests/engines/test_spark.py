@@ -19,6 +19,7 @@ from pyspark import cloudpickle
 from spark_bodies import AddUp
 
 import penstock
+from penstock import devices
 from penstock.engines import spark_cluster
 from penstock.engines.local import LocalEngine
 from penstock.engines.spark import SparkEngine
@@ -31,7 +32,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
 
 @pytest.fixture(scope="module")
 def spark(engines):
-    return engines.get("spark")
+    """The session of the run, on CPUs: two ranks, where there may be one GPU."""
+    shared = engines.get("spark")
+    return shared if shared.kind == "cpu" else SparkEngine(shared.session, device="cpu")
 
 
 @pytest.fixture
@@ -166,7 +169,7 @@ def test_other_jobs_of_the_session_keep_their_threads(spark):
     list(spark.map(abs, [1]))
     context = spark.session.sparkContext
     seen = context.parallelize([0], 1).map(lambda _: os.environ.get("POLARS_MAX_THREADS")).collect()
-    assert seen == [os.environ.get("POLARS_MAX_THREADS")]
+    assert seen == [context._jvm.System.getenv("POLARS_MAX_THREADS")]
 
 
 def test_progress_counts_the_items(spark):
@@ -328,6 +331,8 @@ def test_survey_of_versions_needs_no_penstock_on_the_worker():
 
 
 def test_gpu_that_the_workers_lack_is_an_error(spark):
+    if devices.choose().kind == "gpu":
+        pytest.skip("the workers have a GPU")
     with pytest.raises(ConfigError, match="device is 'gpu', but"):
         SparkEngine(spark.session, device="gpu")
 

@@ -53,6 +53,9 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
     return Struck("label", num_boost_round=ROUNDS, max_depth=3, **sampling)
 
 
+pytestmark = pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank")
+
+
 @pytest.fixture(params=["dask", "spark"])
 def cluster(request: pytest.FixtureRequest, engines: Any) -> Iterator[Engine]:
     if request.param not in request.config.getoption("--engines"):

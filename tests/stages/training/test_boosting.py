@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 import xgboost as xgb
 
-from penstock import frames
+from penstock import devices, frames
 from penstock import stages as st
 from penstock.dataset import Dataset
+from penstock.devices import Device
 from penstock.engines.base import Engine
 from penstock.errors import (
     DataValueError,
@@ -173,6 +174,11 @@ def test_training_that_fell_back_to_the_cpu_is_an_error(asked: str, used: str, f
         return
     with pytest.raises(ExecutionError, match=r"asked to train on a GPU and trained on 'cpu' \(rank 3\)"):
         _boosting._check_device(booster, rank)
+
+
+def test_a_gpu_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 1))
+    assert _boosting.device_name("gpu") == "cuda:1"
 
 
 def test_the_configuration_says_where_a_model_was_trained() -> None:
