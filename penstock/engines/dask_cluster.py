@@ -68,7 +68,7 @@ def _start(
     with dask.config.set(_settings(environment, no_workers_timeout)):
         try:
             cluster = started.enter_context(kind(**arguments))
-        except (TypeError, ValueError, RuntimeError, ImportError) as error:
+        except Exception as error:  # dask-cuda without a driver has one of NVML's own
             raise ConfigError(f"{kind.__name__} does not start with {', '.join(arguments)}: {error}") from error
     client = started.enter_context(distributed.Client(cluster, set_as_default=False))
     if not allow_insecure and not _is_private(client.scheduler.address):
