@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
-from penstock import frames
-
 Key = TypeVar("Key", bound=Hashable)
+_AT_A_TIME = 16
 
 
 def aggregate(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> dict[Key, Any]:
@@ -36,9 +35,9 @@ def sums(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> dict[K
     """Return the sum of each float64 expression over the rows, nulls left out; equal to the bit on any CPU engine.
 
     Polars' own sum of more than about 100,000 rows is cut in as many parts as there are threads, so that its last
-    digits differ between a laptop and a one-core task. NumPy adds pairwise, in an order that only the length decides;
-    the expressions are evaluated one after the other, each on all threads, and it takes no longer. What overflows is
-    infinite or NaN, for the caller to refuse.
+    digits differ between a laptop and a one-core task. NumPy adds pairwise, in an order that only the length decides.
+    A few expressions are evaluated at a time: one by one the calls cost more than the sums, all at once the memory of a
+    wide table would. What overflows is infinite or NaN, for the caller to refuse.
 
     Examples
     --------
@@ -47,10 +46,15 @@ def sums(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> dict[K
     >>> sums(frame, {"x": nw.col("x")})
     {'x': 2.5}
     """
-    return {key: _sum(frame.select(each.fill_null(0.0).alias("sum"))) for key, each in expressions.items()}
+    found: dict[Key, float] = {}
+    keys = list(expressions)
+    for start in range(0, len(keys), _AT_A_TIME):
+        batch = keys[start : start + _AT_A_TIME]
+        terms = frame.select(*[expressions[key].fill_null(0.0).alias(str(i)) for i, key in enumerate(batch)])
+        found |= {key: _sum(terms[str(i)]) for i, key in enumerate(batch)}
+    return found
 
 
-def _sum(frame: nw.DataFrame[Any]) -> float:
-    series = frame["sum"]
+def _sum(series: nw.Series[Any]) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(series.sum() if frames.is_gpu(frame) else series.to_numpy().sum())
+        return float(series.sum() if series.implementation.is_cudf() else series.to_numpy().sum())

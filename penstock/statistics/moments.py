@@ -134,9 +134,10 @@ def centred(
     weights = {key: each or 1 for key, (_, _, each) in quantities.items()}
     origins = {key: plain[key] / weights[key] for key in quantities}
     shifted = {key: (value - origins[key], weight) for key, (value, weight, _) in quantities.items()}
-    first = sums(frame, {key: _weighted(value, weight) for key, (value, weight) in shifted.items()})
-    second = sums(frame, {key: _weighted(value * value, weight) for key, (value, weight) in shifted.items()})
-    return {key: _moment(origins[key], weights[key], first[key], second[key]) for key in quantities}
+    powers = {(key, 1): _weighted(value, weight) for key, (value, weight) in shifted.items()}
+    powers |= {(key, 2): _weighted(value * value, weight) for key, (value, weight) in shifted.items()}
+    found = sums(frame, powers)
+    return {key: _moment(origins[key], weights[key], found[key, 1], found[key, 2]) for key in quantities}
 
 
 def _weighted(value: nw.Expr, weight: nw.Expr | None) -> nw.Expr:
