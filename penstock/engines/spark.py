@@ -142,7 +142,7 @@ class SparkEngine(Engine):
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run the ranks as one barrier stage: all tasks start together."""
         room = self._cluster.ranks(self.kind)
-        size = options.world_size or room
+        size = options.world_size or self._cluster.ranks_by_default(self.kind)
         if size > room:
             raise ConfigError(
                 f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
@@ -152,7 +152,7 @@ class SparkEngine(Engine):
             )
 
         launch = partial(BarrierLaunch, self._cluster, label)
-        threads, host = self._cluster.rank_cpus(self.kind), self._cluster.host
+        threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
         return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
 
     def close(self) -> None:

@@ -66,8 +66,14 @@ class Cluster:
             return self.slots
         return self._executors() * self.gpus if self.gpus else min(self.slots, self._gpus_seen)
 
-    def rank_cpus(self, kind: str) -> int:
-        """Return how many cores a rank has: those of one task, or its share of an executor that has GPUs."""
+    def ranks_by_default(self, kind: str) -> int:
+        """Return how many ranks a gang has unless told: one where a ``local[n]`` master makes all share its cores."""
+        return 1 if kind == "cpu" and self._in_one_process() else self.ranks(kind)
+
+    def rank_cpus(self, kind: str, size: int) -> int:
+        """Return how many cores each of `size` ranks has: those of a task, or its share of the machine or executor."""
+        if kind == "cpu" and self._in_one_process():
+            return max(self.task_cpus, self.slots * self.task_cpus // size)
         if kind != "gpu" or not self.gpus:
             return self.task_cpus
         return max(1, self.slots * self.task_cpus // max(1, self.ranks(kind)))
@@ -76,7 +82,7 @@ class Cluster:
         """Return the resources that keep two ranks off one GPU, where Spark schedules GPUs."""
         if kind != "gpu" or not self.gpus:
             return None
-        requests = TaskResourceRequests().cpus(self.rank_cpus(kind)).resource("gpu", 1)
+        requests = TaskResourceRequests().cpus(self.rank_cpus(kind, self.ranks(kind))).resource("gpu", 1)
         return ResourceProfileBuilder().require(requests).build
 
     def await_executors(self) -> None:

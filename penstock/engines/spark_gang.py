@@ -36,7 +36,7 @@ class BarrierLaunch:
         if profile is not None:
             rdd = rdd.withResources(profile)
         with cluster.environment(work.threads):
-            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped)))
+            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped, work.threads)))
         self._job = Job(context, ranks, label).start()
 
     def problem(self) -> str | None:

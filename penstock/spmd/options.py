@@ -15,7 +15,8 @@ class SpmdOptions:
     Parameters
     ----------
     world_size : int, optional
-        How many ranks; as many as the engine runs at once, unless given.
+        How many ranks. Unless given, as many as the engine runs at once; on CPUs one with all cores where they would
+        share this machine: on the local engine, and on Spark with a ``local[n]`` master.
     timeout : float, default 120
         Seconds without a sign of life after which a rank is taken for lost, and the longest wait of a collective call.
     start_timeout : float, default 300

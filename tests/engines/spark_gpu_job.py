@@ -59,7 +59,7 @@ def main(folder):
         seen = {
             "slots": engine.slots,
             "ranks": cluster.ranks("gpu"),
-            "rank_cpus": cluster.rank_cpus("gpu"),
+            "rank_cpus": cluster.rank_cpus("gpu", cluster.ranks("gpu")),
             "tasks": list(engine.map(addresses, range(8))),
             "gang": gang.barrier().mapPartitions(rank_addresses).collect(),
             "total": trained["total"],

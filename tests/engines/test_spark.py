@@ -216,13 +216,18 @@ def test_dataset_is_read_by_the_workers(numbers):
 
 
 def test_ranks_add_up_all_rows(spark, numbers):
-    result = spark.spmd(AddUp(rounds=3), {"train": numbers}, SpmdOptions())
+    result = spark.spmd(AddUp(rounds=3), {"train": numbers}, SpmdOptions(world_size=2))
     assert result == {"total": 3 * 4950.0, "rows": [50.0, 50.0], "threads": 1, "from": 0}
+
+
+def test_one_rank_has_all_cores_of_this_machine_unless_told(spark, numbers):
+    result = spark.spmd(AddUp(rounds=1), {"train": numbers}, SpmdOptions())
+    assert result == {"total": 4950.0, "rows": [100.0], "threads": 2, "from": 0}
 
 
 def test_rank_without_rows_takes_part(spark):
     one = spark.from_arrow(pa.table({"x": [5.0]}))
-    result = spark.spmd(AddUp(rounds=2), {"train": one}, SpmdOptions())
+    result = spark.spmd(AddUp(rounds=2), {"train": one}, SpmdOptions(world_size=2))
     assert result["total"] == 10.0
     assert sorted(result["rows"]) == [0.0, 1.0]
 
@@ -236,7 +241,7 @@ def test_more_ranks_than_slots_are_refused_at_once(spark, numbers):
 @pytest.mark.parametrize("lost", [0, 1])
 def test_killed_rank_is_started_again_from_the_checkpoint(spark, numbers, tmp_path, lost):
     body = AddUp(rounds=6, fault="kill", rank=lost, at=4, marker=str(tmp_path / "killed"))
-    result = spark.spmd(body, {"train": numbers}, SpmdOptions(checkpoint_interval=2, timeout=30))
+    result = spark.spmd(body, {"train": numbers}, SpmdOptions(world_size=2, checkpoint_interval=2, timeout=30))
     assert (tmp_path / "killed").exists()
     assert result["total"] == 6 * 4950.0
     assert result["from"] in (2, 4)  # the checkpoint of round 4 may or may not have left the process
@@ -246,7 +251,7 @@ def test_killed_rank_is_started_again_from_the_checkpoint(spark, numbers, tmp_pa
 def test_frozen_rank_is_found_by_its_silence(spark, numbers, tmp_path):
     body = AddUp(rounds=4, fault="freeze", at=2, marker=str(tmp_path / "frozen"))
     start = time.monotonic()
-    result = spark.spmd(body, {"train": numbers}, SpmdOptions(checkpoint_interval=1, timeout=4))
+    result = spark.spmd(body, {"train": numbers}, SpmdOptions(world_size=2, checkpoint_interval=1, timeout=4))
     assert (tmp_path / "frozen").exists()
     assert result["total"] == 4 * 4950.0
     assert time.monotonic() - start < 40
@@ -256,7 +261,7 @@ def test_frozen_rank_is_found_by_its_silence(spark, numbers, tmp_path):
 def test_rank_that_is_always_lost_is_an_error_that_names_it(spark, numbers):
     body = AddUp(fault="kill")
     with pytest.raises(WorkerLostError, match=r"2 attempt\(s\).*rank \d \(.*process \d+\) was lost after round"):
-        spark.spmd(body, {"train": numbers}, SpmdOptions(max_restarts=1, timeout=30))
+        spark.spmd(body, {"train": numbers}, SpmdOptions(world_size=2, max_restarts=1, timeout=30))
 
 
 @pytest.mark.parametrize("unlucky", [0, 1])
@@ -265,7 +270,9 @@ def test_bad_value_on_a_rank_is_raised_and_not_tried_again(spark, numbers, unluc
     spark.progress.note = notes.append
     try:
         with pytest.raises(DataValueError, match="x is infinite"):
-            spark.spmd(AddUp(fault="bad value", rank=unlucky), {"train": numbers}, SpmdOptions(timeout=30))
+            spark.spmd(
+                AddUp(fault="bad value", rank=unlucky), {"train": numbers}, SpmdOptions(world_size=2, timeout=30)
+            )
     finally:
         del spark.progress.note
     assert notes == []
@@ -273,13 +280,13 @@ def test_bad_value_on_a_rank_is_raised_and_not_tried_again(spark, numbers, unluc
 
 def test_error_of_a_body_names_the_rank(spark, numbers):
     with pytest.raises(UserCodeError, match=r"rank 1 .* raised ZeroDivisionError: seven by nothing"):
-        spark.spmd(AddUp(fault="crash"), {"train": numbers}, SpmdOptions(timeout=30))
+        spark.spmd(AddUp(fault="crash"), {"train": numbers}, SpmdOptions(world_size=2, timeout=30))
 
 
 def test_gang_runs_after_one_that_failed(spark, numbers):
     with pytest.raises(DataValueError):
-        spark.spmd(AddUp(fault="bad value"), {"train": numbers}, SpmdOptions(timeout=30))
-    assert spark.spmd(AddUp(rounds=1), {"train": numbers}, SpmdOptions())["total"] == 4950.0
+        spark.spmd(AddUp(fault="bad value"), {"train": numbers}, SpmdOptions(world_size=2, timeout=30))
+    assert spark.spmd(AddUp(rounds=1), {"train": numbers}, SpmdOptions(world_size=2))["total"] == 4950.0
 
 
 def test_spark_frame_becomes_a_dataset_until_close(spark):
