@@ -15,10 +15,12 @@ run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks
 
 test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
+	tools/chromium.sh
 	$(BIN)/python -m pytest $(ARGS)
 
 test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 5 GB of packages, in an environment of their own
 	tools/java.sh $(VENV_GPU)/bin/python
+	tools/chromium.sh
 	$(VENV_GPU)/bin/python -m pytest --device gpu $(ARGS)
 
 check: $(VENV)/.dev ## style, types, layers, documentation examples, lock files
@@ -32,6 +34,7 @@ check: $(VENV)/.dev ## style, types, layers, documentation examples, lock files
 bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own integrations; ROWS=4000000 for the full size
 	tools/java.sh $(BIN)/python
 	$(BIN)/python benchmarks/clicks.py --rows $(ROWS) --json benchmarks/results/latest.json
+	$(BIN)/python benchmarks/evaluation.py --rows $(ROWS) --json benchmarks/results/latest-evaluation.json
 
 lock: $(VENV)/.dev ## resolve the lock files again
 	tools/lock.sh --write $(BIN)/uv

@@ -20,6 +20,11 @@ class Contender:
     script: str
     against: tuple[str, ...] = ()
 
+    @property
+    def one_process(self) -> bool:
+        """Whether it computes in threads of the process that it is started as."""
+        return self.name.partition(".")[0] in ("local", "polars", "sklearn")
+
 
 CONTENDERS = (
     Contender("local", "prepare", "penstock_prepare.py"),
@@ -33,4 +38,40 @@ CONTENDERS = (
     Contender("local", "train", "penstock_train.py"),
     Contender("sparkxgb", "train", "sparkxgb_train.py", ("spark",)),
     Contender("xgboost.dask", "train", "xgboost_dask_train.py", ("dask",)),
+)
+
+METRICS = {  # every metric of MLlib's evaluators, by the name under which the contenders report
+    "binary": ("areaUnderROC", "areaUnderPR"),
+    "regression": ("rmse", "mse", "r2", "mae", "var"),
+    "classes": (
+        *("f1", "accuracy", "weightedPrecision", "weightedRecall", "weightedTruePositiveRate"),
+        *("weightedFalsePositiveRate", "weightedFMeasure", "truePositiveRateByLabel", "falsePositiveRateByLabel"),
+        *("precisionByLabel", "recallByLabel", "fMeasureByLabel", "logLoss", "hammingLoss"),
+    ),
+    "tags": (
+        *("f1Measure", "subsetAccuracy", "accuracy", "hammingLoss", "precision", "recall", "precisionByLabel"),
+        *("recallByLabel", "f1MeasureByLabel", "microPrecision", "microRecall", "microF1Measure"),
+    ),
+    "clusters": ("silhouette",),
+    "ranking": ("meanAveragePrecision", "meanAveragePrecisionAtK", "precisionAtK", "ndcgAtK", "recallAtK"),
+}
+
+SHARED = {  # those of them that scikit-learn has as well
+    "binary": METRICS["binary"],
+    "regression": ("rmse", "mse", "r2", "mae"),
+    "classes": (
+        *("f1", "accuracy", "weightedPrecision", "weightedRecall", "weightedFMeasure"),
+        *("precisionByLabel", "recallByLabel", "fMeasureByLabel", "logLoss", "hammingLoss"),
+    ),
+}
+
+EVALUATIONS = (
+    Contender("local", "evaluate", "penstock_evaluate.py"),
+    Contender("local.all", "evaluate", "penstock_evaluate.py"),
+    Contender("spark", "evaluate", "penstock_evaluate.py"),
+    Contender("dask", "evaluate", "penstock_evaluate.py"),
+    Contender("mllib", "evaluate", "mllib_evaluate.py", ("local", "local.all", "spark")),
+    Contender("mllib.cached", "evaluate", "mllib_evaluate.py", ("local", "local.all", "spark")),
+    Contender("local.shared", "shared", "penstock_evaluate.py"),
+    Contender("sklearn", "shared", "sklearn_evaluate.py", ("local.shared",)),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -14,8 +13,10 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "data")]
 
-from benchmarks.clicks import data_of, run  # noqa: E402
+import clicks as generator  # noqa: E402
+
 from benchmarks.contenders import CORES, WARM_UP_ROWS, Contender  # noqa: E402
+from benchmarks.side_by_side import folders, generated, run  # noqa: E402
 
 OURS = Contender("local", "prepare", "penstock_prepare.py")
 
@@ -27,11 +28,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="keep generated data here; a temporary folder unless given")
     options = parser.parse_args()
     results = {}
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as temporary:
-        folder = options.data or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
+    with folders(options.data) as (folder, scratch):
+        warm_up = generated(generator, WARM_UP_ROWS, folder)
         for rows in options.rows:
-            results[rows] = run(OURS, data_of(rows, folder), data_of(WARM_UP_ROWS, folder), Path(temporary))
+            results[rows] = run(OURS, generated(generator, rows, folder), warm_up, scratch)
     shown = Table(title=f"fit, transform and write on the local engine, {CORES} cores")
     for heading in ("rows", "wall s", "us/row", "CPU us/row", "peak GiB"):
         shown.add_column(heading, justify="right")

@@ -7,8 +7,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -67,9 +68,12 @@ def measured() -> Iterator[Cost]:
     cost.seconds, cost.cpu_seconds = time.perf_counter() - began, _cpu() - cpu
     stop.set()
     watcher.join()
+    cost.peak_bytes = max(cost.peak_bytes, _memory())
 
 
-def report(start_seconds: float, cost: Cost, check: dict[str, Any]) -> None:
+def report(
+    start_seconds: float, cost: Cost, check: dict[str, Any], details: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Print the outcome of a contender as the last line, for the parent to read."""
     line = {
         "start_seconds": start_seconds,
@@ -77,6 +81,7 @@ def report(start_seconds: float, cost: Cost, check: dict[str, Any]) -> None:
         "cpu_seconds": cost.cpu_seconds,
         "peak_bytes": cost.peak_bytes,
         "check": check,
+        **details,
     }
     print(json.dumps(line))
     sys.stdout.flush()

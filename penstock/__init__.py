@@ -8,6 +8,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Bootstrap": "penstock.stages.evaluation.views",
     "DaskEngine": "penstock.engines.dask",
     "Dataset": "penstock.dataset",
     "LocalEngine": "penstock.engines.local",
@@ -16,9 +17,11 @@ _HOMES = {
     "RichProgress": "penstock.progress",
     "SparkEngine": "penstock.engines.spark",
     "SpmdOptions": "penstock.spmd",
+    "evaluate": "penstock.stages.evaluation.shared_scan",
 }
 
 __all__ = [
+    "Bootstrap",
     "DaskEngine",
     "Dataset",
     "LocalEngine",
@@ -28,6 +31,7 @@ __all__ = [
     "SparkEngine",
     "SpmdOptions",
     "__version__",
+    "evaluate",
 ]
 
 

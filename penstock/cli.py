@@ -42,6 +42,11 @@ Pipelines = Annotated[str, typer.Option(help="The folder of pipelines; conf lies
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that are there.")]
 Expect = Annotated[str | None, typer.Option(help="The digest that the saved model must have: sha256:...")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+Slices = Annotated[
+    list[str] | None, typer.Option("--slice", metavar="COLUMN[,COLUMN]", help="Report every metric by its values too.")
+]
+Replicates = Annotated[int | None, typer.Option("--bootstrap", help="Replicates for confidence intervals; 200, say.")]
+Report = Annotated[str | None, typer.Option(help="Write an HTML page of metrics, curves and slices here.")]
 Trace = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
 
 
@@ -58,6 +63,9 @@ def fit(
     timeout: Annotated[float, typer.Option(help="Seconds until a silent rank is taken for lost.")] = 120.0,
     max_restarts: Annotated[int, typer.Option(help="How often a training that lost a rank starts again.")] = 2,
     checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
+    slices: Slices = None,
+    bootstrap: Replicates = None,
+    report: Report = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
     engine: EngineName = None,
@@ -81,7 +89,8 @@ def fit(
         )
         request = FitRequest(
             pipeline=pipeline, data=data, out=out, score=score, test_fraction=test_fraction,
-            validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options, format=format,
+            validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options,
+            slices=slices or (), bootstrap=bootstrap, report=report, format=format,
             allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
             pipelines=pipelines,
         )  # fmt: skip
@@ -96,6 +105,9 @@ def evaluate(
     model: Annotated[str, typer.Option(help="Directory of the saved model.")],
     data: Data,
     expect: Expect = None,
+    slices: Slices = None,
+    bootstrap: Replicates = None,
+    report: Report = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
     engine: EngineName = None,
@@ -113,7 +125,8 @@ def evaluate(
         from penstock.requests import EvaluateRequest
 
         request = EvaluateRequest(
-            pipeline=pipeline, model=model, data=data, expect=expect, format=format,
+            pipeline=pipeline, model=model, data=data, expect=expect, slices=slices or (), bootstrap=bootstrap,
+            report=report, format=format,
             allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
             pipelines=pipelines,
         )  # fmt: skip

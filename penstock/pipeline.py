@@ -24,7 +24,10 @@ from penstock.planner import Plan, Request, Scan, plan
 from penstock.schemas import widen
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Stage, StageStep, Trainer
-from penstock.stages.evaluation.base import Evaluation, Evaluator, evaluate
+from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.shared_scan import evaluate
+from penstock.stages.evaluation.views import Bootstrap
 from penstock.statistics.base import State
 from penstock.steps import RowLog, output_schema, prune
 
@@ -277,15 +280,24 @@ class PipelineModel:
         message = f"{error.message} The model's digest is {self.digest}."
         return SchemaDriftError(message, hint=error.hint, path=path, column=error.column)
 
-    def evaluate(self, dataset: Dataset, *evaluators: Evaluator) -> Evaluation:
-        """Transform and evaluate in one scan.
+    def evaluate(
+        self,
+        dataset: Dataset,
+        *evaluators: Evaluator | Mapping[str, Evaluator],
+        slices: Sequence[str | Sequence[str]] = (),
+        bootstrap: Bootstrap | int | None = None,
+    ) -> Evaluation:
+        """Transform and evaluate in one scan; see `penstock.evaluate`, also for the parameters.
+
+        Several evaluators, or one mapping of names to evaluators, are taken.
 
         Returns
         -------
         Evaluation
             A dict of metric name to value, with a reason for each that is undefined.
         """
-        return evaluate(self.transform(dataset), evaluators)
+        wanted = evaluators[0] if len(evaluators) == 1 and isinstance(evaluators[0], Mapping) else evaluators
+        return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)  # type: ignore[arg-type]
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> str:
         """Write the model to a directory, whole or not at all; see `penstock.artefact`.

@@ -44,13 +44,44 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitRequest(Job):
-    """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
+class EvaluationRequest(Job):
+    """How the model of a pipeline is evaluated.
 
     Parameters
     ----------
     pipeline : str
         Name of a module in `pipelines`, or the path of one.
+    slices : sequence of str
+        Columns to report every metric by; of a combination ``"country,device"``.
+    bootstrap : int, optional
+        Replicates for a confidence interval of every metric.
+    report : path, optional
+        Where an HTML page of the metrics, curves and slices goes.
+    """
+
+    pipeline: str
+    slices: Sequence[str] = ()
+    bootstrap: int | None = None
+    report: str | Path | None = None
+
+    @property
+    def by(self) -> list[list[str]]:
+        """The columns of each slicing.
+
+        Examples
+        --------
+        >>> EvaluationRequest(pipeline="clicks", data=[], slices=["country", "country,device"]).by
+        [['country'], ['country', 'device']]
+        """
+        return [[name.strip() for name in each.split(",")] for each in self.slices]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest(EvaluationRequest):
+    """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
+
+    Parameters
+    ----------
     out : path
         Where the model goes.
     score : path, optional
@@ -77,7 +108,6 @@ class FitRequest(Job):
     0.2
     """
 
-    pipeline: str
     out: str | Path
     score: str | Path | None = None
     test_fraction: float = 0.2
@@ -95,23 +125,22 @@ class FitRequest(Job):
                 f"test_fraction and validation_fraction are {self.test_fraction} and {self.validation_fraction}:"
                 " no rows are left to learn from"
             )
-        if self.score is not None and not self.test_fraction:
-            raise ConfigError("test_fraction is 0, so there are no rows to score", hint="Leave score out.")
+        for name in ("score", "report"):
+            if getattr(self, name) is not None and not self.test_fraction:
+                raise ConfigError(f"test_fraction is 0, so there are no rows to {name}", hint=f"Leave {name} out.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateRequest(Job):
+class EvaluateRequest(EvaluationRequest):
     """An evaluation of a saved model by the evaluators of its pipeline, on all rows of `data`.
 
     Parameters
     ----------
-    pipeline : str
     model : path
     expect : str, optional
         Digest that the saved model must have.
     """
 
-    pipeline: str
     model: str | Path
     expect: str | None = None
 
@@ -162,10 +191,26 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """Metrics by MLlib's names; for each that is None, ``undefined`` says why."""
+    """Metrics by MLlib's names; for each that is None, ``undefined`` says why.
+
+    Attributes
+    ----------
+    bounds : mapping of str to float
+        How far the exact value can be from one that was approximated.
+    intervals : mapping of str to (float, float)
+        Of a bootstrap.
+    slices : mapping of str to sequence of mapping
+        By what was sliced, one row a slice: its values, ``rows``, and every metric.
+    report : str or None
+        Path of the page.
+    """
 
     metrics: Mapping[str, float | None]
     undefined: Mapping[str, str]
+    bounds: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    slices: Mapping[str, Sequence[Mapping[str, Any]]]
+    report: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -18,6 +18,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.settings import EngineSettings, engine_settings
 from penstock.errors import ConfigError
+from penstock.evaluating import Evaluators, check_report, evaluated, told, write_page
 from penstock.inputs import read
 from penstock.outputs import StagedDirectory, new_run_id
 from penstock.pipeline import PipelineModel
@@ -36,7 +37,7 @@ from penstock.requests import (
     ScoreRequest,
     ScoreResult,
 )
-from penstock.stages.evaluation.base import Evaluation, Evaluator
+from penstock.stages.evaluation.result import Evaluation
 from penstock.steps import RowLog
 from penstock.writing import refuse_inputs
 
@@ -54,6 +55,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     """
     clock = _Clock()
     _check_outputs([request.out, request.score], overwrite=request.overwrite)
+    check_report(request.report)
     setup = _Setup.of(request, request.pipeline)
     pipeline, evaluators = setup.module.build(setup.parameters), setup.module.evaluators(setup.parameters)
     with setup.engine.start(progress) as engine:
@@ -64,7 +66,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             _check_plan(pipeline.plan(train), evaluators)
         model = pipeline.fit(train, validation=validation, options=request.spmd)
         with clock("evaluate"):
-            metrics = model.evaluate(test, *evaluators) if test is not None else Evaluation()
+            metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
         with clock("save"):
             manifest = artefact.save(model, request.out, overwrite=request.overwrite, metrics=metrics)
         scored = None
@@ -72,22 +74,25 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             with clock("score"):
                 scored = _write(model, test, request.score, overwrite=request.overwrite)
         rows = _rows(model, train)
+        write_page(metrics, request, model, engine)
     return _fit_result(request, setup, model, rows, metrics, manifest, scored, clock)
 
 
 def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
     """Evaluate a saved model by the evaluators of its pipeline, on all rows of the data."""
     clock = _Clock()
+    check_report(request.report)
     setup = _Setup.of(request, request.pipeline)
     model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages)
     with setup.engine.start(progress) as engine:
-        metrics = model.evaluate(setup.labelled(request, engine), *setup.module.evaluators(setup.parameters))
+        evaluators = setup.module.evaluators(setup.parameters)
+        metrics = evaluated(model, setup.labelled(request, engine), evaluators, request)
+        write_page(metrics, request, model, engine)
     return EvaluateResult(
         pipeline=setup.module.name,
         model=str(request.model),
         digest=model.digest,
-        metrics=dict(metrics),
-        undefined=metrics.reasons,
+        **told(metrics, request),
         seconds=clock.total(),
         engine=engine.name,
         device=str(engine.device),
@@ -205,9 +210,9 @@ def _check_apart(paths: Sequence[str | Path]) -> None:
             raise ConfigError(f"{one} and {other} lie in each other", hint="Name two directories apart.")
 
 
-def _check_plan(plan: Plan, evaluators: Sequence[Evaluator]) -> None:
+def _check_plan(plan: Plan, evaluators: Evaluators) -> None:
     """Refuse what could not be evaluated or saved, before hours of training."""
-    for evaluator in evaluators:
+    for evaluator in evaluators.values() if isinstance(evaluators, Mapping) else evaluators:
         evaluator.bind(plan.schemas[-1])
     for stage in plan.stages:
         stage.parameters()
@@ -245,8 +250,7 @@ def _fit_result(
         dropped=rows.dropped,
         quarantined=rows.quarantined,
         scans=report.scans,
-        metrics=dict(metrics),
-        undefined=metrics.reasons,
+        **told(metrics, request),
         seconds=clock.total(),
         seconds_of={**clock.parts, **report.seconds},
         engine=report.engine,

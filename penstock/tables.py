@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -11,6 +11,8 @@ from rich.table import Table
 
 from penstock.doctor import Diagnosis
 from penstock.requests import EvaluateResult, ExplainResult, FitResult, Metrics, Scored, ScoreResult
+
+_MOST_SLICES = 20
 
 
 @singledispatch
@@ -21,7 +23,7 @@ def show(result: Any, console: Console) -> None:
 
 @show.register
 def _fit(result: FitResult, console: Console) -> None:
-    _print(console, _metrics(result))
+    _print_metrics(result, console)
     facts = {
         "rows": result.rows,
         **_left_out(result.dropped, result.quarantined),
@@ -32,15 +34,16 @@ def _fit(result: FitResult, console: Console) -> None:
         "digest": result.digest,
         "model": result.model,
         **_scored(result.scored),
+        "report": result.report,
     }
     _print(console, _facts(facts))
 
 
 @show.register
 def _evaluate(result: EvaluateResult, console: Console) -> None:
-    _print(console, _metrics(result))
+    _print_metrics(result, console)
     facts = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "digest": result.digest}
-    _print(console, _facts({**facts, "model": result.model}))
+    _print(console, _facts({**facts, "model": result.model, "report": result.report}))
 
 
 @show.register
@@ -70,12 +73,40 @@ def _print(console: Console, table: RenderableType) -> None:
     console.print(table, highlight=False)
 
 
+def _print_metrics(result: Metrics, console: Console) -> None:
+    _print(console, _metrics(result))
+    for name, rows in result.slices.items():
+        console.print(f"\nby {_escaped(name)}", style="bold", highlight=False)
+        _print(console, _slices(rows))
+
+
 def _metrics(result: Metrics) -> Table:
     table = Table("metric", "value", box=None, header_style="bold", padding=(0, 2))
     for name, value in result.metrics.items():
         undefined = f"undefined: {result.undefined.get(name, 'no reason given')}"
-        table.add_row(name, undefined if value is None else f"{value:.6f}")
+        table.add_row(name, undefined if value is None else f"{value:.6f}{_spread(result, name)}")
     return table
+
+
+def _spread(result: Metrics, name: str) -> str:
+    low, high = result.intervals.get(name, (None, None))
+    interval = "" if low is None else _escaped(f"  [{low:.6f}, {high:.6f}]")
+    return interval + (f"  +-{result.bounds[name]:.2g}" if name in result.bounds else "")
+
+
+def _slices(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the largest slices, and a line that says how many more there are."""
+    names = list(rows[0]) if rows else []
+    table = Table(*map(_escaped, names), box=None, header_style="bold", padding=(0, 2))
+    for row in rows[:_MOST_SLICES]:
+        table.add_row(*(_escaped(_cell(value)) for value in row.values()))
+    if len(rows) > _MOST_SLICES:
+        table.add_row(f"and {len(rows) - _MOST_SLICES} more")
+    return table
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6f}" if isinstance(value, float) else "-" if value is None else f"{value}"
 
 
 def _facts(facts: Mapping[str, Any]) -> Table:

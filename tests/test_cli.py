@@ -70,7 +70,7 @@ def test_json_is_the_only_line_of_stdout(project, capsys):
     assert len(out.splitlines()) == 1
     told = json.loads(out)
     assert {"digest", "rows", "scans", "seconds", "metrics", "model"} <= told.keys()
-    assert list(told["metrics"]) == ["rmse", "mse", "r2", "mae", "var"]
+    assert list(told["metrics"])[:5] == ["rmse", "mse", "r2", "mae", "var"]
     assert "rmse" in err
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import devices, frames, frames_cudf
+from penstock import arrays, devices, frames, frames_cudf
 from penstock.devices import Device
 from penstock.engines.local import LocalEngine
 from penstock.errors import SchemaError
@@ -207,15 +207,15 @@ def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(
 
 def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> None:
     frame = on_gpu(pa.table({"a": pa.array([1, None], pa.int8()), "b": [True, None]}))
-    np.testing.assert_array_equal(frames.to_matrix(frame, ["b", "a"]), np.array([[1, 1], [np.nan, np.nan]], np.float32))
-    assert frames.to_matrix(frame, []).shape == (2, 0)
+    np.testing.assert_array_equal(arrays.to_matrix(frame, ["b", "a"]), np.array([[1, 1], [np.nan, np.nan]], np.float32))
+    assert arrays.to_matrix(frame, []).shape == (2, 0)
 
 
 @pytest.mark.parametrize("rows", [0, 2])
 def test_a_matrix_becomes_a_column_of_lists(rows: int, stand_in: None) -> None:
     frame = on_gpu(pa.table({"x": pa.array(range(rows), pa.int64())}))
     values = np.arange(2 * rows, dtype=np.float64).reshape(rows, 2)
-    made = frames.to_arrow(frame.with_columns(frames.column(frame, "v", values)))
+    made = frames.to_arrow(frame.with_columns(arrays.column(frame, "v", values)))
     assert made.schema.field("v").type == pa.list_(pa.float64())
     assert made["v"].to_pylist() == values.tolist()
 

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
+from penstock import arrays, frames
 from penstock.fragments import Fragment, Piece, Sample, kept_rows
 from penstock.frames import ROW, Kind
 from penstock.schemas import shorten
@@ -44,10 +44,10 @@ class Reader:
         stored = [name for name in columns if name != ROW]
         frame = self._stored(fragment, stored, kind)
         if ROW in columns:
-            numbers = frames.column(frame, ROW, np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64))
+            numbers = arrays.column(frame, ROW, np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64))
             frame = frame.with_columns(numbers) if stored else numbers.to_frame()
         kept = kept_rows(fragment, self.samples)
-        return frame if kept is None else frame.filter(frames.column(frame, "kept", kept))
+        return frame if kept is None else frame.filter(arrays.column(frame, "kept", kept))
 
     def _stored(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
         wanted = columns or self.source.schema.names[:1]

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from penstock.statistics.aggregates import aggregate
-from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.base import ColumnStatistic, State, Statistic
 
 
 @dataclass(frozen=True)
@@ -56,3 +56,29 @@ class Counts(ColumnStatistic):
     def finish_column(self, name: str, state: State) -> Count:
         """Return the counts of one column."""
         return Count(**state)
+
+
+@dataclass(frozen=True)
+class RowCount(Statistic):
+    """How many rows there are; it reads no column.
+
+    Examples
+    --------
+    >>> count = RowCount()
+    >>> count.finish(count.merge([2, 3]))
+    5
+    """
+
+    columns: tuple[str, ...] = ()
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Count the rows of one partition."""
+        return len(frame)
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Add up."""
+        return sum(states)
+
+    def finish(self, state: State) -> int:
+        """Return the number of rows."""
+        return int(state)

@@ -10,13 +10,23 @@ from typing import Any
 import narwhals as nw
 
 from penstock.errors import ConfigError
-from penstock.statistics.aggregates import sums
+from penstock.statistics.aggregates import aggregate, sums
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.moments import centred, combine, refuse_overflow, total
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
 
-_SUMS = ("weight", "weight_squares", "error", "squared_error", "absolute_error")
+_SUMS = (
+    "weight",
+    "weight_squares",
+    "error",
+    "squared_error",
+    "absolute_error",
+    "positive_error",
+    "negative_error",
+    "relative_error",
+)
 _SIDES = ("prediction", "label")
+_WEIGHTLESS = "no row has a positive weight"
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,14 @@ class Errors:
         Sum of the weights and of their squares.
     error, squared_error, absolute_error : float
         Weighted sums over rows of the difference ``label - prediction``, of its square and of its absolute value.
+    positive_error, negative_error : float
+        Weighted sums of the positive differences, and of the absolute values of the negative ones.
+    relative_error : float
+        Weighted sum of ``|label - prediction| / |label|`` over the rows whose label is not 0.
+    zero_labels : int
+        Rows of a weight above 0 whose label is 0.
+    max_error : float or None
+        Largest ``|label - prediction|`` of the rows of a weight above 0; None when there are none.
     label_mean : float
         Weighted mean of the labels.
     label_m2, prediction_m2 : float
@@ -57,6 +75,11 @@ class Errors:
     error: float
     squared_error: float
     absolute_error: float
+    positive_error: float
+    negative_error: float
+    relative_error: float
+    zero_labels: int
+    max_error: float | None
     label_mean: float
     label_m2: float
     prediction_m2: float
@@ -75,6 +98,33 @@ class Errors:
     def mae(self) -> float | None:
         """Mean absolute error."""
         return self._mean(self.absolute_error)
+
+    @property
+    def mape(self) -> float | None:
+        """Mean of ``|label - prediction| / |label|``, 0.1 for 10 %; None, with :attr:`mape_reason`, for labels of 0."""
+        return None if self.mape_reason else self._mean(self.relative_error)
+
+    @property
+    def mape_reason(self) -> str | None:
+        """Why :attr:`mape` is undefined, or None when it is defined."""
+        if not self.weight:
+            return _WEIGHTLESS
+        if self.zero_labels:
+            return f"{self.zero_labels} rows have a label of 0, relative to which there is no error"
+        return None if math.isfinite(self.relative_error) else "labels are so near to 0 that relative errors overflow"
+
+    def pinball(self, quantile: float = 0.5) -> float | None:
+        """Return the mean loss of predictions meant to be a quantile of the label: of 0.5, half of :attr:`mae`.
+
+        A label ``d`` above its prediction costs ``quantile * d``, one below it ``(1 - quantile) * d``.
+
+        Raises
+        ------
+        ConfigError
+            `quantile` is outside [0, 1].
+        """
+        check_quantile(quantile)
+        return self._mean(quantile * self.positive_error + (1 - quantile) * self.negative_error)
 
     @property
     def var(self) -> float | None:
@@ -96,7 +146,7 @@ class Errors:
     def reason(self, through_origin: bool = False) -> str | None:
         """Return why :meth:`r2`, or without weight everything, is undefined; None when all is defined."""
         if not self.weight:
-            return "no row has a positive weight"
+            return _WEIGHTLESS
         if self._scale(through_origin):
             return None
         return "every label is 0" if through_origin else "the labels do not vary, or the weights sum to 1"
@@ -109,6 +159,12 @@ class Errors:
 
     def _mean(self, summed: float) -> float | None:
         return summed / self.weight if self.weight else None
+
+
+def check_quantile(quantile: float) -> None:
+    """Raise ConfigError unless `quantile` is a fraction."""
+    if not 0 <= quantile <= 1:
+        raise ConfigError(f"quantile is {quantile!r}, expected a fraction between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -152,11 +208,18 @@ class RegressionErrors(Statistic):
         prediction, label, *weights = (nw.col(name).cast(nw.Float64) for name in self.columns)
         weight = weights[0] if weights else label * 0 + 1
         error = label - prediction
-        terms = (weight, weight * weight, weight * error, weight * error * error, weight * error.abs())
+        absolute = weight * error.abs()
+        parts = [nw.when(part).then(absolute).otherwise(0.0) for part in (error > 0, error < 0)]
+        relative = nw.when(label != 0).then(absolute / label.abs()).otherwise(0.0)
+        terms = (weight, weight * weight, weight * error, weight * error * error, absolute, *parts, relative)
         found = sums(valid, dict(zip(_SUMS, terms, strict=True)))
         values = {"prediction": prediction, "label": label}
         sides = centred(valid, {side: (value, weight, found["weight"]) for side, value in values.items()})
-        return {"invalid": invalid, "count": len(valid), **found, **sides}
+        counted = {
+            "zero_labels": ((label == 0) & (weight > 0)).sum(),
+            "max_error": nw.when(weight > 0).then(error.abs()).max(),
+        }
+        return {"invalid": invalid, "count": len(valid), **found, **aggregate(valid, counted), **sides}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums; join means and centred squares with Chan's update."""
@@ -164,7 +227,8 @@ class RegressionErrors(Statistic):
         sides = {side: combine([(state["weight"], state[side]) for state in states]) for side in _SIDES}
         counts = {
             "invalid": add_counts([state["invalid"] for state in states]),
-            "count": sum(s["count"] for s in states),
+            **{name: sum(state[name] for state in states) for name in ("count", "zero_labels")},
+            "max_error": max((s["max_error"] for s in states if s["max_error"] is not None), default=None),
         }
         return {**counts, **added, **sides}
 
@@ -181,5 +245,5 @@ class RegressionErrors(Statistic):
         label, prediction = state["label"], state["prediction"]
         refuse_overflow(self.columns[1], label["m2"])
         refuse_overflow(self.columns[0], prediction["m2"], state["squared_error"])
-        added = {name: state[name] for name in ("count", *_SUMS)}
+        added = {name: state[name] for name in ("count", *_SUMS, "zero_labels", "max_error")}
         return Errors(**added, label_mean=label["mean"], label_m2=label["m2"], prediction_m2=prediction["m2"])

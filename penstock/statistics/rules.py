@@ -14,6 +14,8 @@ from penstock.errors import ConfigError, DataValueError, did_you_mean
 from penstock.statistics.aggregates import aggregate
 
 Values = tuple[Any, ...]
+LARGE = 1e150
+"""The largest number whose square float64 can add up: its root of the largest number, with room for a sum."""
 
 
 def _number(name: str) -> nw.Expr:
@@ -30,21 +32,41 @@ def _not_between(name: str, values: Values) -> nw.Expr:
     return outside
 
 
+def _lists_with_nan(name: str, _: Values) -> nw.Expr:
+    return nw.col(name).cast(nw.List(nw.Float64)).list.contains(float("nan"))
+
+
+def _lists_with_repeats(name: str, _: Values) -> nw.Expr:
+    lists = nw.col(name).list
+    repeats: nw.Expr = lists.unique().list.len() != lists.len()
+    return repeats
+
+
 _BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
     "infinite": lambda name, _: _number(name).abs() == float("inf"),
+    "lists_with_nan": _lists_with_nan,
+    "lists_with_nulls": lambda name, _: nw.col(name).list.contains(None),
+    "lists_with_repeats": _lists_with_repeats,
     "negative": lambda name, _: _number(name) < 0,
     "not_between": _not_between,
     "not_binary": lambda name, _: (_number(name) != 0) & (_number(name) != 1),
     "not_in": _not_in,
+    "not_whole": lambda name, _: _number(name) % 1 != 0,
     "null": lambda name, _: nw.col(name).is_null(),
+    "too_large": lambda name, _: _number(name).abs() > LARGE,
 }
 _EXPECTED = {
     "infinite": "finite numbers",
+    "lists_with_nan": "lists of numbers that are not NaN",
+    "lists_with_nulls": "lists without null elements",
+    "lists_with_repeats": "lists that hold each element once",
     "negative": "numbers of 0 or more",
     "not_between": "values between {} and {}",
     "not_binary": "0 and 1, or booleans",
     "not_in": "values among the {} allowed",
+    "not_whole": "whole numbers",
     "null": "no nulls",
+    "too_large": "numbers of at most 1e150, whose squares float64 holds",
 }
 
 
@@ -55,8 +77,10 @@ class Rule:
     Parameters
     ----------
     test : str
-        ``null``, ``infinite``, ``negative``, ``not_binary`` (a number other than 0 and 1; booleans pass),
-        ``not_between`` (outside the closed range of the two `values`) or ``not_in`` (none of `values`).
+        ``null``, ``infinite``, ``too_large`` (beyond 1e150), ``negative``, ``not_whole``, ``not_binary`` (a number
+        other than 0 and 1; booleans pass), ``not_between`` (outside the closed range of the two `values`) or ``not_in``
+        (none of `values`); of lists, on a CPU only, ``lists_with_nulls``, ``lists_with_nan`` (lists of numbers) and
+        ``lists_with_repeats``.
     values : tuple, optional
         For ``not_between`` the two bounds, for ``not_in`` what is allowed, otherwise empty.
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn import metrics as sk
 
 import penstock.stages.evaluation
+from penstock import stages
 from penstock.errors import DataValueError
-from penstock.stages.evaluation import Evaluator, evaluate
+from penstock.stages.evaluation import (
+    BinaryClassificationEvaluator,
+    ClusteringEvaluator,
+    Evaluator,
+    MulticlassClassificationEvaluator,
+    MultilabelClassificationEvaluator,
+    RankingEvaluator,
+    RegressionEvaluator,
+    evaluate,
+)
 from penstock.testing.compare import RTOL, demand_equal
 from penstock.testing.datasets import cut, restricted, shuffled, uneven
 from penstock.testing.trials import counted, home
@@ -32,18 +43,71 @@ def discover() -> list[type[Evaluator]]:
     )
 
 
-EXAMPLES = [kind(weight=weight) for kind in discover() for weight in (None, "w")]
+@dataclass(frozen=True)
+class Columns:
+    """What an evaluator is told of `table`, and a value that it must refuse, by column.
+
+    A row of weight 2 is two rows to all metrics but those `reweighed` in a way of MLlib's.
+    """
+
+    told: Mapping[str, object]
+    bad: Mapping[str, object]
+    scans: int = 1
+    reweighed: frozenset[str] = frozenset()
+
+
+KNOWN = {
+    BinaryClassificationEvaluator: Columns({"label": "clicked"}, {"clicked": 2, "rawPrediction": None}),
+    RegressionEvaluator: Columns(
+        {"label": "fare", "prediction": "guess"}, {"fare": float("inf"), "guess": None}, reweighed=frozenset({"r2"})
+    ),
+    MulticlassClassificationEvaluator: Columns(
+        {"label": "kind", "prediction": "kind_found", "probability": "kinds"}, {"kind": None, "kinds": [0.1, 0.2, None]}
+    ),
+    MultilabelClassificationEvaluator: Columns(
+        {"label": "tags", "prediction": "tags_found"}, {"tags": None, "tags_found": [1.0, 1.0]}
+    ),
+    RankingEvaluator: Columns({"label": "tags", "prediction": "ranked", "k": 3}, {"ranked": [1.0, None]}),
+    ClusteringEvaluator: Columns(
+        {"prediction": "cluster", "features": ("x", "y")},
+        {"cluster": None, "y": float("inf")},
+        scans=2,
+        reweighed=frozenset({"silhouette"}),
+    ),
+}
+
+EXAMPLES = [kind(**KNOWN[kind].told, weight=weight) for kind in discover() if kind in KNOWN for weight in (None, "w")]
 examples = pytest.mark.parametrize("evaluator", EXAMPLES, ids=lambda each: f"{each.title}-{each.weight}")
 
 
-def table(offset: float = 0.0) -> pa.Table:
-    """Labels that suit any evaluator, 0 and 1, with predictions that tie here and there; moved by `offset`."""
+def lists(draw: np.random.Generator, least: int) -> pa.Array:
+    return pa.array([draw.permutation(5)[: draw.integers(least, 5)].astype(float).tolist() for _ in range(ROWS)])
+
+
+def table() -> pa.Table:
+    """Labels of every sort, with predictions that tie here and there."""
     draw = np.random.default_rng(3)
-    label = draw.integers(0, 2, ROWS)
-    scores = np.round(label + draw.normal(size=ROWS), 1)
-    prediction = offset + label + draw.normal(0.3, 1.0, ROWS)
-    weight = draw.integers(0, 4, ROWS) + 0.5
-    return pa.table({"rawPrediction": scores, "prediction": prediction, "label": offset + label, "w": weight})
+    clicked, kind, cluster = draw.integers(0, 2, ROWS), draw.integers(0, 3, ROWS), draw.integers(0, 4, ROWS)
+    kinds = draw.dirichlet([1.0, 1.0, 1.0], ROWS)
+    fare = 1e6 + draw.normal(size=ROWS)
+    columns = {
+        "clicked": clicked,
+        "rawPrediction": np.round(clicked + draw.normal(size=ROWS), 1),
+        "probability": draw.random(ROWS),
+        "fare": fare,
+        "guess": fare + draw.normal(0.3, 1.0, ROWS),
+        "kind": kind.astype(float),
+        "kind_found": draw.integers(0, 3, ROWS).astype(float),
+        "kinds": pa.array(kinds.tolist()),
+        "tags": lists(draw, 1),
+        "tags_found": lists(draw, 1),
+        "ranked": lists(draw, 1),
+        "cluster": cluster,
+        "x": cluster + draw.normal(size=ROWS),
+        "y": draw.normal(size=ROWS) - cluster,
+        "w": draw.integers(0, 4, ROWS) + 0.5,
+    }
+    return pa.table(columns)
 
 
 def scattered(engine, rows=None, few=True):
@@ -51,73 +115,58 @@ def scattered(engine, rows=None, few=True):
     return cut(engine, rows, uneven(rows.num_rows, few=few))
 
 
-def test_there_are_evaluators_for_classes_and_for_numbers():
-    known = {metric for evaluator in EXAMPLES for metric in evaluator.larger_better}
-    assert known == set(ORACLES)
+def test_every_evaluator_has_columns_here_and_a_name_among_the_stages():
+    assert set(discover()) == set(KNOWN)
+    assert {kind.__name__ for kind in discover()} <= set(dir(stages))
 
 
 @examples
 def test_the_same_fragments_give_the_same_on_every_engine(evaluator, engine):
     expected = evaluator.evaluate(scattered(home(engine.kind), few=False))
-    demand_equal(dict(evaluator.evaluate(scattered(engine, few=False))), dict(expected), evaluator.title)
+    found = evaluator.evaluate(scattered(engine, few=False))
+    demand_equal(dict(found), dict(expected), evaluator.title)
+    demand_equal(found.tables, expected.tables, evaluator.title)
 
 
 @examples
-@pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, engine, offset):
-    if offset and "areaUnderROC" in evaluator.names:
-        offset = 0.0  # labels are classes there, and have no place to move to
-    expected = evaluator.evaluate(cut(home(engine.kind), table(offset)))
-    demand_equal(dict(evaluator.evaluate(scattered(engine, table(offset)))), dict(expected), evaluator.title, rtol=RTOL)
-
-
-def _var(label, prediction, weight):
-    return np.average((prediction - np.average(label, weights=weight)) ** 2, weights=weight)
-
-
-def _r2(label, prediction, weight):
-    """MLlib's, whose total takes the unbiased variance of reliability weights; without weights it is the textbook's."""
-    total, mean = weight.sum(), np.average(label, weights=weight)
-    variance = np.sum(weight * (label - mean) ** 2) / (total - np.sum(weight**2) / total)
-    return 1 - np.sum(weight * (label - prediction) ** 2) / (variance * (total - 1))
-
-
-def _area_under_pr(label, score, weight):
-    precision, recall, _ = sk.precision_recall_curve(label, score, sample_weight=weight)
-    precision[-1] = precision[-2]  # MLlib's curve begins at the precision of the first threshold
-    return sk.auc(recall, precision)
-
-
-ORACLES = {
-    "areaUnderROC": lambda label, score, weight: sk.roc_auc_score(label, score, sample_weight=weight),
-    "areaUnderPR": _area_under_pr,
-    "mse": lambda label, found, weight: sk.mean_squared_error(label, found, sample_weight=weight),
-    "rmse": lambda label, found, weight: sk.root_mean_squared_error(label, found, sample_weight=weight),
-    "mae": lambda label, found, weight: sk.mean_absolute_error(label, found, sample_weight=weight),
-    "r2": _r2,
-    "var": _var,
-}
+def test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, engine):
+    expected = evaluator.evaluate(cut(home(engine.kind), table()))
+    assert None not in expected.values()
+    demand_equal(dict(evaluator.evaluate(scattered(engine))), dict(expected), evaluator.title, rtol=RTOL)
 
 
 @examples
-def test_every_metric_is_that_of_another_library_or_its_definition(evaluator, engine):
-    prediction, label, *_ = (table()[name].to_numpy() for name in evaluator.columns())
-    weight = table()["w"].to_numpy() if evaluator.weight else np.ones(ROWS)
-    found = evaluator.evaluate(scattered(engine))
-    assert found == {
-        name: pytest.approx(ORACLES[name](label, prediction, weight), rel=1e-9) for name in evaluator.names
-    }
+def test_weights_count_rows_as_often_as_they_say(evaluator, engine):
+    if evaluator.weight is None:
+        pytest.skip("it has no weights")
+    whole = table().set_column(table().column_names.index("w"), "w", pa.array(np.arange(ROWS) % 3, pa.int64()))
+    repeated = whole.take(np.repeat(np.arange(ROWS), np.arange(ROWS) % 3))
+    found = evaluator.evaluate(scattered(engine, whole))
+    expected = type(evaluator)(**KNOWN[type(evaluator)].told).evaluate(cut(home(engine.kind), repeated))
+    for name in set(evaluator.names) - KNOWN[type(evaluator)].reweighed:
+        demand_equal(found[name], expected[name], name, rtol=1e-9)
 
 
-@examples
-@pytest.mark.parametrize("bad", [None, float("nan"), float("inf")])
-def test_a_label_that_is_missing_or_infinite_is_refused_with_its_row(evaluator, engine, bad):
-    rows = shuffled(table()).to_pydict()
-    labels = [bad if place in (70, 150) else float(value) for place, value in enumerate(rows["label"])]
-    dataset = cut(engine, pa.table(rows | {"label": pa.array(labels, pa.float64())}), uneven(ROWS, few=True))
+BAD = [
+    pytest.param(kind(**known.told, weight=weight), column, value, id=f"{kind.__name__}-{column}-{weight}")
+    for kind, known in KNOWN.items()
+    for weight in (None, "w")
+    for column, value in {**known.bad, **({"w": -1.0} if weight else {})}.items()
+]
+
+
+@pytest.mark.parametrize(("evaluator", "column", "value"), BAD)
+def test_a_bad_value_is_refused_with_its_row(evaluator, column, value, engine):
+    rows = shuffled(table())
+    values = rows[column].to_pylist()
+    values[70] = values[150] = value
+    place = rows.column_names.index(column)
+    kind = pa.float64() if isinstance(value, float) else rows.schema.field(column).type
+    dataset = cut(engine, rows.set_column(place, column, pa.array(values, kind)), uneven(ROWS, few=True))
     with pytest.raises(DataValueError) as caught:
         evaluator.evaluate(dataset)
-    assert (caught.value.column, caught.value.row, caught.value.stage) == ("label", 70, evaluator.title)
+    assert (caught.value.column, caught.value.row, caught.value.stage) == (column, 70, evaluator.title)
+    assert "2 " in caught.value.message
 
 
 @examples
@@ -133,9 +182,24 @@ def test_one_row_gives_numbers_or_reasons(evaluator, engine):
     assert all(np.isfinite(value) if value is not None else found.reasons[name] for name, value in found.items())
 
 
+@examples
+def test_slices_and_replicates_can_be_had_of_it(evaluator, engine):
+    found = evaluate(scattered(engine), [evaluator], slices=["clicked"], bootstrap=3)
+    assert found.slices["clicked"].column_names == ["clicked", "rows", *evaluator.names]
+    assert set(found.intervals) <= set(evaluator.names)
+    assert found.intervals
+
+
 def test_all_evaluators_share_one_scan_of_their_columns(engine):
-    evaluators = [kind() for kind in discover()]
-    dataset = restricted(scattered(engine), sorted({name for each in evaluators for name in each.columns()}))
+    evaluators = {kind.__name__: kind(**known.told) for kind, known in KNOWN.items() if known.scans == 1}
+    dataset = restricted(scattered(engine), sorted({name for each in evaluators.values() for name in each.columns()}))
     with counted(engine) as scans:
         evaluate(dataset, evaluators)
     assert len(scans) == 1
+
+
+def test_one_more_scan_serves_all_that_need_two(engine):
+    evaluators = {f"{kind.__name__}{i}": kind(**known.told) for kind, known in KNOWN.items() for i in range(2)}
+    with counted(engine) as scans:
+        evaluate(scattered(engine), evaluators, slices=["clicked"])
+    assert len(scans) == 2

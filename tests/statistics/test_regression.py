@@ -133,3 +133,55 @@ def test_bad_values_are_refused_with_column_count_and_predicate(part, message):
 def test_a_wrong_number_of_columns_is_refused(columns):
     with pytest.raises(ConfigError, match="expected \\(prediction, label\\)"):
         RegressionErrors(columns)
+
+
+def test_relative_quantile_and_largest_errors_are_scikit_learns():
+    prediction, label, weight = sample()
+    found = errors((prediction, label, weight))
+    mape = metrics.mean_absolute_percentage_error(label, prediction, sample_weight=weight)
+    assert found.mape == pytest.approx(mape, rel=1e-12)
+    assert found.max_error == metrics.max_error(label, prediction)
+    for quantile in (0.0, 0.1, 0.5, 0.95, 1.0):
+        loss = metrics.mean_pinball_loss(label, prediction, sample_weight=weight, alpha=quantile)
+        assert found.pinball(quantile) == pytest.approx(loss, rel=1e-12)
+
+
+@pytest.mark.parametrize("cuts", [[0, 999], [1, 2, 500], [300, 300]])
+def test_any_partitioning_gives_the_same_relative_quantile_and_largest_errors(cuts):
+    data = sample()
+    whole, parts = errors(data), errors(*zip(*(np.split(column, cuts) for column in data), strict=True))
+    assert parts.mape == pytest.approx(whole.mape, rel=1e-12)
+    assert parts.pinball(0.9) == pytest.approx(whole.pinball(0.9), rel=1e-12)
+    assert parts.max_error == whole.max_error
+
+
+def test_labels_of_zero_have_no_relative_error_and_are_counted():
+    found = errors(([1.0, 1.0], [0.0, 2.0], [1.0, 1.0]), ([1.0, 1.0], [-0.0, 0.0], [2.0, 0.0]))
+    assert found.mape is None
+    assert found.mape_reason == "2 rows have a label of 0, relative to which there is no error"
+
+
+def test_a_label_of_zero_without_weight_does_not_matter():
+    assert errors(([1.0, 1.0], [0.0, 2.0], [0.0, 1.0])).mape == 0.5
+
+
+def test_relative_errors_that_overflow_are_undefined():
+    found = errors(([1.0, 1.0], [1e-320, 1.0]))
+    assert (found.mape, found.mape_reason) == (None, "labels are so near to 0 that relative errors overflow")
+    assert found.mae == 0.5
+
+
+def test_the_largest_error_is_that_of_rows_with_weight():
+    assert errors(([1.0, 1.0], [9.0, 2.0], [0.0, 1.0])).max_error == 1.0
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_without_weight_there_are_no_other_errors(rows):
+    found = errors((np.ones(rows), np.ones(rows), np.zeros(rows)))
+    assert (found.mape, found.pinball(0.5), found.max_error) == (None, None, None)
+    assert found.mape_reason == "no row has a positive weight"
+
+
+def test_a_quantile_that_is_no_fraction_is_refused():
+    with pytest.raises(ConfigError, match="quantile is 95, expected a fraction"):
+        errors(([1.0], [1.0])).pinball(95)

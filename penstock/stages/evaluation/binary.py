@@ -1,63 +1,181 @@
-"""Areas under the curves of a binary classifier."""
+"""A binary classifier: areas under its curves, and how good its probabilities are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.stages.evaluation.base import Evaluation, Evaluator
+from penstock.errors import ConfigError
+from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.binary import BinaryCurve
+from penstock.statistics.calibration import Calibration, Probabilities
+from penstock.statistics.curves import Curve
+from penstock.statistics.vectors import element_types
+
+_OF_CURVE = ("areaUnderROC", "areaUnderPR", "ks")
+_OF_PROBABILITY = ("logLoss", "brierScore", "expectedCalibrationError")
+_OPTIONAL = "probability"
+_REPLICATE_BINS = 1000
 
 
 @dataclass(frozen=True)
 class BinaryClassificationEvaluator(Evaluator):
-    """``areaUnderROC`` and ``areaUnderPR``, exact and with weights.
+    """Areas under the ROC and precision-recall curves, log loss, Brier score, KS distance and calibration error.
 
     Parameters
     ----------
     label : str, default "label"
         0 and 1, or booleans; no nulls.
     raw_prediction : str, default "rawPrediction"
-        A number that is larger for rows more likely positive: a margin or a probability. No nulls.
+        A number that is larger for rows more likely positive, a margin or a probability; or lists, whose element 1 is
+        taken. No nulls. Infinite only with ``num_bins=0``.
     weight : str, optional
-        Finite weights of 0 or more; without it every row weighs 1.
+        Weights from 0 to 1e150; without it every row weighs 1.
+    probability : str or None, default "probability"
+        The probability of the positive class, from 0 to 1; or lists, whose element 1 is taken. No nulls. Needed for
+        ``logLoss``, ``brierScore`` and ``expectedCalibrationError``: unless `metrics` asks for one of them, or the
+        column was given another name, the data may lack it, and they are None, with a reason.
+    num_bins : int, default 0
+        0 for exact curves, from every distinct score: about 16 bytes each are kept. Otherwise, at least 2, the most
+        cells of equal width that scores are put in, whatever the number of rows.
+    calibration_bins : int, default 10
+        Bins of equal width that [0, 1] is cut into for the calibration, from 1 to 500.
+    eps : float, default 1e-15
+        For ``logLoss``, probabilities are clipped to ``[eps, 1 - eps]``.
     metrics : sequence of str, optional
-        Some of the two; both unless given.
+        Some of the six; all unless given.
+
+    Raises
+    ------
+    ConfigError
+        A metric is not known or has no column, or a number is out of range.
 
     Notes
     -----
-    The values are those of MLlib's evaluator with ``numBins=0``; its default of 1000 bins is an approximation that
-    depends on how the data is partitioned. The area under the precision-recall curve is a trapezoid from
-    (0, precision of the first threshold), not scikit-learn's ``average_precision_score``. Where only one class has
-    weight both are None, with a reason.
+    The areas are those of MLlib's evaluator with ``numBins=0``. The one under the precision-recall curve is a trapezoid
+    from (0, precision of the first threshold), not scikit-learn's ``average_precision_score``. Where only one class has
+    weight the areas and ``ks`` are None, with a reason.
+
+    With `num_bins` the areas and ``ks`` are approximate, and ``bounds`` of the result says how far each can be from the
+    exact one, given what is in the cells; for the area under the ROC curve that is half the share of the pairs of a
+    positive and a negative row that share a cell. The cells, and so the metrics, do not depend on how rows are
+    partitioned. MLlib's ``numBins``, 1000 unless set, is another thing: it joins neighbouring distinct scores inside
+    each partition of its sorted scores, so that its areas change with the partitioning, and it says no bound.
+
+    Replicates of a bootstrap take cells too, 1,000 unless `num_bins` is set: their intervals are approximate, and the
+    metrics themselves are not.
+
+    Tables of the result: ``roc``, ``pr`` and ``gains`` are those of `penstock.statistics.Curve`, and ``calibration`` is
+    that of `penstock.statistics.Calibration`.
 
     Examples
     --------
     >>> import penstock as ps
-    >>> table = pa.table({"label": [1, 0, 1], "rawPrediction": [0.9, 0.4, 0.1]})
-    >>> BinaryClassificationEvaluator(metrics=["areaUnderROC"]).evaluate(ps.LocalEngine(device="cpu").from_arrow(table))
-    {'areaUnderROC': 0.5}
+    >>> table = pa.table({"label": [1, 0, 1], "rawPrediction": [0.9, 0.4, 0.1], "probability": [0.75, 0.5, 0.25]})
+    >>> scored = ps.LocalEngine(device="cpu").from_arrow(table)
+    >>> BinaryClassificationEvaluator(metrics=["areaUnderROC", "brierScore", "ks"]).evaluate(scored)
+    {'areaUnderROC': 0.5, 'brierScore': 0.2916666666666667, 'ks': 0.5}
     """
 
     label: str = "label"
     raw_prediction: str = "rawPrediction"
     weight: str | None = None
-    larger_better: ClassVar[Mapping[str, bool]] = {"areaUnderROC": True, "areaUnderPR": True}
+    probability: str | None = _OPTIONAL
+    num_bins: int = 0
+    calibration_bins: int = 10
+    eps: float = 1e-15
+    larger_better: ClassVar[Mapping[str, bool]] = {
+        "areaUnderROC": True,
+        "areaUnderPR": True,
+        "logLoss": False,
+        "brierScore": False,
+        "ks": True,
+        "expectedCalibrationError": False,
+    }
+
+    def __post_init__(self) -> None:
+        """Refuse metrics and numbers that make no sense."""
+        super().__post_init__()
+        missing = [name for name in self.metrics or () if name in _OF_PROBABILITY and self.probability is None]
+        if missing:
+            raise ConfigError(f"metric {missing[0]!r} needs a column, but probability is None", stage=self.title)
+        self._curve()
+        self._probabilities()
 
     def columns(self) -> tuple[str, ...]:
-        """Return the score, the label, and the weight if there is one."""
-        return (self.raw_prediction, self.label, *([self.weight] if self.weight is not None else []))
+        """Return those of the score, the label, the probability and the weight that the metrics need."""
+        score = [self.raw_prediction] if self._asks(_OF_CURVE) else []
+        probability = [self.probability] if self.probability is not None and self._asks(_OF_PROBABILITY) else []
+        return (*score, self.label, *probability, *self._weights())
+
+    def bind(self, schema: pa.Schema) -> Self:
+        """Return the evaluator, checked; without a column of probabilities if that is optional and not there.
+
+        Raises
+        ------
+        SchemaError
+            A column is missing, or holds neither numbers nor booleans; scores and probabilities may be lists.
+        """
+        optional = self.metrics is None and self.probability == _OPTIONAL
+        bound = replace(self, probability=None) if optional and _OPTIONAL not in schema.names else self
+        vectors = [name for name in (bound.raw_prediction, bound.probability) if name is not None]
+        Evaluator.bind(bound, element_types(schema, vectors))
+        return bound
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        """Return the curve; its state grows with the number of distinct scores."""
-        return {"curve": BinaryCurve(self.columns())}
+        """Return the curve, whose state grows with the number of distinct scores, and the probabilities."""
+        found: dict[str, Statistic] = {"curve": self._curve()} if self._asks(_OF_CURVE) else {}
+        probabilities = self._probabilities()
+        return found | ({"calibration": probabilities} if probabilities and self._asks(_OF_PROBABILITY) else {})
 
     def finish(self, results: Mapping[str, Any]) -> Evaluation:
-        """Return the areas under the curve."""
-        curve = results["curve"]
-        areas = {"areaUnderROC": curve.area_under_roc, "areaUnderPR": curve.area_under_pr}
-        return self._report(areas, dict.fromkeys(areas, curve.reason))
+        """Return the metrics and their tables."""
+        parts = [_curve_report(results["curve"])] if "curve" in results else []
+        if "calibration" in results:
+            parts.append(_calibration_report(results["calibration"]))
+        elif self._asks(_OF_PROBABILITY):
+            absent = f"there is no column {_OPTIONAL!r}"
+            parts.append(Evaluation(dict.fromkeys(_OF_PROBABILITY), dict.fromkeys(_OF_PROBABILITY, absent)))
+        whole = Evaluation.joined(parts)
+        return self._report(whole, whole.reasons, tables=whole.tables, bounds=whole.bounds)
+
+    def reweighted(self, weight: str) -> Self:
+        """Return the evaluator of a replicate; its curves are of cells, so that its state is small."""
+        return replace(self, weight=weight, num_bins=self.num_bins or _REPLICATE_BINS)
+
+    def _asks(self, metrics: tuple[str, ...]) -> bool:
+        return not set(metrics).isdisjoint(self.names)
+
+    def _weights(self) -> tuple[str, ...]:
+        return () if self.weight is None else (self.weight,)
+
+    def _curve(self) -> BinaryCurve:
+        return BinaryCurve((self.raw_prediction, self.label, *self._weights()), self.num_bins)
+
+    def _probabilities(self) -> Probabilities | None:
+        if self.probability is None:
+            return None
+        return Probabilities((self.probability, self.label, *self._weights()), self.calibration_bins, self.eps)
+
+
+def _curve_report(curve: Curve) -> Evaluation:
+    values = {"areaUnderROC": curve.area_under_roc, "areaUnderPR": curve.area_under_pr, "ks": curve.ks}
+    far = zip(values, (curve.area_under_roc_bound, curve.area_under_pr_bound, curve.ks_bound), strict=True)
+    return Evaluation(
+        values,
+        dict.fromkeys(values, curve.reason) if curve.reason else {},
+        tables={"roc": curve.roc_table(), "pr": curve.pr_table(), "gains": curve.gains_table()},
+        bounds={name: bound for name, bound in far if curve.binned and bound is not None},
+    )
+
+
+def _calibration_report(found: Calibration) -> Evaluation:
+    values = (found.log_loss, found.brier_score, found.expected_calibration_error)
+    reasons = dict.fromkeys(_OF_PROBABILITY, found.reason) if found.reason else {}
+    metrics = dict(zip(_OF_PROBABILITY, values, strict=True))
+    return Evaluation(metrics, reasons, tables={"calibration": found.table()})

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from penstock import devices, frames
+from penstock import arrays, devices
 from penstock.fragments import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training._matrix import Batch, Batches
@@ -45,7 +45,7 @@ def _chosen(batch: Batch, share: float) -> Batch:
     assert batch.rows is not None
     chosen = hash_rows(batch.rows, _SEED) < share
     values = (batch.features, batch.label, batch.weight)
-    return Batch(*(None if each is None else frames.rows_of(each, chosen) for each in values))
+    return Batch(*(None if each is None else arrays.rows_of(each, chosen) for each in values))
 
 
 def cut(rank: Rank, part: Batch | None, names: Sequence[str], settings: Mapping[str, Any]) -> Any | None:
@@ -61,9 +61,9 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str], settings: Mapping[
         devices.use(rank.kind)
         weights = [each.weight for each in parts if each.weight is not None]
         return xgb.QuantileDMatrix(
-            frames.to_device(np.concatenate([each.features for each in parts]), rank.kind),
-            label=frames.to_device(np.concatenate([each.label for each in parts]), rank.kind),
-            weight=frames.to_device(np.concatenate(weights), rank.kind) if weights else None,
+            arrays.to_device(np.concatenate([each.features for each in parts]), rank.kind),
+            label=arrays.to_device(np.concatenate([each.label for each in parts]), rank.kind),
+            weight=arrays.to_device(np.concatenate(weights), rank.kind) if weights else None,
             feature_names=list(names),
             max_bin=settings.get("max_bin"),
             nthread=settings["nthread"],

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import xgboost as xgb
 
-from penstock import frames
+from penstock import arrays
 from penstock.errors import DataValueError
 from penstock.frames import ROW, Kind
 from penstock.spmd import Rank
@@ -22,7 +22,7 @@ CACHE_BYTES = 4 * 2**30
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one fragment: features (see `frames.features`), labels; weights and row numbers (uint64) if any."""
+    """The rows of one fragment: features (see `arrays.features`), labels; weights and row numbers (uint64) if any."""
 
     features: Any
     label: Any
@@ -89,8 +89,8 @@ class ToBatch:
 
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
-        none = frames.to_device(np.empty(0, dtype=np.float32), kind)
-        features = frames.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
+        none = arrays.to_device(np.empty(0, dtype=np.float32), kind)
+        features = arrays.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
         rows = np.empty(0, dtype=np.uint64) if self.numbered else None
         return Batch(features, none, None if self.weight is None else none, rows)
 
@@ -122,15 +122,15 @@ def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
     DataValueError
         A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
     """
-    matrix = frames.to_matrix(frame, columns)
-    _refuse_infinite(columns, frames.count_infinite(matrix))
+    matrix = arrays.to_matrix(frame, columns)
+    _refuse_infinite(columns, arrays.count_infinite(matrix))
     return matrix
 
 
 def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return `columns` as XGBoost reads them fastest, see `frames.features`; raises as `finite_matrix` does."""
-    values = frames.features(frame, columns)
-    _refuse_infinite(columns, frames.count_infinite(values))
+    """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `finite_matrix` does."""
+    values = arrays.features(frame, columns)
+    _refuse_infinite(columns, arrays.count_infinite(values))
     return values
 
 

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
+from penstock import arrays, frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.schemas import require
 from penstock.selectors import Columns, is_numeric, numeric, resolve
@@ -306,10 +306,10 @@ class XGBoostClassifier(_XGBoost):
             margins = margins.reshape(len(frame), classes)
         probability = _probability(margins)
         winner = (margins > 0).astype("int32") if margins.ndim == 1 else margins.argmax(axis=1).astype("int32")
-        code = frames.column(frame, self.prediction, winner)
+        code = arrays.column(frame, self.prediction, winner)
         return frame.with_columns(
-            frames.column(frame, self.raw_prediction, margins),
-            frames.column(frame, self.probability, probability),
+            arrays.column(frame, self.raw_prediction, margins),
+            arrays.column(frame, self.probability, probability),
             frames.decode(code, fitted["classes"]["value"].combine_chunks()),
         )
 
@@ -356,7 +356,7 @@ class XGBoostRegressor(_XGBoost):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         values = self._margins(frame, fitted, kind="value").astype("float64")
-        return frame.with_columns(frames.column(frame, self.prediction, values))
+        return frame.with_columns(arrays.column(frame, self.prediction, values))
 
 
 def _probability(margins: Any) -> Any:

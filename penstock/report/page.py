@@ -1,0 +1,138 @@
+"""An evaluation as one HTML page that needs nothing but itself: no script, no font, no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from penstock.outputs import new_run_id, translate_os_error
+from penstock.report.sections import split
+from penstock.report.text import show_count, show_label
+
+if TYPE_CHECKING:
+    from penstock.stages.evaluation.result import Evaluation
+
+_DETAIL_EMS = 200.0
+
+
+def render(evaluation: Evaluation, *, title: str = "Evaluation", details: Mapping[str, Any] | None = None) -> str:
+    """Return the page: metrics, curves and slices of an evaluation, a section for each prefix of its names.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Its tables are drawn where their names are known (``roc``, ``pr``, ``calibration``, ``gains``,
+        ``confusionMatrix``, ``byLabel``, ``residuals``, ``residualHistogram``, ``residualQuantiles``, ``clusters``,
+        ``atK``), and shown as they are where not. Nulls, NaN and infinities in them are left out of drawings.
+    title : str, default "Evaluation"
+    details : mapping of str to any, optional
+        What stands under the title, such as the rows and the model; whole numbers get thousands separators.
+
+    Returns
+    -------
+    str
+        HTML that refers to nothing outside itself, with a Content-Security-Policy that forbids scripts and requests.
+        All text of the data is escaped and shortened. Equal input gives equal text.
+
+    Examples
+    --------
+    >>> from penstock.stages.evaluation.result import Evaluation
+    >>> "0.7342" in render(Evaluation({"areaUnderROC": 0.73421}), title="clicks", details={"rows": 200000})
+    True
+    """
+    style = _resource("style.css")
+    return _template().render(
+        title=show_label(title, _DETAIL_EMS),
+        details={show_label(name, 40): _detail(value) for name, value in (details or {}).items()},
+        sections=split(evaluation),
+        style=Markup(style),
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+def write_report(
+    evaluation: Evaluation,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Evaluation",
+    details: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the page of an evaluation, whole or not at all; a page that is there is replaced.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    path : str or PathLike
+        A local path; folders that are missing are made.
+    title : str, default "Evaluation"
+    details : mapping of str to any, optional
+        As for :func:`render`.
+
+    Returns
+    -------
+    pathlib.Path
+        The path.
+
+    Raises
+    ------
+    OutputError, DiskFullError
+        The page cannot be written; what was there before still is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from penstock.stages.evaluation.result import Evaluation
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(Evaluation({"rmse": 0.5}), f"{folder}/report.html").name
+    'report.html'
+    """
+    target, page = Path(path), render(evaluation, title=title, details=details).encode()
+    aside = target.with_name(f".penstock-report-{new_run_id()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write(aside, page)
+        os.replace(aside, target)
+    except OSError as error:
+        raise translate_os_error(error, target) from error
+    finally:
+        _remove(aside)
+    return target
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # the folder itself may be a file
+        path.unlink(missing_ok=True)
+
+
+def _detail(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return show_count(value)
+    return show_label(value, _DETAIL_EMS)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_resource("template.html.j2"))
+
+
+@cache
+def _resource(name: str) -> str:
+    return files("penstock.report").joinpath(name).read_text("utf-8")

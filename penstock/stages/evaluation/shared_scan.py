@@ -1,0 +1,156 @@
+"""Several evaluators, the slices of each and their replicates, all from one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import ConfigError, DataValueError
+from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.groups import Grouped
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+
+By = str | Sequence[str]
+
+
+def evaluate(
+    dataset: Dataset,
+    evaluators: Sequence[Evaluator] | Mapping[str, Evaluator],
+    *,
+    slices: Sequence[By] = (),
+    bootstrap: Bootstrap | int | None = None,
+) -> Evaluation:
+    """Return the metrics of all evaluators from one scan that reads only their columns.
+
+    A silhouette takes a second scan, of its own columns: it needs the clusters' centres before it looks at a row.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Scored: it has the labels and the predictions.
+    evaluators : sequence of Evaluator, or mapping of name to Evaluator
+        Equal statistics of several evaluators are gathered once. Of a mapping every metric and table is called
+        ``name.metric``, so that several evaluators can report metrics of one name.
+    slices : sequence of str or of sequences of str
+        Columns, or combinations of columns, by which to report every metric as well, with the number of rows:
+        ``["country", ("country", "device")]``. They hold strings, booleans, integers or dates, at most 1,000 values;
+        null is a value. The result's `slices` has a table for each, largest slice first.
+    bootstrap : Bootstrap or int, optional
+        How many replicates to gather for a confidence interval of every metric, the result's `intervals`; a
+        replicate takes about as long as the metrics themselves.
+
+    Returns
+    -------
+    Evaluation
+        Metrics in the order of the evaluators; without rows all are None, with reasons.
+
+    Raises
+    ------
+    ConfigError
+        No evaluator, or two that report metrics of one name; a bootstrap of rows that have lost their numbers.
+    SchemaError
+        A column is missing or of the wrong type; nothing was read.
+    DataValueError
+        A label, prediction or weight is null or outside its range, or a column has too many values to slice by; names
+        column, count, first file and row.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> table = pa.table({"label": [0, 1, 1], "rawPrediction": [-1.0, 0.5, 2.0], "prediction": [0.0, 1.0, 1.0]})
+    >>> scored = ps.LocalEngine(device="cpu").from_arrow(table)
+    >>> areas = st.BinaryClassificationEvaluator(metrics=["areaUnderROC"])
+    >>> evaluate(scored, [areas, st.RegressionEvaluator(metrics="mae")])
+    {'areaUnderROC': 1.0, 'mae': 0.0}
+    >>> evaluate(scored, {"click": areas}, slices=["label"]).slices["label"].to_pylist()
+    [{'label': 1, 'rows': 2, 'click.areaUnderROC': None}, {'label': 0, 'rows': 1, 'click.areaUnderROC': None}]
+    """
+    schema, prefixed = dataset.schema, isinstance(evaluators, Mapping)
+    members = {name: evaluator.bind(schema) for name, evaluator in _named(evaluators).items()}
+    views: list[View] = [AllRows(members, schema, prefixed)]
+    views += [Slices.of(members, schema, prefixed, by) for by in slices]
+    if bootstrap is not None:
+        wanted = bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap(bootstrap)
+        views += Replicates.of(members, dataset, prefixed, wanted)
+    first = _gather(dataset, views, [view.statistics() for view in views])
+    second = _gather(dataset, views, [view.follow_ups(first[0][()]) for view in views])
+    return Evaluation.joined(
+        view.report(_merged(one, other)) for view, one, other in zip(views, first, second, strict=True)
+    )
+
+
+def _named(evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> dict[str, Evaluator]:
+    if not evaluators:
+        raise ConfigError("there is no evaluator", hint="Pass at least one, BinaryClassificationEvaluator() say.")
+    if isinstance(evaluators, Mapping):
+        return dict(evaluators)
+    _refuse_overlap(evaluators)
+    return {str(place): evaluator for place, evaluator in enumerate(evaluators)}
+
+
+def _refuse_overlap(evaluators: Sequence[Evaluator]) -> None:
+    owner: dict[str, Evaluator] = {}
+    for evaluator in evaluators:
+        for name in evaluator.names:
+            if name in owner:
+                raise ConfigError(
+                    f"metric {name!r} is reported by {owner[name]} and by {evaluator}",
+                    hint="Give them names, {'click': ..., 'sale': ...}, or leave it out of one with metrics=(...).",
+                    stage=evaluator.title,
+                )
+            owner[name] = evaluator
+
+
+def _gather(dataset: Dataset, views: Sequence[View], asked: Sequence[Asked]) -> list[dict[Hashable, Results]]:
+    """Return, for each view, the results of what its members asked for, by the key of the set of rows; one scan."""
+    groups = [
+        view.group(_unique(each)) if any(each.values()) else None for view, each in zip(views, asked, strict=True)
+    ]
+    wanted = [group for group in groups if group is not None]
+    states = iter(dataset.gather(wanted, label="evaluate")[0] if wanted else ())
+    return [
+        {} if group is None else _answers(each, group, _finish(dataset, view, group, next(states)))
+        for view, each, group in zip(views, asked, groups, strict=True)
+    ]
+
+
+def _unique(asked: Asked) -> list[Statistic]:
+    return list(dict.fromkeys(statistic for of_one in asked.values() for statistic in of_one.values()))
+
+
+def _answers(asked: Asked, group: Grouped, found: Mapping[Hashable, tuple[Any, ...]]) -> dict[Hashable, Results]:
+    place = {statistic: number for number, statistic in enumerate(group.statistics)}
+    return {
+        key: {
+            member: {name: results[place[statistic]] for name, statistic in of_one.items()}
+            for member, of_one in asked.items()
+        }
+        for key, results in found.items()
+    }
+
+
+def _merged(first: Mapping[Hashable, Results], second: Mapping[Hashable, Results]) -> dict[Hashable, Results]:
+    """Return the results of both scans together."""
+    return {
+        key: {member: {**found, **second.get(key, {}).get(member, {})} for member, found in results.items()}
+        for key, results in first.items()
+    }
+
+
+def _finish(dataset: Dataset, view: View, group: Grouped, state: State) -> Mapping[Hashable, tuple[Any, ...]]:
+    """Finish statistics; values that make one meaningless are looked up, in one more scan, to name file and row."""
+    try:
+        return group.finish(state)
+    except DataValueError as error:
+        reading = (each.title for each in view.members.values() if error.column in each.columns())
+        place: dict[str, Any] = {"stage": next(reading, None)}
+        if error.predicate is not None and error.path is None:
+            found = dataset.first_where(error.predicate, [error.column] if error.column else group.columns)
+            place |= dict(zip(("path", "row"), found, strict=True)) if found else {}
+        raise error.at(**place) from error

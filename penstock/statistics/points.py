@@ -1,0 +1,209 @@
+"""Points that belong to clusters: reading them from columns of numbers or a column of lists, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.errors import ConfigError, DataValueError, did_you_mean
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.rules import LARGE, Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.vectors import is_vector
+
+DISTANCES = ("squaredEuclidean", "cosine")
+_WHOLE = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows of a weight above 0.
+
+    Parameters
+    ----------
+    cluster : numpy.ndarray of shape (n_rows,), int64
+    vectors : numpy.ndarray of shape (n_rows, n_features), float64
+        Of length 1 where the distance is the cosine one: then half of the squared distance of two is theirs.
+    weight : numpy.ndarray of shape (n_rows,), float64
+
+    Examples
+    --------
+    >>> Points(np.array([7]), np.array([[0.5, 1.0]]), np.array([1.0])).vectors.shape
+    (1, 2)
+    """
+
+    cluster: np.ndarray
+    vectors: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class PointStatistic(Statistic):
+    """A statistic of points and the clusters that they belong to.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The cluster (whole numbers); the features, which are columns of numbers or one column of lists of one length;
+        and the weight (0 or more) if it is `weighted`, otherwise every row weighs 1.
+    weighted : bool, default False
+    distance_measure : {"squaredEuclidean", "cosine"}
+
+    Raises
+    ------
+    ConfigError
+        `columns` has too few names, or the distance is not known.
+    """
+
+    weighted: bool = False
+    distance_measure: str = "squaredEuclidean"
+
+    def __post_init__(self) -> None:
+        if len(self.columns) < 2 + self.weighted:
+            expected = "(prediction, feature, ..., weight)" if self.weighted else "(prediction, feature, ...)"
+            raise ConfigError(f"columns are {self.columns!r}, expected {expected}")
+        check_distance(self.distance_measure)
+
+    @property
+    def prediction(self) -> str:
+        """The column of clusters."""
+        return self.columns[0]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns of numbers, or the one of lists."""
+        return self.columns[1:-1] if self.weighted else self.columns[1:]
+
+    def points(self, frame: nw.DataFrame[Any]) -> tuple[Points, State]:
+        """Return the valid rows of a weight above 0, on the host, and what is to be said of the others."""
+        lists = is_vector(frame, self.features[0])
+        rows, counts = valid_rows(frame, self._checks(lists))
+        vectors, lengths = self._vectors(rows, lists)
+        usable = (np.abs(vectors) <= LARGE).all(axis=1)  # false also for NaN
+        directed = vectors.any(axis=1) if self.distance_measure == "cosine" else np.ones(len(vectors), dtype=bool)
+        invalid = {
+            "counts": counts,
+            "lists": lists,
+            "on_gpu": frames.is_gpu(frame),
+            "lengths": lengths,
+            "elements": int(np.count_nonzero(~usable)),
+            "zeros": int(np.count_nonzero(~directed)),
+        }
+        if not len(vectors):
+            rows = rows.head(0)  # lists of several lengths are no matrix
+        weight = self._numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
+        chosen = usable & directed & (weight > 0)
+        cluster = self._numbers(rows, self.prediction)[chosen].astype(np.int64)
+        return Points(cluster, self._scaled(vectors[chosen]), weight[chosen]), invalid
+
+    def merge_invalid(self, states: Sequence[State]) -> State:
+        """Join what :meth:`points` said of several partitions."""
+        return {
+            "counts": add_counts([state["counts"] for state in states]),
+            **{name: any(state[name] for state in states) for name in ("lists", "on_gpu")},
+            "lengths": frames.sum_by_key([state["lengths"] for state in states], ["length"]),
+            **{name: sum(state[name] for state in states) for name in ("elements", "zeros")},
+        }
+
+    def refuse_invalid(self, invalid: State) -> None:
+        """Raise DataValueError for what is wrong with some rows; its ``predicate`` is true for them.
+
+        There is none for the elements of lists on a GPU: Narwhals cannot look into them there.
+        """
+        lists = invalid["lists"]
+        refuse(self._checks(lists), invalid["counts"])
+        errors = [self._unequal(invalid["lengths"]), self._unusable(invalid), self._undirected(invalid)]
+        for error in errors:
+            if error is not None:
+                error.predicate = None if lists and invalid["on_gpu"] else error.predicate
+                raise error
+
+    def _checks(self, lists: bool) -> Checks:
+        checks = [(self.prediction, Rule("null")), (self.prediction, Rule("not_between", (-_WHOLE, _WHOLE)))]
+        checks.append((self.prediction, Rule("not_whole")))
+        tests = ("null",) if lists else ("null", "infinite", "too_large")
+        checks += [(name, Rule(test)) for name in self.features for test in tests]
+        weights = self.columns[-1:] if self.weighted else ()
+        return checks + [(name, Rule(test)) for name in weights for test in ("null", "too_large", "negative")]
+
+    def _vectors(self, rows: nw.DataFrame[Any], lists: bool) -> tuple[np.ndarray, pa.Table]:
+        """Return the vectors, none where lists are not of one length, and how many lists there are of each length."""
+        if not lists:
+            return arrays.to_host(arrays.to_matrix(rows, self.features, "float64")), _lengths(np.empty(0, np.int64))
+        arrow = frames.to_arrow(rows.select(*self.features))[0].combine_chunks()
+        lengths = _lengths(np.diff(arrow.offsets.to_numpy()))
+        if len(lengths) != 1 or not lengths["length"][0].as_py():
+            return np.empty((0, 0)), lengths
+        values = arrow.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return values.reshape(len(arrow), -1), lengths
+
+    def _numbers(self, rows: nw.DataFrame[Any], name: str) -> np.ndarray:
+        values: np.ndarray = rows[name].cast(nw.Float64).to_numpy()
+        return values
+
+    def _scaled(self, vectors: np.ndarray) -> np.ndarray:
+        if self.distance_measure != "cosine" or not len(vectors):
+            return vectors
+        moderate = vectors / np.abs(vectors).max(axis=1, keepdims=True)  # whose squares cannot vanish
+        scaled: np.ndarray = moderate / np.sqrt(np.einsum("ij,ij->i", moderate, moderate))[:, None]
+        return scaled
+
+    def _unequal(self, lengths: pa.Table) -> DataValueError | None:
+        found = dict(zip(lengths["length"].to_pylist(), lengths["count"].to_pylist(), strict=True))
+        length = nw.col(self.features[0]).list.len()
+        if empty := found.pop(0, 0):
+            return self._error(f"has {empty} lists that are empty, expected lists of numbers", length == 0)
+        if len(found) < 2:
+            return None
+        usual = max(found, key=lambda each: (found[each], -each))
+        other = sum(found.values()) - found[usual]
+        return self._error(f"has {other} lists that are not of length {usual}, as most are", length != usual)
+
+    def _unusable(self, invalid: State) -> DataValueError | None:
+        broken = [~(each.abs() <= LARGE).fill_null(False) for each in self._elements(invalid)]
+        found = f"has {invalid['elements']} lists with elements that are null, NaN or larger than 1e150 (or infinite)"
+        return self._error(f"{found}, expected numbers", reduce(or_, broken)) if invalid["elements"] else None
+
+    def _undirected(self, invalid: State) -> DataValueError | None:
+        if not invalid["zeros"]:
+            return None
+        found = f"has {invalid['zeros']} vectors of nothing but 0, expected a direction: the distance is the cosine one"
+        return self._error(found, reduce(and_, [each == 0 for each in self._elements(invalid)]))
+
+    def _elements(self, invalid: State) -> list[nw.Expr]:
+        if not invalid["lists"]:
+            return [nw.col(name).cast(nw.Float64) for name in self.features]
+        lists = nw.col(self.features[0]).cast(nw.List(nw.Float64)).list
+        return [lists.get(place) for place in range(invalid["lengths"]["length"][0].as_py())]
+
+    def _error(self, found: str, predicate: nw.Expr) -> DataValueError:
+        single = len(self.features) == 1
+        subject = f"column {self.features[0]!r}" if single else f"columns {', '.join(map(repr, self.features))}:"
+        error = DataValueError(
+            f"{subject} {found}",
+            hint="Clean, fill or filter these rows before this step.",
+            column=self.features[0] if single else None,
+        )
+        error.predicate = predicate
+        return error
+
+
+def check_distance(distance_measure: str) -> None:
+    """Raise ConfigError unless the distance is known."""
+    if distance_measure not in DISTANCES:
+        raise ConfigError(
+            f"distance_measure {distance_measure!r} is not known, expected one of {', '.join(DISTANCES)}."
+            + did_you_mean(str(distance_measure), DISTANCES)
+        )
+
+
+def _lengths(lengths: np.ndarray) -> pa.Table:
+    found, counts = np.unique(lengths.astype(np.int64), return_counts=True)
+    return pa.table({"length": found, "count": counts})

@@ -1,0 +1,102 @@
+"""Scores and probabilities that come as vectors, an element a class: of two classes element 1 is the positive one's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.frames import Kind
+from penstock.statistics.rules import Checks, Rule
+
+
+def positive_class(frame: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
+    """Return `frame` with element 1 in place of each list of column `name`; as it is when that holds numbers.
+
+    MLlib's rule for vectors. A list of fewer than two elements, and one whose element 1 is NaN or null, give null.
+    Kernel: cuDF's own element of a list, for which Narwhals has no way there.
+
+    Examples
+    --------
+    >>> frame = frames.from_arrow(pa.table({"probability": [[0.75, 0.25], [0.5, float("nan")], [1.0]]}))
+    >>> positive_class(frame, "probability")["probability"].to_list()
+    [0.25, None, None]
+    """
+    if not is_vector(frame, name):
+        return frame
+    if frames.is_gpu(frame):
+        native = nw.to_native(frame[name]).list.get(1)
+        return frames.nan_to_null(frame.with_columns(nw.from_native(native, series_only=True).alias(name)))
+    lists = nw.List(frame.schema[name].inner)  # type: ignore[attr-defined]
+    return frames.nan_to_null(frame.with_columns(nw.col(name).cast(lists)).with_columns(_element_one(name)))
+
+
+def _element_one(name: str) -> nw.Expr:
+    long_enough = nw.when(nw.col(name).list.len() > 1).then(nw.col(name))  # otherwise Polars raises
+    return long_enough.list.get(1).alias(name)
+
+
+def is_vector(frame: nw.DataFrame[Any], name: str) -> bool:
+    """Return whether column `name` holds lists.
+
+    Examples
+    --------
+    >>> is_vector(frames.from_arrow(pa.table({"probability": [[0.75, 0.25]]})), "probability")
+    True
+    """
+    return isinstance(frame.schema[name], (nw.List, nw.Array))
+
+
+def vector_kind(frame: nw.DataFrame[Any], name: str) -> Kind | None:
+    """Return where the lists of column `name` are; None when it holds none."""
+    return frames.kind_of(frame) if is_vector(frame, name) else None
+
+
+def element_types(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    """Return `schema` with the type of the elements for those of the columns `names` that hold lists of numbers.
+
+    Examples
+    --------
+    >>> element_types(pa.schema({"score": pa.list_(pa.float32())}), ["score"]).field("score").type
+    DataType(float)
+    """
+    return pa.schema([pa.field(f.name, _element_type(f.type) if f.name in names else f.type) for f in schema])
+
+
+def _element_type(kind: pa.DataType) -> pa.DataType:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    is_vector = any(test(kind) for test in tests)
+    held = is_vector and (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type))
+    return kind.value_type if held else kind
+
+
+def refuse_elements(checks: Checks, counts: Sequence[int], name: str, vectors: Kind | None) -> None:
+    """Raise as `rules.refuse` does, with a predicate that suits column `name` if it holds lists.
+
+    Parameters
+    ----------
+    vectors : {"cpu", "gpu"} or None
+        Where the lists are, if they are: on a GPU no expression tells bad ones, and the predicate is None.
+    """
+    for (column, rule), count in zip(checks, counts, strict=True):
+        if count:
+            error = rule.error(column, count)
+            if vectors is not None and column == name:
+                error.predicate = _broken(rule, name) if vectors == "cpu" else None
+            raise error
+
+
+def _broken(rule: Rule, name: str) -> nw.Expr:
+    element = _element_one(name).cast(nw.Float64)
+    broken: nw.Expr
+    if rule.test == "null":
+        broken = element.is_null() | element.is_nan()
+    elif rule.test == "infinite":
+        broken = element.abs() == float("inf")
+    else:
+        low, high = rule.values
+        broken = (element < low) | (element > high)
+    return broken

@@ -1,0 +1,207 @@
+"""Evaluations in the shape that the evaluators give, with curves known in closed form."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+
+from penstock.stages.evaluation.result import Evaluation
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"quoted\" 'twice' & <b>bold</b>",
+    "very long " * 60,
+    "W" * 80,
+    "right\u202eleft \u0000 \u6771\u4eac\u90fd\U0001f600",
+    "",
+    None,
+    "   ",
+)
+
+
+def binary() -> Evaluation:
+    """Return the curves of scores whose true positives are the fourth root of the false ones: the area is 0.8."""
+    steps = [index / 200 for index in range(201)]
+    hits = [step**0.25 for step in steps]
+    found = [0.3 * hit + 0.7 * step for hit, step in zip(hits, steps, strict=True)]
+    precision = [1.0, *(0.3 * hit / share for hit, share in zip(hits[1:], found[1:], strict=True))]
+    thresholds = [1 - step for step in steps]
+    tenths = [index / 10 for index in range(1, 11)]
+    gain = [0.31, 0.52, 0.67, 0.78, 0.86, 0.92, 0.96, 0.98, 0.99, 1.0]
+    tables = {
+        "roc": pa.table({"falsePositiveRate": steps, "truePositiveRate": hits, "threshold": thresholds}),
+        "pr": pa.table({"recall": hits, "precision": precision, "threshold": thresholds}),
+        "calibration": calibration(),
+        "gains": pa.table(
+            {"fraction": tenths, "gain": gain, "lift": [g / f for g, f in zip(gain, tenths, strict=True)]}
+        ),
+    }
+    values = {"areaUnderROC": 0.8, "areaUnderPR": 0.61234, "logLoss": 0.4321, "brierScore": 0.1432, "ksStatistic": None}
+    return Evaluation(
+        values,
+        {"ksStatistic": "the metric was not asked for at a threshold"},
+        tables=tables,
+        bounds={"areaUnderPR": 0.0002},
+        intervals={"areaUnderROC": (0.78, 0.82), "areaUnderPR": (0.58, 0.64)},
+        slices={"country": slices(), "device": slices(("phone", "desktop", "tablet"))},
+        larger_better={name: name not in ("logLoss", "brierScore") for name in values},
+    )
+
+
+def calibration() -> pa.Table:
+    lower = [index / 10 for index in range(10)]
+    predicted = [edge + 0.05 for edge in lower]
+    return pa.table(
+        {
+            "lower": lower,
+            "upper": [edge + 0.1 for edge in lower],
+            "weight": [52000.0, 41000.0, 30000.0, 21000.0, 17000.0, 14000.0, 11000.0, 8000.0, 4000.0, 2000.0],
+            "predicted": predicted,
+            "observed": [p + 0.06 * math.sin(6 * p) for p in predicted],
+        }
+    )
+
+
+def slices(names: tuple[str | None, ...] = ("NL", "DE", "FR", "BE", None, "UK")) -> pa.Table:
+    count = len(names)
+    return pa.table(
+        {
+            "value": list(names),
+            "rows": [48000 // (index + 1) for index in range(count)],
+            "areaUnderROC": [None if index == 4 else 0.83 - 0.04 * ((index * 3) % count) for index in range(count)],
+            "logLoss": [0.41 + 0.02 * index for index in range(count)],
+        }
+    )
+
+
+def regression() -> Evaluation:
+    lower = [float(index * 50) for index in range(20)]
+    edges = [-300.0 + 20 * index for index in range(31)]
+    tables = {
+        "residuals": pa.table(
+            {
+                "lower": lower,
+                "upper": [edge + 50 for edge in lower],
+                "weight": [1000.0 - 40 * index for index in range(20)],
+                "mean": [10 * math.sin(edge / 150) for edge in lower],
+                "std": [20 + edge / 20 for edge in lower],
+            }
+        ),
+        "residualHistogram": pa.table(
+            {
+                "lower": edges[:-1],
+                "upper": edges[1:],
+                "weight": [round(2000 * math.exp(-(((edge + 10) / 90) ** 2))) for edge in edges[:-1]],
+            }
+        ),
+        "residualQuantiles": pa.table(
+            {
+                "quantile": [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99],
+                "value": [-180.5, -110.0, -40, 0.5, 42, 112, 1204.75],
+            }
+        ),
+    }
+    values = {"rmse": 64.2519, "mse": 4128.31, "r2": 0.91234, "mae": 48.1, "var": 12345678.9}
+    return Evaluation(values, tables=tables, larger_better=dict.fromkeys(values, False) | {"r2": True, "var": True})
+
+
+def multiclass(labels: tuple[object, ...] = ("cat", "dog", "horse", "newt")) -> Evaluation:
+    size = len(labels)
+    cells = [
+        (i, j, max(900.0 - 40 * i, 5.0) if i == j else float((i * 7 + j * 3) % 60))
+        for i in range(size)
+        for j in range(size)
+    ]
+    kept = [cell for cell in cells if cell[2]]
+    tables = {
+        "confusionMatrix": pa.table(
+            {
+                "label": [labels[i] for i, _, _ in kept],
+                "prediction": [labels[j] for _, j, _ in kept],
+                "weight": [weight for _, _, weight in kept],
+            }
+        ),
+        "byLabel": pa.table(
+            {
+                "label": list(labels),
+                "weight": [1000.0 - 40 * index for index in range(size)],
+                "precision": [None if index == 2 else 0.95 - 0.03 * index for index in range(size)],
+                "recall": [0.9 - 0.02 * index for index in range(size)],
+                "falsePositiveRate": [0.01 * index for index in range(size)],
+                "fMeasure": [0.92 - 0.025 * index for index in range(size)],
+            }
+        ),
+    }
+    names = ("f1", "accuracy", "weightedPrecision", "weightedRecall", "hammingLoss", "logLoss", "kappa")
+    values = {name: 0.9 - 0.07 * index for index, name in enumerate(names)}
+    return Evaluation(values, tables=tables, larger_better={name: not name.endswith("Loss") for name in names})
+
+
+def clustering() -> Evaluation:
+    table = pa.table(
+        {"prediction": [0, 1, 2, 3], "weight": [41000.0, 18500.0, 900.0, 12.0], "silhouette": [0.71, 0.44, -0.12, 0.2]}
+    )
+    return Evaluation({"silhouette": 0.5123}, tables={"clusters": table}, larger_better={"silhouette": True})
+
+
+def ranking() -> Evaluation:
+    k = list(range(1, 11))
+    table = pa.table(
+        {
+            "k": k,
+            "precision": [0.62 / each**0.4 for each in k],
+            "recall": [1 - 0.88**each for each in k],
+            "ndcg": [0.62 - 0.02 * math.log(each) for each in k],
+        }
+    )
+    values = {"meanAveragePrecision": 0.4321, "precisionAtK": 0.2468, "ndcgAtK": 0.57}
+    return Evaluation(values, tables={"atK": table}, larger_better=dict.fromkeys(values, True))
+
+
+def multilabel() -> Evaluation:
+    table = pa.table(
+        {
+            "label": [0.0, 1.0, 2.0],
+            "weight": [9.0, 5.0, 1.0],
+            "precision": [0.9, 0.5, 0.1],
+            "recall": [0.2, 0.4, 0.6],
+            "f1Measure": [0.3, 0.45, 0.17],
+        }
+    )
+    return Evaluation({"subsetAccuracy": 0.28571}, tables={"byLabel": table}, larger_better={"subsetAccuracy": True})
+
+
+def everything() -> Evaluation:
+    parts = {
+        "clicks": binary(),
+        "price": regression(),
+        "animal": multiclass(),
+        "topic": multiclass(tuple(f"topic {index:02}" for index in range(30))),
+        "tags": multilabel(),
+        "groups": clustering(),
+        "search": ranking(),
+    }
+    return Evaluation.joined(part.named(name) for name, part in parts.items())
+
+
+def hostile() -> Evaluation:
+    """Return labels, metrics, reasons and tables that would break a page that trusted them."""
+    nan, inf = math.nan, math.inf
+    bad = multiclass(HOSTILE)
+    sliced = slices(HOSTILE[:5])
+    tables = {
+        **bad.tables,
+        "roc": pa.table(
+            {"falsePositiveRate": [nan, 0.0, None], "truePositiveRate": [0.1, inf, 0.3], "threshold": [1, 2, 3]}
+        ),
+        "pr": pa.table({"recall": pa.array([], pa.float64()), "precision": pa.array([], pa.float64())}),
+        "calibration": pa.table({"lower": [0.1]}),
+        "residuals": pa.table({name: [1e308, -1e308] for name in ("lower", "upper", "weight", "mean", "std")}),
+        "residualHistogram": pa.table({"lower": [1.0], "upper": [1.0], "weight": [1.0]}),
+        "atK": pa.table({"k": [1], "precision": [0.5], "recall": [nan], "ndcg": [0.1]}),
+        "<img src=x onerror=alert(2)>": pa.table({"<b>": ["</style><script>alert(3)</script>"], "empty": [None]}),
+    }
+    values = {**bad, "<i>metric</i>": nan, "infinite": inf, "tiny": 1e-12, "huge": -1.5e22, "none": None}
+    reasons = {"none": "because </td></table><script>alert(4)</script>"}
+    return Evaluation(values, reasons, tables=tables, slices={HOSTILE[0]: sliced, "a.b": sliced})

@@ -1,0 +1,163 @@
+"""The silhouette of a dataset against PySpark's, its table, and what is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.engines.local import LocalEngine
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.stages.evaluation import evaluate
+from penstock.stages.evaluation.clustering import ClusteringEvaluator
+
+ROWS = 200
+FEATURES = ["x", "y", "z"]
+
+
+def dataset(columns, **options):
+    return LocalEngine(device="cpu").from_arrow(pa.table(columns), **options)
+
+
+def columns(offset=0.0, clusters=3):
+    rng = np.random.default_rng(6)
+    cluster = rng.integers(0, clusters, ROWS)
+    cluster[17] = 99  # alone
+    vectors = rng.normal(size=(ROWS, 3)) + 2 * rng.normal(size=(100, 3))[cluster] + offset
+    weight = rng.integers(0, 4, ROWS) / 2
+    weight[17] = 1.5
+    parts = dict(zip(FEATURES, vectors.T, strict=True))
+    return {"prediction": cluster, "features": vectors.tolist(), **parts, "w": weight}
+
+
+@pytest.fixture(scope="module")
+def spark(request, engines):
+    if "spark" not in request.config.getoption("--engines"):
+        pytest.skip("spark is not among --engines")
+    return engines.get("spark").session
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("distance", ["squaredEuclidean", "cosine"])
+def test_the_silhouette_is_mllibs(spark, distance, weight):
+    from pyspark.ml.evaluation import ClusteringEvaluator as MLlib
+    from pyspark.ml.functions import array_to_vector
+
+    data = columns()
+    rows = list(zip(data["prediction"].tolist(), data["features"], data["w"].tolist(), strict=True))
+    frame = spark.createDataFrame(rows, "prediction int, features array<double>, w double")
+    frame = frame.withColumn("features", array_to_vector("features")).coalesce(1)
+    options = {"weightCol": weight} if weight else {}
+    expected = MLlib(distanceMeasure=distance, **options).evaluate(frame)
+    found = ClusteringEvaluator(distance_measure=distance, weight=weight)
+    assert found.evaluate(dataset(data, fragment_bytes=2000)) == {"silhouette": pytest.approx(expected, rel=1e-12)}
+    assert found.is_larger_better("silhouette") is MLlib().isLargerBetter()
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_far_from_zero_mllibs_silhouette_is_wrong_and_this_one_is_not(spark):
+    from pyspark.ml.evaluation import ClusteringEvaluator as MLlib
+    from pyspark.ml.functions import array_to_vector
+
+    near, far = columns(), columns(offset=1e7)
+    rows = list(zip(far["prediction"].tolist(), far["features"], strict=True))
+    frame = spark.createDataFrame(rows, "prediction int, features array<double>")
+    cancelled = MLlib().evaluate(frame.withColumn("features", array_to_vector("features")).coalesce(1))
+    expected = ClusteringEvaluator().evaluate(dataset(near))["silhouette"]
+    found = ClusteringEvaluator().evaluate(dataset(far))["silhouette"]
+    # Points of a size of 1 keep nine digits beside an offset of 1e7; differences of their squares keep two.
+    assert found == pytest.approx(expected, rel=1e-8)
+    assert abs(found - expected) < abs(cancelled - expected) / 1000
+
+
+def test_columns_and_lists_give_the_same():
+    data = dataset(columns(), fragment_bytes=2000)
+    assert ClusteringEvaluator(features=FEATURES).evaluate(data) == ClusteringEvaluator().evaluate(data)
+
+
+def test_the_table_has_the_clusters_and_the_metric_is_their_mean():
+    data = columns()
+    found = ClusteringEvaluator(weight="w").evaluate(dataset(data))
+    table = found.tables["clusters"]
+    assert table["prediction"].to_pylist() == [0, 1, 2, 99]
+    assert table["weight"].to_pylist() == [data["w"][data["prediction"] == each].sum() for each in [0, 1, 2, 99]]
+    mean = np.average(table["silhouette"].to_numpy(), weights=table["weight"].to_numpy())
+    assert found["silhouette"] == pytest.approx(mean, rel=1e-12)
+    assert table["silhouette"][3].as_py() == 0.0
+
+
+def test_the_table_shows_the_heaviest_clusters_of_many():
+    ids = np.concatenate([np.arange(700), np.arange(200, 700)])
+    table = ClusteringEvaluator(features="x").evaluate(dataset({"prediction": ids, "x": ids * 1.0})).tables["clusters"]
+    assert table["prediction"].to_pylist() == list(range(200, 700))
+
+
+@pytest.mark.parametrize(("rows", "reason"), [(0, "no row has a positive weight"), (2, "there is one cluster")])
+def test_fewer_than_two_clusters_have_no_silhouette(rows, reason):
+    data = {"prediction": pa.array([4] * rows, pa.int32()), "features": pa.array([1.0] * rows, pa.float64())}
+    found = ClusteringEvaluator().evaluate(dataset(data))
+    assert found == {"silhouette": None}
+    assert found.reasons["silhouette"].startswith(reason)
+    assert found.tables["clusters"]["silhouette"].to_pylist() == [None] * min(rows, 1)
+
+
+def test_a_slice_compares_its_rows_with_the_clusters_of_all():
+    data = {"prediction": [0, 0, 1, 1], "x": [0.0, 1.0, 8.0, 9.0], "part": ["a", "a", "b", "b"]}
+    found = evaluate(dataset(data), [ClusteringEvaluator(features=["x"])], slices=["part"])
+    # Each half is one cluster; by symmetry both have the silhouette of the whole: 1 - 1 / 72.5 and 1 - 1 / 56.5.
+    expected = 1 - (1 / 72.5 + 1 / 56.5) / 2
+    assert found["silhouette"] == pytest.approx(expected, rel=1e-12)
+    assert found.slices["part"]["silhouette"].to_pylist() == pytest.approx([expected] * 2, rel=1e-12)
+
+
+def test_a_bootstrap_gives_an_interval_around_the_silhouette():
+    found = evaluate(dataset(columns()), [ClusteringEvaluator()], bootstrap=50)
+    low, high = found.intervals["silhouette"]
+    assert low < found["silhouette"] < high < low + 0.2
+
+
+def test_a_bad_vector_names_its_file_and_row(tmp_path):
+    for part, vectors in enumerate([[[1.0], [2.0]], [[3.0], [float("nan")]]]):
+        pq.write_table(pa.table({"prediction": [0, 1], "features": vectors}), tmp_path / f"{part}.parquet")
+    with pytest.raises(DataValueError, match="'features' has 1 lists with elements that are null, NaN") as caught:
+        ClusteringEvaluator().evaluate(LocalEngine(device="cpu").read_parquet(str(tmp_path / "*.parquet")))
+    assert caught.value.path.endswith("1.parquet")
+    assert (caught.value.row, caught.value.stage) == (1, "ClusteringEvaluator")
+
+
+def test_a_vector_of_zeros_in_several_columns_names_its_row():
+    data = {"prediction": [0, 1, 1], "x": [1.0, 0.0, 0.0], "y": [0.0, 0.0, 3.0]}
+    with pytest.raises(DataValueError, match="columns 'x', 'y': has 1 vectors of nothing but 0") as caught:
+        ClusteringEvaluator(features=["x", "y"], distance_measure="cosine").evaluate(dataset(data))
+    assert caught.value.row == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "message"),
+    [
+        ({"prediction": ["a"]}, {}, "column 'prediction' is string, but ClusteringEvaluator takes numbers"),
+        ({"prediction": [True]}, {}, "column 'prediction' is bool"),
+        ({"features": [["a"]]}, {}, "column 'features' is list.*takes columns of numbers, or one of lists of numbers"),
+        ({"features": [[1.0]]}, {"features": ["features", "x"]}, "column 'features' is list"),
+        ({"w": ["a"]}, {"weight": "w"}, "column 'w' is string"),
+        ({}, {"features": ["x", "u"]}, "column 'u' is not in the data"),
+    ],
+)
+def test_columns_of_wrong_types_are_refused_before_reading(changed, options, message):
+    data = {"prediction": [0], "features": [1.0], "x": [1.0], "w": [1.0], **changed}
+    with pytest.raises(SchemaError, match=message) as caught:
+        ClusteringEvaluator(**options).evaluate(dataset(data))
+    assert caught.value.stage == "ClusteringEvaluator"
+
+
+@pytest.mark.parametrize("features", [[], ""])
+def test_no_features_are_refused(features):
+    with pytest.raises(ConfigError, match="features of ClusteringEvaluator is empty"):
+        ClusteringEvaluator(features=features)
+
+
+def test_an_unknown_distance_is_refused():
+    with pytest.raises(ConfigError, match="distance_measure 'euclidean' is not known"):
+        ClusteringEvaluator(distance_measure="euclidean")

@@ -1,0 +1,290 @@
+"""Confusion matrices against scikit-learn, closed forms and counting by hand, in whatever parts the rows come."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn import metrics as sk
+
+from penstock import frames
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.statistics.confusion import Confusion
+
+COLUMNS = ("prediction", "label", "weight")
+
+
+def matrix(*parts, limit=10_000):
+    statistic = Confusion(COLUMNS[: len(parts[0])], limit)
+    tables = [pa.table(dict(zip(COLUMNS, part, strict=False))) for part in parts]
+    return statistic.finish(statistic.merge([statistic.summarise(frames.from_arrow(table)) for table in tables]))
+
+
+def sample(classes=4, rows=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, classes, rows)
+    prediction = np.where(rng.random(rows) < 0.6, label, rng.integers(0, classes, rows))
+    return prediction, label, rng.exponential(size=rows)
+
+
+def names(codes):
+    return np.array(["ash", "birch", "elm", "oak", "yew"])[codes]
+
+
+def outcome(found):
+    rates = [(found.recall(c), found.precision(c), found.false_positive_rate(c)) for c in found.classes.tolist()]
+    whole = (found.accuracy, found.weighted_f_measure(2.0), found.matthews_correlation, found.cohens_kappa)
+    return [*itertools.chain(*rates), *whole, found.balanced_accuracy, found.weighted_false_positive_rate]
+
+
+def test_the_cells_are_the_pairs_that_occur():
+    prediction, label, _ = sample(rows=50)
+    cells = matrix((prediction, label)).cells(100)
+    counted = Counter(zip(label.tolist(), prediction.tolist(), strict=True))
+    assert list(zip(*(cells[name].to_pylist() for name in ("label", "prediction", "weight")), strict=True)) == [
+        (label, prediction, counted[label, prediction]) for label, prediction in sorted(counted)
+    ]
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_rates_by_label_are_scikit_learns(text):
+    prediction, label, weight = sample()
+    prediction, label = (names(prediction), names(label)) if text else (prediction, label)
+    found = matrix((prediction, label, weight))
+    beta = 0.5
+    precision, recall, measure, _ = sk.precision_recall_fscore_support(
+        label, prediction, beta=beta, sample_weight=weight, labels=found.classes
+    )
+    classes = found.classes.tolist()
+    assert [found.precision(each) for each in classes] == pytest.approx(precision, rel=1e-12)
+    assert [found.recall(each) for each in classes] == pytest.approx(recall, rel=1e-12)
+    assert [found.f_measure(each, beta) for each in classes] == pytest.approx(measure, rel=1e-12)
+
+
+def test_weighted_averages_are_scikit_learns():
+    prediction, label, weight = sample()
+    found = matrix((prediction, label, weight))
+    expected = sk.precision_recall_fscore_support(label, prediction, beta=2, sample_weight=weight, average="weighted")
+    measures = (found.weighted_precision, found.weighted_recall, found.weighted_f_measure(2.0))
+    assert measures == pytest.approx(expected[:3], rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_measures_of_agreement_are_scikit_learns(classes):
+    prediction, label, weight = sample(classes)
+    found = matrix((prediction, label, weight))
+    given = {"y_true": label, "y_pred": prediction, "sample_weight": weight}
+    assert found.accuracy == pytest.approx(sk.accuracy_score(**given), rel=1e-12)
+    assert found.balanced_accuracy == pytest.approx(sk.balanced_accuracy_score(**given), rel=1e-12)
+    assert found.matthews_correlation == pytest.approx(sk.matthews_corrcoef(**given), rel=1e-12)
+    assert found.cohens_kappa == pytest.approx(sk.cohen_kappa_score(label, prediction, sample_weight=weight), rel=1e-12)
+
+
+def test_the_false_positive_rate_is_over_the_other_labels():
+    # Of three rows that are not 0 one is predicted 0; of three that are not 1 two are predicted 1.
+    found = matrix(([0, 1, 1, 0, 1], [0, 0, 1, 2, 2]))
+    assert (found.false_positive_rate(0), found.false_positive_rate(1)) == (1 / 3, 2 / 4)
+    assert found.weighted_false_positive_rate == pytest.approx(2 / 5 / 3 + 1 / 5 / 2, rel=1e-15)
+
+
+def test_accuracy_and_hamming_loss_are_complements():
+    found = matrix(([0, 1, 1, 0], [0, 1, 0, 0], [1.0, 2.0, 4.0, 1.0]))
+    assert (found.accuracy, found.hamming_loss) == (0.5, 0.5)
+
+
+def test_right_predictions_agree_wholly():
+    found = matrix(([0, 1, 2], [0, 1, 2], [0.1, 0.2, 0.7]))
+    assert (found.accuracy, found.cohens_kappa, found.matthews_correlation, found.balanced_accuracy) == (1, 1, 1, 1)
+
+
+def test_a_tiny_class_keeps_its_digits():
+    # Subtracting from the total, 1 + 1e-20, would leave no row of another label.
+    found = matrix(([0, 0, 1], [0, 1, 1], [1.0, 1e-20, 1e-20]))
+    assert found.false_positive_rate(0) == pytest.approx(0.5, rel=1e-12)
+    assert found.cohens_kappa == pytest.approx(2 / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("cuts", [[0, 1, 1999], [500], [10, 10, 20, 1500]])
+def test_any_partitioning_gives_the_same_metrics(cuts, text):
+    prediction, label, weight = sample()
+    data = (names(prediction), names(label), weight) if text else (prediction, label, weight)
+    parts = list(zip(*(np.split(column, cuts) for column in data), strict=True))
+    assert outcome(matrix(*parts[::-1])) == pytest.approx(outcome(matrix(data)), rel=1e-12)
+
+
+def test_weights_are_repetitions():
+    prediction, label, _ = sample(rows=300)
+    weight = np.random.default_rng(1).integers(0, 4, 300)
+    repeated = matrix((np.repeat(prediction, weight), np.repeat(label, weight)))
+    assert outcome(matrix((prediction, label, weight))) == pytest.approx(outcome(repeated), rel=1e-12)
+
+
+def test_rows_of_no_weight_are_as_if_absent():
+    found = matrix(([0, 1, 2], [0, 1, 1], [1.0, 3.0, 0.0]), ([3], [4], [0.0]))
+    assert found.classes.tolist() == [0, 1]
+    assert found.label_reason(4) is not None
+
+
+def test_numbers_and_booleans_are_compared_by_value():
+    found = matrix((pa.array([0.0, 1.0, 1.0]), pa.array([False, True, False])))
+    assert found.accuracy == pytest.approx(2 / 3)
+    assert found.recall(True) == found.recall(1) == found.recall(1.0) == 1
+
+
+def test_zero_and_minus_zero_are_one_label():
+    assert matrix(([-0.0], [0.0]), ([0.0, 0.0], [-0.0, 0.0])).weight.tolist() == [3]
+
+
+def test_a_string_is_no_number():
+    found = matrix((["1", "2"], ["1", "1"]))
+    assert found.recall("1") == 0.5
+    assert "has label 1.0" in found.label_reason(1.0)
+    assert "has label '1'" in matrix(([1, 2], [1, 1])).label_reason("1")
+
+
+def test_a_label_that_is_only_predicted_has_a_reason_and_a_row():
+    found = matrix(([0, 1, 2], [0, 0, 1]))
+    assert (found.precision(2), found.recall(2), found.f_measure(2), found.false_positive_rate(2)) == (None,) * 4
+    assert found.label_reason(2) == "no row of positive weight has label 2"
+    assert found.by_label(9).to_pylist()[2] == {
+        "label": 2,
+        "weight": 0,
+        "precision": 0,
+        "recall": None,
+        "falsePositiveRate": 1 / 3,
+        "fMeasure": None,
+    }
+
+
+def test_averages_are_over_true_labels_only():
+    found = matrix(([0, 1, 2], [0, 0, 1]))
+    assert (found.weighted_recall, found.weighted_precision) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert found.balanced_accuracy == 0.25
+
+
+def test_a_label_that_is_never_predicted_has_precision_and_measure_zero():
+    found = matrix(([0, 0], [0, 1]))
+    assert (found.precision(1), found.recall(1), found.f_measure(1)) == (0, 0, 0)
+
+
+def test_one_label_has_no_false_positive_rate():
+    found = matrix((["b", "c"], ["b", "b"]))
+    assert (found.false_positive_rate("b"), found.weighted_false_positive_rate) == (None, None)
+    assert found.one_label_reason == "every label is 'b'"
+    assert (found.recall("b"), found.matthews_correlation) == (0.5, None)
+
+
+def test_kappa_of_one_label_and_several_predictions_is_zero():
+    assert matrix(([0, 1], [0, 0])).cohens_kappa == 0
+
+
+def test_one_class_has_no_kappa():
+    found = matrix(([3, 3], [3, 3]))
+    assert (found.cohens_kappa, found.one_label_reason) == (None, "every label is 3.0")
+
+
+def test_one_prediction_has_no_correlation():
+    found = matrix(([1, 1], [0, 1]))
+    assert (found.matthews_correlation, found.one_class_reason) == (None, "every prediction is 1.0")
+    assert found.cohens_kappa == 0
+
+
+@pytest.mark.parametrize("part", [([], [], []), ([0, 1], [0, 1], [0.0, 0.0])])
+def test_no_weight_has_no_metrics_and_says_why(part):
+    found = matrix(tuple(pa.array(values, pa.float64()) for values in part))
+    assert [found.accuracy, found.hamming_loss, found.weighted_precision, found.weighted_recall] == [None] * 4
+    assert [found.weighted_f_measure(), found.balanced_accuracy, found.matthews_correlation] == [None] * 3
+    assert [found.cohens_kappa, found.weighted_false_positive_rate, found.recall(0)] == [None] * 3
+    reasons = {found.reason, found.one_label_reason, found.one_class_reason, found.label_reason(0)}
+    assert reasons == {"no row has a positive weight"}
+    assert (len(found.cells(9)), len(found.by_label(9))) == (0, 0)
+
+
+def test_tables_keep_the_heaviest_in_order():
+    found = matrix((["c", "b", "a", "a"], ["c", "b", "b", "a"], [4.0, 1.0, 2.0, 3.0]))
+    assert found.cells(2)["label"].to_pylist() == ["a", "c"]
+    assert found.by_label(2)["label"].to_pylist() == ["a", "c"]
+
+
+def test_thousands_of_labels_are_counted():
+    label = np.arange(9_000)
+    found = matrix((label, label), (label[::-1], label))
+    assert found.accuracy == 0.5
+    assert found.cohens_kappa == pytest.approx(0.5 * (1 - 1 / 8999), rel=1e-9)
+
+
+def test_too_many_labels_in_one_part_are_refused():
+    with pytest.raises(DataValueError, match=r"'label' has 4 or more .* at most 3 classes[\s\S]*regression") as caught:
+        matrix(([0, 0, 0, 0], [0, 1, 2, 3]), limit=3)
+    assert caught.value.column == "label"
+
+
+def test_too_many_predictions_in_all_parts_are_refused():
+    with pytest.raises(DataValueError, match="'prediction' has 4 or more") as caught:
+        matrix(([0, 1], [0, 0]), ([2, 3], [0, 0]), limit=3)
+    assert caught.value.column == "prediction"
+
+
+@pytest.mark.parametrize(
+    ("part", "message", "bad"),
+    [
+        (([0.0, None, float("nan")], [0, 1, 1]), "column 'prediction' has 2 values that are null", 2),
+        ((["a", "b"], [None, "b"]), "column 'label' has 1 values that are null", 1),
+        (([0.0, 1.0], [float("inf"), 1.0]), "column 'label' has 1 values that are infinite", 1),
+        (([0, 1], [0, 1], [None, 1.0]), "column 'weight' has 1 values that are null", 1),
+        (([0, 1], [0, 1], [float("inf"), 1.0]), "column 'weight' has 1 values that are infinite", 1),
+        (([0, 1], [0, 1], [-1.0, 1.0]), "column 'weight' has 1 values that are negative", 1),
+        (([0, 1], [0, 1], [1e200, 1.0]), "column 'weight' has 1 values that are too large", 1),
+        (([None, 1], [0, 1], [0.0, 1.0]), "column 'prediction' has 1 values that are null", 1),
+    ],
+)
+def test_bad_values_are_refused_with_column_count_and_predicate(part, message, bad):
+    with pytest.raises(DataValueError, match=message) as caught:
+        matrix(part)
+    frame = frames.from_arrow(pa.table(dict(zip(COLUMNS, part, strict=False))))
+    assert len(frame.filter(caught.value.predicate)) == bad
+
+
+@pytest.mark.parametrize("part", [(["1"], [1]), ([True], ["True"])])
+def test_strings_are_not_compared_with_numbers(part):
+    with pytest.raises(SchemaError, match=r"'prediction' is .* but column 'label' is") as caught:
+        matrix(part)
+    assert caught.value.column == "prediction"
+
+
+@pytest.mark.parametrize("columns", [("label",), ("prediction", "label", "weight", "fold")])
+def test_a_wrong_number_of_columns_is_refused(columns):
+    with pytest.raises(ConfigError, match="expected \\(prediction, label\\) or"):
+        Confusion(columns)
+
+
+def test_a_limit_of_no_labels_is_refused():
+    with pytest.raises(ConfigError, match="limit is 0, expected at least 1"):
+        Confusion(("prediction", "label"), 0)
+
+
+_SUMMED = """
+import numpy as np, pyarrow as pa
+from penstock import frames
+from penstock.statistics.confusion import Confusion
+rng = np.random.default_rng(0)
+data = {"prediction": rng.integers(0, 3, 200_000), "label": rng.integers(0, 3, 200_000)}
+frame = frames.from_arrow(pa.table({**data, "weight": rng.exponential(size=200_000)}))
+statistic = Confusion(("prediction", "label", "weight"))
+print([each.hex() for each in statistic.finish(statistic.summarise(frame)).weight.tolist()])
+"""
+
+
+def test_the_number_of_threads_does_not_change_a_bit():
+    command = [sys.executable, "-c", _SUMMED]
+    runs = [{**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": os.pathsep.join(sys.path)} for threads in "14"]
+    first, second = (subprocess.run(command, env=env, capture_output=True, text=True, check=True) for env in runs)
+    assert first.stdout == second.stdout
+    assert first.stdout.count("0x") == 9

@@ -1,0 +1,93 @@
+"""How a job measures a model: slices, intervals and the page, from the request to what is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import run
+from penstock.cli import main
+from penstock.errors import ConfigError
+from penstock.requests import FitRequest
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+def build(parameters):
+    return ps.Pipeline(st.Imputer("x"))
+
+def evaluators(parameters):
+    return {"fare": st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])}
+"""
+ROWS = 400
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "fares.py").write_text(PIPELINE)
+    y = np.arange(ROWS, dtype=float)
+    zone = np.where(np.arange(ROWS) % 4 == 0, "[far]", "near")
+    table = pa.table({"x": y + np.where(zone == "near", 1.0, 3.0), "y": y, "zone": zone})
+    pq.write_table(table, tmp_path / "data.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def request_(project: Path) -> FitRequest:
+    return FitRequest(
+        pipeline="fares", data=["data.parquet"], out="model", slices=["zone"], bootstrap=20, report="page.html"
+    )
+
+
+def test_a_fit_reports_slices_intervals_and_a_page(request_, project):
+    result = run.fit(request_)
+    assert [row["zone"] for row in result.slices["zone"]] == ["near", "[far]"]
+    assert [row["fare.mae"] for row in result.slices["zone"]] == [1.0, 3.0]
+    low, high = result.intervals["fare.mae"]
+    assert 1.0 <= low < result.metrics["fare.mae"] < high <= 3.0
+    assert result.report == "page.html"
+    assert "fares" in (project / "page.html").read_text()
+
+
+def test_the_command_line_shows_them(project, capsys):
+    arguments = ["fit", "fares", "--data", "data.parquet", "--out", "model", "--slice", "zone", "--bootstrap", "20"]
+    assert main([*arguments, "--report", "page.html"]) == 0
+    shown = capsys.readouterr().out
+    assert "by zone" in shown
+    assert "[far]" in shown
+    assert "page.html" in shown
+
+
+def test_evaluate_takes_the_same_options_and_prints_json(project, capsys):
+    assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
+    options = ["--slice", "zone", "--bootstrap", "10", "--report", "page.html", "--json"]
+    assert main(["evaluate", "fares", "--model", "model", "--data", "data.parquet", *options]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["metrics"] == {"fare.mae": 1.5}
+    assert [row["rows"] for row in told["slices"]["zone"]] == [300, 100]
+    assert len(told["intervals"]["fare.mae"]) == 2
+    assert (project / "page.html").is_file()
+
+
+@pytest.mark.parametrize("report", ["no/such/folder/page.html", "."])
+def test_a_page_that_cannot_be_written_is_refused_before_any_work(request_, project, report):
+    with pytest.raises(ConfigError, match="expected a file in a folder that is there"):
+        run.fit(FitRequest(pipeline="fares", data=["data.parquet"], out="model", report=report))
+    assert not (project / "model").exists()
+
+
+def test_a_page_without_rows_held_out_is_refused(project):
+    with pytest.raises(ConfigError, match="no rows to report"):
+        FitRequest(pipeline="fares", data=["data.parquet"], out="model", report="page.html", test_fraction=0)

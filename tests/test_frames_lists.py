@@ -1,0 +1,132 @@
+"""Kernels on lists against plain Python, and the same answers for frames that are not on the host."""
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from penstock import frames, frames_cudf, frames_lists
+from penstock.errors import SchemaError
+
+KINDS = {"numbers": float, "integers": int, "strings": "item {}".format}
+
+
+def drawn(make, rows=300, items=12, longest=8, seed=5):
+    """Return distinct predictions and labels of a few items; one prediction is much longer than the rest."""
+    rng = np.random.default_rng(seed)
+    lists = [[make(item) for item in rng.permutation(items)[: rng.integers(0, longest)]] for _ in range(2 * rows)]
+    lists[0] = [make(item) for item in range(40)]
+    return lists[:rows], lists[rows:]
+
+
+def held(predictions, labels, **others):
+    return frames.from_arrow(pa.table({"p": predictions, "l": labels, **others}))
+
+
+@pytest.fixture(params=KINDS)
+def pair(request):
+    return drawn(KINDS[request.param])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (pa.int8(), pa.int64(), pa.int64()),
+        (pa.int64(), pa.float32(), pa.float64()),
+        (pa.float32(), pa.float32(), pa.float64()),
+        (pa.large_string(), pa.string(), pa.string()),
+        (pa.null(), pa.string(), pa.string()),
+        (pa.null(), pa.null(), pa.float64()),
+        (pa.int64(), pa.string(), None),
+        (pa.float64(), pa.string(), None),
+        (pa.uint64(), pa.int64(), None),
+        (pa.bool_(), pa.bool_(), None),
+        (pa.list_(pa.int64()), pa.list_(pa.int64()), None),
+    ],
+)
+def test_elements_are_compared_in_one_type(left, right, expected):
+    assert frames_lists.element_type(pa.list_(left), pa.large_list(right)) == expected
+    assert frames_lists.element_type(pa.list_(right), pa.list_(left, 3)) == expected
+
+
+def test_what_is_not_a_list_has_no_elements():
+    assert frames_lists.element_type(pa.int64(), pa.list_(pa.int64())) is None
+
+
+def test_both_columns_get_one_type_and_the_others_stay():
+    found = frames_lists.on_host(held([[1]], [[2.5]], w=[3], more=["x"]), ("p", "l"), ["w"])
+    assert nw.to_native(found).schema == {"p": pl.List(pl.Float64), "l": pl.List(pl.Float64), "w": pl.Int64}
+
+
+def test_lists_of_a_fixed_length_are_lists():
+    table = pa.table({"p": pa.array([[1, 2]], pa.list_(pa.int64(), 2)), "l": [[2]]})
+    found = frames_lists.on_host(frames.from_arrow(table), ("p", "l"))
+    assert found.rows() == [([1, 2], [2])]
+
+
+def test_zero_and_minus_zero_are_one_element():
+    found = frames_lists.on_host(held([[-0.0]], [[0.0]]), ("p", "l"))
+    assert [rows.tolist() for rows in frames_lists.hits(found, "p", "l")] == [[0]]
+    assert frames_lists.with_intersection(found, "p", "l", "both")["both"].to_list() == [[0.0]]
+
+
+@pytest.mark.parametrize(("predictions", "labels"), [([["a"]], [[1]]), ([1], [[1]]), ([[True]], [[True]])])
+def test_what_cannot_be_compared_is_refused_with_both_types(predictions, labels):
+    with pytest.raises(SchemaError, match=r"'p' \(.*\) and 'l' \(.*\) cannot be compared[\s\S]*Hint: Cast"):
+        frames_lists.on_host(held(predictions, labels), ("p", "l"))
+
+
+def test_the_intersection_is_that_of_sets(pair):
+    found = frames_lists.with_intersection(held(*pair), "p", "l", "both")["both"].to_list()
+    assert [set(each) for each in found] == [set(p) & set(t) for p, t in zip(*pair, strict=True)]
+
+
+def test_element_sums_add_the_weight_of_every_list_that_holds_it(pair):
+    weights = np.random.default_rng(6).integers(0, 5, len(pair[0])).astype(float)
+    expected = {}
+    for elements, weight in zip(pair[0], weights, strict=True):
+        expected |= {element: expected.get(element, 0.0) + weight for element in elements}
+    found = frames_lists.element_sums(held(*pair, w=weights), "p", "w")
+    assert dict(zip(found["element"].to_pylist(), found["weight"].to_pylist(), strict=True)) == expected
+
+
+def test_without_weights_the_lists_that_hold_an_element_are_counted():
+    found = frames_lists.element_sums(held([["a", "b"], [], ["b"]], [["a"]] * 3), "p", None)
+    assert sorted(found.to_pylist(), key=str) == [{"element": "a", "weight": 1.0}, {"element": "b", "weight": 2.0}]
+
+
+def test_element_sums_are_equal_to_the_bit():
+    rng = np.random.default_rng(7)
+    frame = held(rng.integers(0, 9, (200_000, 2)).tolist(), [[1]] * 200_000, w=rng.random(200_000))
+    found = [frames_lists.element_sums(frame, "p", "w").sort_by("element") for _ in range(4)]
+    assert all(each == found[0] for each in found)
+
+
+def test_distinct_elements_are_counted():
+    assert frames_lists.distinct(held([[1]] * 3, [[2, 2, 3], [], [2]]), "l").tolist() == [2, 0, 1]
+
+
+def test_hits_are_the_rows_whose_item_at_a_place_is_wanted(pair):
+    predictions, labels = pair
+    expected = [
+        [row for row, items in enumerate(predictions) if place < len(items) and items[place] in labels[row]]
+        for place in range(40)
+    ]
+    assert [rows.tolist() for rows in frames_lists.hits(held(*pair), "p", "l")] == expected
+
+
+def test_without_rows_there_are_no_places():
+    empty = pa.table({name: pa.array([], pa.list_(pa.int64())) for name in ("p", "l")})
+    assert list(frames_lists.hits(frames.from_arrow(empty), "p", "l")) == []
+
+
+def test_a_frame_on_a_gpu_is_copied_to_the_host(monkeypatch):
+    # pandas stands in for cuDF: a frame that is not Polars, with an index that filtering has left with gaps.
+    monkeypatch.setattr(frames, "is_gpu", lambda frame: frame.implementation.is_pandas())
+    monkeypatch.setattr(frames_cudf, "to_arrow", lambda native: pa.Table.from_pandas(native, preserve_index=False))
+    table = pa.table({"p": [[1], [2], [3, 4]], "l": [[1.0], [5.0], [4.0]], "keep": [False, True, True]})
+    device = nw.from_native(table.to_pandas(types_mapper=pd.ArrowDtype), eager_only=True).filter(nw.col("keep"))
+    found = frames_lists.on_host(device, ("p", "l"))
+    assert found.rows() == [([2.0], [5.0]), ([3.0, 4.0], [4.0])]
