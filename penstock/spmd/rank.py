@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock import devices
@@ -138,6 +139,21 @@ class Rank:
                 collective.finalize()  # closes its connections, so that the others fail at once instead of waiting
             raise
         collective.finalize()
+
+    def allreduce(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of an array over all ranks, the same to the bit on each; called inside `collective`.
+
+        Parameters
+        ----------
+        values : numpy.ndarray
+            Of one shape and type on every rank, on the host; it is left as it is.
+        """
+        if self.size == 1:
+            return values.copy()
+        from xgboost import collective
+
+        summed: np.ndarray = collective.allreduce(np.ascontiguousarray(values), collective.Op.SUM)
+        return summed.reshape(values.shape)
 
 
 def checkpoints(options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int) -> CheckpointStore:

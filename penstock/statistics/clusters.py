@@ -18,6 +18,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.statistics.base import State
+from penstock.statistics.places import places
 from penstock.statistics.points import Points, PointStatistic
 
 MOST = 10_000
@@ -183,8 +184,10 @@ def _joined(parts: Clusters) -> Clusters:
 
     Means are taken from the first part's centre and then corrected: of data far from zero nothing cancels.
     """
-    ids, first, place = np.unique(parts.ids, return_index=True, return_inverse=True)
+    ids, place = places(parts.ids)
     n = len(ids)
+    first = np.empty(n, dtype=np.int64)
+    first[place[::-1]] = np.arange(len(place))[::-1]  # of several that fall on one place the last is kept
     weight = _sums(place, parts.weight, n)
     share = parts.weight / weight[place]
     centres, rests = np.empty((2, n, parts.centres.shape[1]))
@@ -333,7 +336,7 @@ class Silhouettes(PointStatistic):
 def _coefficients(points: Points, place: np.ndarray, clusters: Clusters) -> np.ndarray:
     """Return the coefficient of each point of the cluster at `place`."""
     found = np.zeros(len(place))
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(place.astype(np.uint16), kind="stable")  # a radix sort; there are at most 10,000 clusters
     ends = np.searchsorted(place[order], np.arange(len(clusters.ids) + 1))
     step = max(_AT_A_TIME // len(clusters.ids), 1)
     for own in np.unique(place):
@@ -342,9 +345,9 @@ def _coefficients(points: Points, place: np.ndarray, clusters: Clusters) -> np.n
             rows = order[start : min(start + step, ends[own + 1])]
             vectors = clusters.away(points.vectors[rows], 0.0, own)
             squares = np.einsum("ij,ij->i", vectors, vectors)
-            between = (-2 * vectors) @ centres.T
-            between += others
-            nearest = np.maximum(squares + between.min(axis=1), 0.0)
+            between = centres @ (-2 * vectors.T)  # a row for each cluster: the smallest is found along the rows
+            between += others[:, None]
+            nearest = np.maximum(squares + between.min(axis=0), 0.0)
             inner = squares + clusters.variances[own]
             found[rows] = _compared(inner, nearest, points.weight[rows], clusters.weight[own])
     return found

@@ -86,7 +86,8 @@ class PointStatistic(Statistic):
         lists = is_vector(frame, self.features[0])
         rows, counts = valid_rows(frame, self._checks(lists))
         vectors, lengths = self._vectors(rows, lists)
-        usable = (np.abs(vectors) <= LARGE).all(axis=1)  # false also for NaN
+        # Of columns the rules have looked at every number.
+        usable = (np.abs(vectors) <= LARGE).all(axis=1) if lists else np.ones(len(vectors), dtype=bool)
         directed = vectors.any(axis=1) if self.distance_measure == "cosine" else np.ones(len(vectors), dtype=bool)
         invalid = {
             "counts": counts,
@@ -99,9 +100,11 @@ class PointStatistic(Statistic):
         if not len(vectors):
             rows = rows.head(0)  # lists of several lengths are no matrix
         weight = self._numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
+        cluster = self._numbers(rows, self.prediction).astype(np.int64)
         chosen = usable & directed & (weight > 0)
-        cluster = self._numbers(rows, self.prediction)[chosen].astype(np.int64)
-        return Points(cluster, self._scaled(vectors[chosen]), weight[chosen]), invalid
+        if not chosen.all():
+            cluster, vectors, weight = cluster[chosen], vectors[chosen], weight[chosen]
+        return Points(cluster, self._scaled(vectors), weight), invalid
 
     def merge_invalid(self, states: Sequence[State]) -> State:
         """Join what :meth:`points` said of several partitions."""

@@ -16,6 +16,7 @@ from penstock.errors import ConfigError
 from penstock.statistics.base import State
 from penstock.statistics.lists import LABEL, PREDICTION, WEIGHT, ListPairs
 from penstock.statistics.moments import total
+from penstock.statistics.places import places
 
 _COUNTS = ("count", "unlabelled")
 _SUMS = ("weight", "unlabelled_weight", "average_precisions", "average_precisions_at_k")
@@ -204,7 +205,7 @@ class Rankings(ListPairs):
 
     def _walked(self, valid: nw.DataFrame[Any], labels: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
         """Return what one walk down the places gives: average precisions, and tables of hits and of first hits."""
-        lengths, group = np.unique(labels, return_inverse=True)
+        lengths, group = places(labels)
         seen, precisions, precisions_at_k = np.zeros((3, len(labels)))
         by_place, first = [], []
         for place, rows in enumerate(frames_lists.hits(valid, PREDICTION, LABEL)):
