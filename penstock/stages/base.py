@@ -101,6 +101,10 @@ class Stage(ABC):
     def inputs(self) -> tuple[str, ...]:
         """Return the columns that `transform` reads; the stage is bound."""
 
+    def training_columns(self) -> tuple[str, ...]:
+        """Return the columns that are read at fit; the stage is bound. Its inputs, unless it learns from a label."""
+        return self.inputs()
+
     @abstractmethod
     def outputs(self) -> tuple[str, ...]:
         """Return the columns that `transform` makes or replaces; the stage is bound."""

@@ -9,6 +9,7 @@ from penstock.statistics.confusion_matrix import ConfusionMatrix
 from penstock.statistics.counts import Count, Counts, RowCount
 from penstock.statistics.curves import Curve
 from penstock.statistics.extremes import Extreme, Extremes
+from penstock.statistics.gram import CrossProducts, Gram
 from penstock.statistics.label_sets import LabelScores, LabelSets
 from penstock.statistics.moments import Moment, Moments
 from penstock.statistics.quantiles import Distribution, Quantiles
@@ -27,12 +28,14 @@ __all__ = [
     "ConfusionMatrix",
     "Count",
     "Counts",
+    "CrossProducts",
     "Curve",
     "Distribution",
     "Errors",
     "Extreme",
     "Extremes",
     "Frequencies",
+    "Gram",
     "LabelScores",
     "LabelSets",
     "Moment",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.stages.base import Stage, Trainer
+from penstock.stages.base import Stage
 from penstock.testing import tables
 
 _TABLES: Mapping[str, Callable[[], pa.Table]] = {
@@ -71,8 +71,13 @@ CASES: Mapping[str, Case] = {
 def read_by(stage: Stage) -> tuple[str, ...]:
     """Return the columns of the tables that `stage` reads, at fit or later."""
     bound = stage.bind(tables.ordinary().schema)
-    more = bound.training_columns() if isinstance(bound, Trainer) else ()
-    return tuple(dict.fromkeys([*bound.inputs(), *more]))
+    return tuple(dict.fromkeys([*bound.inputs(), *bound.training_columns()]))
+
+
+def aside(stage: Stage) -> tuple[str, ...]:
+    """Return the columns of the tables that `stage` reads at fit alone: the label, the weight."""
+    inputs = stage.bind(tables.ordinary().schema).inputs()
+    return tuple(name for name in read_by(stage) if name not in inputs)
 
 
 def cases_for(stage: Stage) -> tuple[Case, ...]:

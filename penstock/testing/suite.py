@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
-from penstock.stages.base import Stage, Trainer
+from penstock.stages.base import Stage
 from penstock.stages.registry import discover
-from penstock.testing.cases import cases_for
+from penstock.testing.cases import aside, cases_for
 from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training
 from penstock.testing.oracles import Oracle, check_oracle
 
@@ -40,7 +40,7 @@ _IN_PROCESS: tuple[Function, ...] = (
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,
 )
-_OF_TRAINERS: tuple[Function, ...] = (training.check_predicts_without_label, training.check_missing_label_is_refused)
+_OF_LEARNERS: tuple[Function, ...] = (training.check_predicts_without_label, training.check_missing_label_is_refused)
 _ON_ENGINES: tuple[Function, ...] = (
     hostile.check_ordinary_works,
     hostile.check_no_rows,
@@ -80,7 +80,7 @@ class Check:
 
 
 def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
-    """Return the checks that suit a stage: its tags, whether it trains, and the columns that it reads decide.
+    """Return the checks that suit a stage: its tags, whether it reads a label, and the columns that it reads decide.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
     >>> for check in checks_for(Log1p("n1")):
     ...     check(engine)
     """
-    in_process = (*_IN_PROCESS, *(_OF_TRAINERS if isinstance(stage, Trainer) else ()))
+    in_process = (*_IN_PROCESS, *(_OF_LEARNERS if aside(stage) else ()))
     checks = [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
     checks += [Check(stage, function.__name__, function, scheduled=True) for function in _ON_ENGINES]
     return checks + _of_cases(stage, oracle)

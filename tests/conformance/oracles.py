@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
+from sklearn import naive_bayes as sk
 
 from penstock import stages as st
 from penstock.stages.base import Stage
@@ -187,6 +188,40 @@ def regress(stage: st.XGBoostRegressor, learned: Columns, given: Columns) -> Col
     return {"id": given["id"], stage.prediction: model.predict(_matrix(stage, given)).astype(float).tolist()}
 
 
+def naive_bayes(stage: st.NaiveBayes, learned: Columns, given: Columns) -> Columns:
+    """Return what scikit-learn makes of it, with priors as MLlib smooths them."""
+    train, rows = (_known_matrix(stage, columns) for columns in (learned, given))
+    classes, label = np.unique(learned[stage.label], return_inverse=True)
+    if len(classes) < 2:
+        raise Refused(stage.label)
+    weight = np.array(_weights(stage, learned) or [1.0] * len(label))
+    priors = np.bincount(label, weight) + stage.smoothing
+    if stage.model_type == "gaussian":
+        variance = np.cov(train.T, aweights=weight, ddof=0).diagonal().max()
+        model: Any = sk.GaussianNB(var_smoothing=1e-9 * variance / train.var(axis=0).max())
+    else:
+        model = _BAYES[stage.model_type](alpha=stage.smoothing, class_prior=priors / priors.sum())
+    model.fit(train, label, weight)
+    joint, shares = model.predict_joint_log_proba(rows), model.predict_proba(rows)
+    if stage.model_type == "gaussian":
+        joint += np.log(2 * np.pi) / 2 * rows.shape[1]
+    if stage.model_type == "complement":
+        joint -= np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    scores = (joint[:, 1] - joint[:, 0], shares[:, 1]) if len(classes) == 2 else (joint, shares)
+    made = (*scores, classes[joint.argmax(axis=1)])
+    return {"id": given["id"], **{name: each.tolist() for name, each in zip(stage.outputs(), made, strict=True)}}
+
+
+def _known_matrix(stage: Stage, columns: Columns) -> np.ndarray:
+    for name in stage.inputs():
+        if len(_finite(name, columns[name])) < len(columns[name]):
+            raise Refused(name)
+    return np.column_stack([np.array(columns[name], dtype=float) for name in stage.inputs()])
+
+
+_BAYES = {"multinomial": sk.MultinomialNB, "complement": sk.ComplementNB, "bernoulli": sk.BernoulliNB}
+
+
 def _weights(stage: Any, learned: Columns) -> Values | None:
     return None if stage.weight is None else learned[stage.weight]
 
@@ -206,6 +241,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.Expect: expect,
     st.Imputer: impute,
     st.Log1p: log1p,
+    st.NaiveBayes: naive_bayes,
     st.StandardScaler: scale,
     st.StringIndexer: index,
     st.XGBoostClassifier: classify,

@@ -1,4 +1,4 @@
-"""Trainers: what they learn from is checked before they start, and is not needed to predict."""
+"""Labels and weights: what is learned from is checked before training starts, and is not needed to predict."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ import pyarrow as pa
 
 from penstock.engines.base import Engine
 from penstock.errors import DataValueError
-from penstock.stages.base import Stage, Trainer
+from penstock.stages.base import Stage
 from penstock.testing import tables
+from penstock.testing.cases import aside
 from penstock.testing.compare import demand, demand_equal
 from penstock.testing.datasets import cut, shuffled, uneven
 from penstock.testing.trials import attempt, whole
 
 
-def _aside(stage: Stage) -> tuple[str, ...]:
-    """Return the columns that are read for training alone: the label, the weight."""
-    bound = stage.bind(tables.ordinary(1).schema)
-    assert isinstance(bound, Trainer)
-    return tuple(name for name in bound.training_columns() if name not in bound.inputs())
-
-
 def check_predicts_without_label(stage: Stage, engine: Engine) -> None:
     """Check that the label and the weight are not needed to predict, and change nothing when they are there."""
     model, output = whole(stage, engine, "ordinary").done()
-    table = tables.ordinary().drop_columns(list(_aside(stage)))
+    table = tables.ordinary().drop_columns(list(aside(stage)))
     made = model.transform(cut(engine, table)).to_arrow()
     outputs = list(stage.outputs())
     demand_equal(made.select(outputs), output.select(outputs), f"the output of {stage.title} without a label")
@@ -31,7 +25,7 @@ def check_predicts_without_label(stage: Stage, engine: Engine) -> None:
 
 def check_missing_label_is_refused(stage: Stage, engine: Engine) -> None:
     """Check that a null, or an infinity, in the label or the weight is refused with its column and its first row."""
-    for name in _aside(stage):
+    for name in aside(stage):
         floating = pa.types.is_floating(tables.ordinary(1).schema.field(name).type)
         for bad in [None, float("inf"), float("nan")] if floating else [None]:
             _demand_refused(stage, engine, name, bad)

@@ -1,0 +1,272 @@
+"""A rank's rows as standardised matrices that stay in memory, and sums over the rows of all ranks that are exact.
+
+Sums are the same to the bit however rows are cut into fragments and dealt to ranks, so that a model fitted on one rank
+is the model fitted on three. Every term is split into two parts, multiples of units so large that adding them up, in
+whatever order, never rounds: the pre-rounding of Demmel and Nguyen, "Parallel reproducible summation", IEEE Trans.
+Comput. 64, 2015. What is cut off is below 2**-100 of the bound on the sum. The units come from bounds that are known
+beforehand: the extremes of the features, the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from penstock import arrays
+from penstock.errors import DataValueError
+from penstock.frames import Kind, kind_of
+from penstock.spmd import Rank
+
+_ELEMENTS = 2**16
+"""How many terms are looked at together: few enough to stay in the cache of a core."""
+_SLACK = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How columns are standardised: ``(x - shift) / divisor``; a ``scale`` of 0 makes 0 of a column.
+
+    ``low`` and ``high`` are the smallest and the largest value of each column. Means are taken off where there is an
+    intercept to make up for it.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    intercept: bool = True
+
+    @property
+    def shift(self) -> np.ndarray:
+        """The means, or 0."""
+        return self.mean if self.intercept else np.zeros_like(self.mean)
+
+    @property
+    def divisor(self) -> np.ndarray:
+        """The scale, infinity in place of 0."""
+        return np.where(self.scale == 0, np.inf, self.scale)
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """The largest size of a standardised value of each column."""
+        far = np.maximum(np.abs(self.low - self.shift), np.abs(self.high - self.shift))
+        bounds: np.ndarray = far / self.divisor * _SLACK
+        return bounds
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows: ``x`` with one row a feature, a last one of ones where there is an intercept; labels; weights."""
+
+    x: Any
+    label: Any
+    weight: Any | None
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Return a range of the rows."""
+        weight = None if self.weight is None else self.weight[begin:end]
+        return Rows(self.x[:, begin:end], self.label[begin:end], weight)
+
+    def weighted(self, terms: Any) -> Any:
+        """Return `terms`, whose last axis is that of the rows, times the weights."""
+        return terms if self.weight is None else terms * self.weight
+
+
+@dataclass(frozen=True)
+class ToRows:
+    """Turns a frame, whose values were checked before, into standardised rows.
+
+    Parameters
+    ----------
+    features : tuple of str
+    label : str
+    classes : tuple or None
+        Labels become their position among these; None takes them as numbers.
+    weight : str or None
+    scaling : Scaling
+    """
+
+    features: tuple[str, ...]
+    label: str
+    classes: tuple[Any, ...] | None
+    weight: str | None
+    scaling: Scaling
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (*self.features, self.label) + (() if self.weight is None else (self.weight,))
+
+    def __call__(self, frame: nw.DataFrame) -> Rows:
+        """Convert one frame."""
+        kind = kind_of(frame)
+        values = arrays.to_matrix(frame, self.features, "float64").T
+        shift, divisor = (arrays.to_device(each[:, None], kind) for each in (self.scaling.shift, self.scaling.divisor))
+        x = arrays.to_device(np.ones((len(self.features) + self.scaling.intercept, len(frame))), kind)
+        x[: len(self.features)] = (values - shift) / divisor
+        labels = frame.select(self._label())
+        weight = None if self.weight is None else arrays.to_matrix(frame, (self.weight,), "float64")[:, 0]
+        return Rows(x, arrays.to_matrix(labels, (self.label,), "float64")[:, 0], weight)
+
+    def _label(self) -> nw.Expr:
+        label = nw.col(self.label)
+        if self.classes is None:
+            return label
+        codes = [float(place) for place in range(len(self.classes))]
+        return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float64)
+
+
+class Design:
+    """The rows of one rank, read once, and sums over those of all ranks.
+
+    Parameters
+    ----------
+    rank : Rank
+    convert : ToRows
+    total : int
+        How many rows all ranks have.
+    largest_weight : float
+    """
+
+    def __init__(self, rank: Rank, convert: ToRows, total: int, largest_weight: float = 1.0) -> None:
+        self._rank, self._total = rank, total
+        self._rows = list(rank.batches("train", convert.columns, convert))
+        self._threads = rank.threads if rank.kind == "cpu" else 1
+        self._pool = ThreadPoolExecutor(self._threads)
+        self.kind = rank.kind
+        self.weighted = convert.weight is not None
+        self.largest_weight = largest_weight
+        self.bounds = np.append(convert.scaling.bounds, [1.0] * convert.scaling.intercept)
+
+    def sums(self, terms: Callable[[Rows], Sequence[Any]], bounds: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return sums over the rows of all ranks; every rank calls it, with rows or without.
+
+        Parameters
+        ----------
+        terms : callable
+            Makes of rows some matrices, with the rows along the last axis.
+        bounds : sequence of numpy.ndarray
+            For each matrix and each of its rows, what no term exceeds in size.
+        """
+        splits = [_Split.of(bound, self._total, self.kind) for bound in bounds]
+        widths = [len(bound) for bound in bounds]
+
+        def summed(parts: Sequence[Rows]) -> np.ndarray:
+            total = np.zeros((2, sum(widths)))
+            for rows in parts:
+                matrices = zip(splits, terms(rows), strict=True)
+                total += np.concatenate([split.sums(matrix) for split, matrix in matrices], axis=1)
+            return total
+
+        parts = list(self._parts(sum(widths)))
+        shares = [parts[place :: self._threads] for place in range(self._threads)]
+        high, low = self._rank.allreduce(np.sum(list(self._pool.map(summed, shares)), axis=0))
+        return np.split(high + low, np.cumsum(widths)[:-1])
+
+    def _parts(self, width: int) -> Iterator[Rows]:
+        length = max(_ELEMENTS // width, 64) if self.kind == "cpu" else self._total
+        for rows in self._rows:
+            for begin in range(0, rows.x.shape[1], length):
+                yield rows.part(begin, begin + length)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Splits terms in multiples of one unit and of a smaller one, by adding and taking away a large number each."""
+
+    large: Any
+    small: Any
+
+    @classmethod
+    def of(cls, bound: np.ndarray, rows: int, kind: Kind) -> _Split:
+        _, exponent = np.frexp(2.0 * rows * bound)
+        _, more = np.frexp(2.0 * rows)
+        numbers = np.ldexp(1.5, exponent), np.ldexp(1.5, exponent - 53 + more)
+        return cls(*(arrays.to_device(each[:, None], kind) for each in numbers))
+
+    def sums(self, terms: Any) -> np.ndarray:
+        """Return the two sums of each row of a matrix; exact, for all the terms that share the bound."""
+        high = terms + self.large
+        high -= self.large
+        low = terms - high
+        low += self.small
+        low -= self.small
+        return np.stack([arrays.to_host(part.sum(axis=1)) for part in (high, low)])
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over all rows: of the weights, of those of each class; and the weighted deviations of the features.
+
+    The deviations are relative to the scales that the features were divided by: 1 unless there are weights. As in
+    MLlib, they have n - 1 in the denominator, which is ``sum(w) - sum(w**2) / sum(w)`` of weights.
+    """
+
+    weight: float
+    of_classes: np.ndarray
+    deviations: np.ndarray
+
+    @classmethod
+    def of(cls, design: Design, scaling: Scaling, classes: int) -> Totals:
+        """Add them up; every rank calls it."""
+        features, largest = len(scaling.mean), design.largest_weight
+        offset = (scaling.mean - scaling.shift) / scaling.divisor
+        codes, middle = (arrays.to_device(each[:, None], design.kind) for each in (np.arange(float(classes)), offset))
+
+        def terms(rows: Rows) -> list[Any]:
+            x, weight = rows.x[:features] - middle, rows.weighted(rows.label[None] * 0.0 + 1.0)
+            return [rows.weighted(codes == rows.label), rows.weighted(weight), rows.weighted(x), rows.weighted(x * x)]
+
+        far = (design.bounds[:features] + np.abs(offset)) * _SLACK
+        limits = [np.full(classes, largest), np.array([largest**2]), largest * far, largest * far**2]
+        of_classes, squares, first, second = design.sums(terms, limits)
+        weight = float(of_classes.sum())
+        freedom = weight - float(squares[0]) / weight
+        if not design.weighted or freedom <= 0:
+            return cls(weight, of_classes, np.ones(features))
+        return cls(weight, of_classes, np.sqrt(np.maximum(second - first * first / weight, 0.0) / freedom))
+
+
+def linear(x: Any, coefficients: Any) -> Any:
+    """Return ``coefficients @ x``, added up feature by feature.
+
+    What becomes of a row does not depend on those beside it; a matrix product cuts rows into blocks, and the last
+    digits of a row depend on the block it falls in.
+
+    Parameters
+    ----------
+    x : array of shape (features, rows)
+    coefficients : array of shape (outputs, features), on the same device
+
+    Examples
+    --------
+    >>> linear(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[10.0, 1.0]]))
+    array([[13., 24.]])
+    """
+    made = coefficients[:, :1] * x[0]
+    for place in range(1, len(x)):
+        made += coefficients[:, place : place + 1] * x[place]
+    return made
+
+
+def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
+    """Return the float64 matrix of `columns`, NaN for null.
+
+    Raises
+    ------
+    DataValueError
+        A value is infinite.
+    """
+    matrix = arrays.to_matrix(frame, columns, "float64")
+    for name, count in zip(columns, arrays.count_infinite(matrix), strict=True):
+        if count:
+            hint = "Clip the column, or set such values to null."
+            error = DataValueError(f"column {name!r}: {count} value(s) infinite", hint=hint, column=name, rows=count)
+            error.predicate = nw.col(name).cast(nw.Float64).abs() == float("inf")
+            raise error
+    return matrix

@@ -1,0 +1,199 @@
+"""Minimising a convex objective by its gradient: L-BFGS, and OWL-QN where there is an L1 penalty.
+
+The two-loop recursion is that of Nocedal and Wright, "Numerical Optimization", 2nd edition, algorithm 7.4. With an L1
+penalty, steps stay within one orthant, as in Andrew and Gao, "Scalable training of L1-regularized log-linear models",
+ICML 2007; without one, OWL-QN is L-BFGS. A step is taken when it decreases the objective enough (Armijo), or where the
+objective is flat to rounding, when the slope says so (the approximate Wolfe condition of Hager and Zhang, "A new
+conjugate gradient method with guaranteed descent and an efficient line search", SIAM J. Optim. 16, 2005).
+
+Every rank walks the same path: it is decided by nothing but the values of the objective, which are equal on all, and
+by operations that IEEE 754 defines to the bit, in an order that only the number of parameters decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+"""Gives the smooth part of the objective, and its gradient, at a vector of float64."""
+
+_MEMORY = 10
+_HALVINGS = 40
+_SUFFICIENT = 1e-4
+_FLAT = 1e-12
+_CURVED = 1e-14
+
+
+@dataclass
+class Course:
+    """Where a minimisation is, all that decides how it goes on, and the objective at the start and after each step.
+
+    Examples
+    --------
+    >>> course = Course(np.array([0.5, 2.0]), history=[1.5])
+    >>> Course.unpack(course.pack()) == course
+    True
+    """
+
+    x: np.ndarray
+    steps: list[np.ndarray] = field(default_factory=list)
+    changes: list[np.ndarray] = field(default_factory=list)
+    history: list[float] = field(default_factory=list)
+    converged: bool = False
+
+    @property
+    def iterations(self) -> int:
+        """How many steps were taken."""
+        return max(len(self.history) - 1, 0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Course) and self.pack() == other.pack()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def pack(self) -> bytes:
+        """Return a checkpoint: a line of JSON, then the vectors as little-endian float64."""
+        vectors = np.concatenate([self.x, *self.steps, *self.changes]).astype("<f8")
+        return json.dumps({"pairs": len(self.steps), "history": self.history}).encode() + b"\n" + vectors.tobytes()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Return the course of a checkpoint."""
+        head, _, body = data.partition(b"\n")
+        told = json.loads(head)
+        pairs = told["pairs"]
+        x, *rest = np.frombuffer(body, dtype="<f8").astype(np.float64).reshape(1 + 2 * pairs, -1)
+        return cls(x, rest[:pairs], rest[pairs:], told["history"])
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A vector, the whole objective there, the gradient of its smooth part, and that of the whole (steepest)."""
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+    pseudo: np.ndarray
+
+
+def minimise(
+    objective: Objective,
+    course: Course,
+    *,
+    l1: np.ndarray,
+    tol: float,
+    max_iter: int,
+    floor: float = 0.0,
+    after: Callable[[Course], None] = lambda course: None,
+) -> Course:
+    """Return the course at its end; the one given is changed.
+
+    Parameters
+    ----------
+    objective : callable
+    course : Course
+        Where to start, or to go on: that of a checkpoint goes on as if it had never stopped.
+    l1 : numpy.ndarray
+        Weight of the absolute value of each parameter; 0 for none.
+    tol : float
+        Converged is where no component of the (pseudo-)gradient is larger than `tol` times the objective.
+    max_iter : int
+        The largest number of steps.
+    floor : float
+        Stop, not converged, where the objective is not above this: there is no minimum but at infinity.
+    after : callable
+        Called after each step.
+    """
+    point = _evaluate(objective, course.x, l1)
+    course.history = course.history or [point.value]
+    while True:
+        course.converged = point.value > floor and _largest(point.pseudo) <= tol * point.value
+        if course.converged or point.value <= floor or course.iterations >= max_iter:
+            return course
+        reached = _step(objective, point, course, l1)
+        if reached is None:
+            return course
+        _remember(course, reached.x - point.x, reached.gradient - point.gradient)
+        point, course.x = reached, reached.x
+        course.history.append(point.value)
+        after(course)
+
+
+def _evaluate(objective: Objective, x: np.ndarray, l1: np.ndarray) -> _Point:
+    smooth, gradient = objective(x)
+    return _Point(x, smooth + _dot(l1, np.abs(x)), gradient, _pseudo_gradient(x, gradient, l1))
+
+
+def _pseudo_gradient(x: np.ndarray, gradient: np.ndarray, l1: np.ndarray) -> np.ndarray:
+    """Return the element of the subdifferential that is nearest to 0."""
+    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
+    nearest: np.ndarray = np.where(x == 0.0, at_zero, gradient + l1 * np.sign(x))
+    return nearest
+
+
+def _step(objective: Objective, point: _Point, course: Course, l1: np.ndarray) -> _Point | None:
+    """Return where the next step leads; None when rounding leaves no way down."""
+    while True:
+        direction = _direction(point, course, l1)
+        size = 1.0 if course.steps else min(1.0, 1.0 / np.sqrt(_dot(direction, direction)))
+        reached = _search(objective, point, direction, size, l1)
+        if reached is not None or not course.steps:
+            return reached
+        course.steps, course.changes = [], []  # what was remembered misleads: try the steepest descent once
+
+
+def _direction(point: _Point, course: Course, l1: np.ndarray) -> np.ndarray:
+    """Return minus the inverse Hessian, as far as it is known, times the gradient."""
+    direction = -point.pseudo
+    pairs = [(s, y, _dot(s, y)) for s, y in zip(course.steps, course.changes, strict=True)]
+    shares = []
+    for s, y, curvature in reversed(pairs):
+        shares.append(_dot(s, direction) / curvature)
+        direction = direction - shares[-1] * y
+    if pairs:
+        _, y, curvature = pairs[-1]
+        direction = direction * (curvature / _dot(y, y))
+    for (s, y, curvature), share in zip(pairs, reversed(shares), strict=True):
+        direction = direction + (share - _dot(y, direction) / curvature) * s
+    return np.where((l1 > 0) & (direction * point.pseudo >= 0), 0.0, direction)
+
+
+def _search(objective: Objective, point: _Point, direction: np.ndarray, size: float, l1: np.ndarray) -> _Point | None:
+    """Return the first point, halving the step each time, that is good enough."""
+    orthant = np.where(point.x == 0.0, -np.sign(point.pseudo), np.sign(point.x))
+    for _ in range(_HALVINGS):
+        x = point.x + size * direction
+        x = np.where((l1 > 0) & (x * orthant < 0), 0.0, x)
+        move = x - point.x
+        slope = _dot(point.pseudo, move)
+        if not slope < 0:
+            return None
+        reached = _evaluate(objective, x, l1)
+        if reached.value <= point.value + _SUFFICIENT * slope:
+            return reached
+        after = _dot(reached.gradient + l1 * orthant, move)
+        if reached.value <= point.value + _FLAT * abs(point.value) and after <= (2 * _SUFFICIENT - 1) * slope:
+            return reached
+        size /= 2
+    return None
+
+
+def _remember(course: Course, step: np.ndarray, change: np.ndarray) -> None:
+    """Keep a pair that shows curvature, and forget the oldest of too many."""
+    if _dot(step, change) > _CURVED * _dot(change, change):
+        course.steps = [*course.steps, step][-_MEMORY:]
+        course.changes = [*course.changes, change][-_MEMORY:]
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the product summed by NumPy, in an order that only the length decides; BLAS decides by the processor."""
+    return float((a * b).sum())
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.max(np.abs(values), initial=0.0))

@@ -1,0 +1,270 @@
+"""Linear regression in one scan: what the rows have to say fits into one matrix, whatever the penalty."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.errors import ConfigError
+from penstock.schemas import require
+from penstock.selectors import Columns, numeric, resolve
+from penstock.stages.base import Fitted, Stage, Tags, check_number, check_types, normalise_columns, with_fields
+from penstock.stages.training._coordinate_descent import Descent
+from penstock.stages.training._least_squares import LeastSquares, Penalty
+from penstock.statistics.base import Statistic
+from penstock.statistics.gram import CrossProducts, Gram
+from penstock.statistics.rules import Rule
+
+
+@dataclass(frozen=True)
+class LinearRegression(Stage):
+    """Least squares, plain or with a penalty (ridge, lasso, elastic net); adds the float64 column ``prediction``.
+
+    It is fitted from a :class:`~penstock.statistics.Gram` statistic: one scan, shared with the other stages, and then
+    no row is looked at again. What MLlib minimises is minimised exactly, not to a tolerance, for rows of weight w::
+
+        sum(w (y - x b - intercept)^2) / (2 sum(w)) + reg_param (a sum(|b|) + (1 - a) sum(b^2) / (2 s))
+
+    where a is `elastic_net_param`, s the standard deviation of the label, and, with `standardization`, b in the two
+    penalties stands for the coefficient times the standard deviation of its feature.
+
+    Parameters
+    ----------
+    label : str
+        The column to learn: numbers.
+    features : str, sequence of str, or Selector, optional
+        Columns of numbers or booleans, at most 4,999; all but label and weight, unless given.
+    weight : str, optional
+        Column of row weights, 0 or more.
+    reg_param : float, default=0.0
+        How strong the penalty is.
+    elastic_net_param : float, default=0.0
+        From 0, squares of the coefficients (ridge), to 1, their absolute values (lasso).
+    fit_intercept : bool, default=True
+    standardization : bool, default=True
+        Punish coefficients of standardised features, so that the units of a feature do not matter.
+    max_iter : int, default=1000
+        Sweeps over the coefficients, where `elastic_net_param` is not 0. A warning tells when they are too few.
+    tol : float, default=1e-6
+        By how much the conditions of a minimum may be missed, for features and a label of deviation 1, where the
+        minimum cannot be solved for exactly: in a lasso of features that explain each other.
+    prediction : str, default="prediction"
+        Name of the column of predictions: null where a feature is null.
+
+    Raises
+    ------
+    SchemaError
+        At fit, before reading: a column is missing or not numeric.
+    DataValueError
+        At fit: a feature, the label or a weight is null, infinite or beyond 1e150, a weight is negative, or none is
+        positive; column, file and row are named. At scoring: a feature is infinite.
+
+    Notes
+    -----
+    The result is that of MLlib's solver "normal", the default up to 4,096 features. Deviations have n in the
+    denominator. Its solver "l-bfgs" takes n - 1 instead: with standardization, it gives for reg_param what is given
+    here for ``reg_param * sqrt(n / (n - 1))``. For scikit-learn's estimators set ``standardization=False`` and
+
+    ====================== =============================================================
+    ``Ridge(alpha)``       ``reg_param = alpha s / sum(w)``
+    ``Lasso(alpha)``       ``reg_param = alpha``, ``elastic_net_param = 1``
+    ``ElasticNet(alpha,    ``reg_param = alpha (r + (1 - r) s)``,
+    l1_ratio=r)``          ``elastic_net_param = alpha r / reg_param``
+    ====================== =============================================================
+
+    A feature that is constant gets coefficient 0 and is listed in ``constant``, also without an intercept (as in MLlib
+    and R's glmnet). Where features explain each other, up to 1e-12 of the variance of one, and no penalty decides, the
+    coefficients of least norm are taken, in terms of standardised features.
+
+    Learned are ``features``, ``coefficients`` (lists), ``intercept``, ``constant`` (names), and ``summary``, named as
+    MLlib's training summary: ``num_instances`` (rows of a weight above 0), ``rmse``, ``r2``, and unless there is a
+    penalty ``degrees_of_freedom`` and the lists ``coefficient_standard_errors``, ``t_values`` and ``p_values``, the
+    intercept's last. They are null where they are undefined. :meth:`table` puts them side by side.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 6.0, 7.0]}))
+    >>> model = ps.Pipeline(st.LinearRegression("y")).fit(data)
+    >>> [round(value, 2) for value in model.transform(data).to_arrow()["prediction"].to_pylist()]
+    [0.7, 2.9, 5.1, 7.3]
+    >>> round(model.fitted[0]["summary"]["r2"], 3)
+    0.931
+    """
+
+    label: str
+    _: KW_ONLY
+    features: Columns | None = None
+    weight: str | None = None
+    reg_param: float = 0.0
+    elastic_net_param: float = 0.0
+    fit_intercept: bool = True
+    standardization: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-6
+    prediction: str = "prediction"
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "features")
+        check_number(self, "reg_param", least=0)
+        check_number(self, "elastic_net_param", least=0, most=1)
+        check_number(self, "max_iter", least=1, whole=True)
+        check_number(self, "tol", above=0)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        net = cls("y", features=("n3", "label"), weight="w", reg_param=0.1, elastic_net_param=0.5)
+        return cls("y", features=("n3", "label", "w")), net
+
+    def bind(self, schema: pa.Schema) -> Self:
+        aside = [self.label] + ([self.weight] if self.weight else [])
+        require(schema, aside, stage=self.title)
+        chosen = numeric() - aside if self.features is None else self.features
+        features = resolve(chosen, schema, self.title)
+        check_types(self, schema, (*features, *aside))
+        for name, role in zip(aside, ("label", "weight"), strict=False):
+            if name in features:
+                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
+        return dataclasses.replace(self, features=features)
+
+    def inputs(self) -> tuple[str, ...]:
+        return self.features  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        return (self.prediction,)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {self.prediction: pa.float64()})
+
+    def training_columns(self) -> tuple[str, ...]:
+        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for the products of all columns with each other."""
+        return {"gram": Gram(self.training_columns(), weighted=bool(self.weight))}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return coefficients, intercept and summary."""
+        problem = LeastSquares.of(results["gram"], fit_intercept=self.fit_intercept)
+        penalty = Penalty(self.reg_param, self.elastic_net_param, self.standardization, self.max_iter, self.tol)
+        descent = _minimum(problem, penalty)
+        coefficients, intercept = problem.coefficients(descent.coefficients)
+        return {
+            "features": list(self.inputs()),
+            "coefficients": coefficients.tolist(),
+            "intercept": intercept,
+            "constant": [self.inputs()[i] for i in np.flatnonzero(problem.gram.constant[:-1])],
+            "summary": {
+                "num_instances": problem.gram.count,
+                **problem.quality(descent.coefficients),
+                **({} if self.reg_param else problem.inference(descent.coefficients)),
+            },
+        }
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Predict.
+
+        Raises
+        ------
+        DataValueError
+            A feature is infinite.
+        """
+        matrix = arrays.to_matrix(frame, self.inputs(), "float64")
+        for name, count in zip(self.inputs(), arrays.count_infinite(matrix), strict=True):
+            if count:
+                raise Rule("infinite").error(name, count)
+        coefficients = arrays.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
+        # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
+        values = (matrix * coefficients).sum(axis=1) + fitted["intercept"]
+        column = arrays.column(frame, self.prediction, values)
+        return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+
+    def table(self, fitted: Fitted) -> pa.Table:
+        """Return a row per feature, and one for the intercept, to be read.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``; the last three are null
+            after a penalised fit.
+        """
+        more = [("(intercept)", fitted["intercept"])] if self.fit_intercept else []
+        terms = [*zip(fitted["features"], fitted["coefficients"], strict=True), *more]
+        summary, none = fitted["summary"], [None] * len(terms)
+        columns = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
+        inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in columns.items()}
+        return pa.table({"term": [term for term, _ in terms], "coefficient": [value for _, value in terms], **inferred})
+
+
+def regularisation_path(
+    gram: CrossProducts,
+    reg_params: Sequence[float],
+    elastic_net_param: float = 0.0,
+    *,
+    fit_intercept: bool = True,
+    standardization: bool = True,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+) -> pa.Table:
+    """Return the coefficients for many penalties from one scan.
+
+    Parameters
+    ----------
+    gram : CrossProducts
+        Of the features and, last, the label.
+    reg_params : sequence of float
+    elastic_net_param, fit_intercept, standardization, max_iter, tol
+        As of :class:`LinearRegression`.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row per penalty, in the order given: ``reg_param``, ``intercept``, ``coefficients`` (list of float64, in the
+        order of ``gram.columns``), and ``rmse`` and ``r2`` on the rows that were learned from.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock.statistics.gram import Gram
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 6.0, 7.0]}))
+    >>> gram = Gram(("x", "y"))
+    >>> (state,), _ = data.gather([gram])
+    >>> path = regularisation_path(gram.finish(state), [0.0, 1.0, 10.0], elastic_net_param=1.0)
+    >>> [round(value, 3) for (value,) in path["coefficients"].to_pylist()]
+    [2.2, 1.306, 0.0]
+    """
+    problem = LeastSquares.of(gram, fit_intercept=fit_intercept)
+    rows: dict[int, dict[str, Any]] = {}
+    start = None
+    for place in np.argsort(reg_params, kind="stable")[::-1]:  # the largest penalty is the easiest
+        penalty = Penalty(float(reg_params[place]), elastic_net_param, standardization, max_iter, tol)
+        start = _minimum(problem, penalty, start).coefficients
+        coefficients, intercept = problem.coefficients(start)
+        found = {"intercept": intercept, "coefficients": coefficients.tolist(), **problem.quality(start)}
+        rows[int(place)] = {"reg_param": penalty.reg_param, **found}
+    kinds = {name: pa.float64() for name in ("reg_param", "intercept", "coefficients", "rmse", "r2")}
+    kinds["coefficients"] = pa.list_(pa.float64())
+    return pa.Table.from_pylist([rows[place] for place in range(len(reg_params))], pa.schema(list(kinds.items())))
+
+
+def _minimum(problem: LeastSquares, penalty: Penalty, start: np.ndarray | None = None) -> Descent:
+    descent = problem.minimise(penalty, start)
+    if not descent.converged:
+        warnings.warn(
+            f"coefficients for reg_param {penalty.reg_param} have not converged after {descent.sweeps} sweeps;"
+            " raise max_iter or tol",
+            stacklevel=3,
+        )
+    return descent

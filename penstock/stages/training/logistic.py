@@ -1,0 +1,371 @@
+"""Logistic regression, binomial and multinomial, trained by all ranks at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.schemas import require
+from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.spmd import Rank
+from penstock.stages.base import (
+    Fitted,
+    Tags,
+    Trainer,
+    check_choice,
+    check_number,
+    check_types,
+    normalise_columns,
+    with_fields,
+)
+from penstock.stages.training._design import Design, Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
+from penstock.stages.training._quasi_newton import Course, minimise
+from penstock.statistics import Extremes, Moments, Statistic, ValueCounts, Violations
+from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.value_counts import Frequencies
+
+_MOST_CLASSES = 1000
+_SEPARATED = 1e-12
+"""A mean log loss not above this: the classes are separable, and coefficients would grow for ever."""
+
+
+@dataclass(frozen=True)
+class LogisticRegression(Trainer):
+    """A linear model of the log odds of classes, with L1 and L2 penalties; MLlib's objective, minimised.
+
+    Minimised is ``mean(log loss) + reg_param * (elastic_net_param * L1 + (1 - elastic_net_param) / 2 * L2)``, the mean
+    weighted by the rows' weights, L1 and L2 the sums of the sizes and of the squares of the coefficients; intercepts
+    are not penalised. Labels may be integers, booleans, strings, or floating numbers without a fraction; their values
+    are the classes, in ascending order. Columns added by `transform`, named as MLlib names them:
+
+    ============== ============================ ============================================
+    column         two classes                  more classes
+    ============== ============================ ============================================
+    rawPrediction  float64: log odds of class 2 list of float64: margin of each class
+    probability    float64: of class 2          list of float64: of each class
+    prediction     the class, in the label's type
+    ============== =========================================================================
+
+    A row with a null feature has null in all three.
+
+    Parameters
+    ----------
+    label : str
+        The column of classes, without null.
+    features : str, sequence of str, or Selector, optional
+        Numeric columns; all but label and weight, unless given. Without null.
+    weight : str, optional
+        Column of row weights, not negative, without null, at most 1e150.
+    family : {"auto", "binomial", "multinomial"}, default="auto"
+        One row of coefficients for two classes, or one for each class; auto is binomial for two classes.
+    reg_param : float, default=0.0
+        Strength of the penalty. ``C`` of scikit-learn is ``1 / (n * reg_param)``, n the number of rows (the sum of the
+        weights), on features that were standardised before or with ``standardization=False``.
+    elastic_net_param : float, default=0.0
+        Share of L1 in it, 0 to 1; scikit-learn's ``l1_ratio``.
+    fit_intercept : bool, default=True
+    standardization : bool, default=True
+        Penalise coefficients of features divided by their standard deviations; learned are those of the features as
+        they are, either way. It makes no difference without a penalty.
+    max_iter : int, default=100
+        The largest number of iterations.
+    tol : float, default=1e-6
+        Converged is where no component of the gradient, in standardised features, is larger than `tol` times the
+        objective. MLlib stops at a relative improvement of its `tol`, which may be far from the minimum.
+    threshold : float, default=0.5
+        Of two classes the second is predicted where its probability is larger.
+    prediction, probability, raw_prediction : str
+        Names of the columns that are added.
+
+    Raises
+    ------
+    SchemaError, ConfigError
+        Before reading: a column is missing or of the wrong type, or the label is among the features.
+    DataValueError
+        Before training: a label, weight or feature is null or infinite, a label has a fraction, a weight is negative,
+        all weights are 0; there is one class, more than 1,000, or more than two for the binomial family. Also when
+        predicting: a feature is infinite.
+
+    Notes
+    -----
+    Learned are ``coefficients`` (a table with a column for each feature and a row for each class, or one row for the
+    binomial family), ``intercepts``, ``classes``, ``family``, ``converged``, ``iterations``, ``objective_history``
+    (at the start and after each iteration) and ``constant_features``, whose coefficients are 0. Multinomial intercepts
+    are centred, and without a penalty coefficients too, as in MLlib. A training that has not converged, because
+    `max_iter` is reached or the classes are separable and there is no penalty, says so in ``converged``, and in the
+    last line of its progress. Every rank reads its rows once and keeps them in memory, 8 bytes a value. The same rows
+    in the same fragments give the same model to the bit, on any engine and any number of ranks.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> table = pa.table({"hours": [1.0, 2.0, 3.0, 4.0], "passed": ["no", "yes", "no", "yes"]})
+    >>> data = ps.LocalEngine().from_arrow(table)
+    >>> model = ps.Pipeline(st.LogisticRegression("passed", reg_param=0.1)).fit(data)
+    >>> model.fitted[0]["converged"], model.transform(data).to_arrow()["prediction"].to_pylist()
+    (True, ['no', 'no', 'yes', 'yes'])
+    """
+
+    label: str
+    _: KW_ONLY
+    features: Columns | None = None
+    weight: str | None = None
+    family: str = "auto"
+    reg_param: float = 0.0
+    elastic_net_param: float = 0.0
+    fit_intercept: bool = True
+    standardization: bool = True
+    max_iter: int = 100
+    tol: float = 1e-6
+    threshold: float = 0.5
+    prediction: str = "prediction"
+    probability: str = "probability"
+    raw_prediction: str = "rawPrediction"
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "features")
+        check_choice(self, "family", ("auto", "binomial", "multinomial"))
+        check_number(self, "reg_param", least=0)
+        for share in ("elastic_net_param", "threshold"):
+            check_number(self, share, least=0, most=1)
+        check_number(self, "max_iter", least=1, whole=True)
+        check_number(self, "tol", above=0)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (
+            cls("label", features=("n3", "w")),
+            cls("class", features=("n3", "y"), weight="w", reg_param=0.1),
+            cls("class", features=("n3", "y"), reg_param=0.05, elastic_net_param=0.5, standardization=False),
+        )
+
+    def bind(self, schema: pa.Schema) -> Self:
+        aside = [self.label] + ([self.weight] if self.weight else [])
+        require(schema, aside, stage=self.title)
+        chosen = numeric() - aside if self.features is None else self.features
+        features = resolve(chosen, schema, self.title)
+        check_types(self, schema, features if self.weight is None else (*features, self.weight))
+        for role, name in zip(("label", "weight"), aside, strict=False):
+            if name in features:
+                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
+        kind = schema.field(self.label).type
+        if not (pa.types.is_string(kind) or is_numeric(kind)):
+            raise SchemaError(
+                f"label {self.label!r} is {kind}, expected integers, booleans, strings or whole numbers",
+                column=self.label, stage=self.title,
+            )  # fmt: skip
+        return dataclasses.replace(self, features=features)
+
+    def inputs(self) -> tuple[str, ...]:
+        return self.features  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        return self.raw_prediction, self.probability, self.prediction
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        label = schema.field(self.label).type if self.label in schema.names else pa.int64()
+        return with_fields(schema, dict(zip(self.outputs(), (pa.float64(), pa.float64(), label), strict=True)))
+
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        classes = fitted["classes"]["value"]
+        scores = pa.float64() if len(classes) == 2 else pa.list_(pa.float64())
+        return with_fields(schema, dict(zip(self.outputs(), (scores, scores, classes.type), strict=True)))
+
+    def training_columns(self) -> tuple[str, ...]:
+        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
+
+    @property
+    def rounds(self) -> int:
+        return self.max_iter
+
+    def _checks(self) -> Checks:
+        tests = ("null", "infinite", "too_large", "negative")
+        weight = [(self.weight, Rule(test)) for test in tests] if self.weight else []
+        return [(self.label, Rule("null")), *weight, *((name, Rule("null")) for name in self.inputs())]
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for what is wrong with values, the classes, and means, deviations and bounds of the features."""
+        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
+        features, weight = self.inputs(), (self.weight,) if self.weight else ()
+        ranges = {"moments": Moments(features), "extremes": Extremes((*features, *weight))}
+        return {**wrong, "labels": ValueCounts((self.label,)), **ranges}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return the classes, and the means, scales and bounds to train with."""
+        for name, rule in self._checks():
+            if count := results[f"{rule.test} {name}"][name].count:
+                raise _refused(rule, name, count, is_feature=name in self.inputs())
+        labels, extremes = results["labels"][self.label], results["extremes"]
+        self._check_classes(labels)
+        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
+        if not largest_weight:
+            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        moments = [results["moments"][name] for name in self.inputs()]
+        ranges = [extremes[name] for name in self.inputs()]
+        return {
+            "classes": labels.table.select(["value"]).sort_by("value").combine_chunks(),
+            "rows": labels.total,
+            "largest_weight": largest_weight,
+            "mean": [moment.mean for moment in moments],
+            "scale": [
+                0.0 if extreme.min == extreme.max else moment.std(ddof=1)
+                for moment, extreme in zip(moments, ranges, strict=True)
+            ],
+            "low": [float(extreme.min) for extreme in ranges],
+            "high": [float(extreme.max) for extreme in ranges],
+        }
+
+    def _check_classes(self, counted: Frequencies) -> None:
+        table = counted.table
+        odd = [value for value in table["value"].to_pylist() if isinstance(value, float) and not value.is_integer()]
+        if odd:
+            hint = "Classes are whole numbers; a regression is for others."
+            error = DataValueError(
+                f"column {self.label!r} has values that are not a class: {odd[:5]}", hint=hint, column=self.label
+            )
+            error.predicate = nw.col(self.label).is_in(odd)
+            raise error
+        most = 2 if self.family == "binomial" else _MOST_CLASSES
+        if not 2 <= counted.distinct <= most:
+            rows = table.slice(0, 5).to_pylist()
+            tally = ", ".join(f"{row['value']!r}: {row['count']}" for row in rows) or "none"
+            raise DataValueError(
+                f"label {self.label!r} has {counted.distinct} class(es), expected 2 to {most}; counts: {tally}",
+                hint="One class cannot be told apart from another; the binomial family is for two.",
+                column=self.label,
+            )
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        classes = learned["classes"]["value"].to_pylist()
+        mean, scale, low, high = (np.array(learned[name]) for name in ("mean", "scale", "low", "high"))
+        scaling = Scaling(mean, scale, low, high, self.fit_intercept)
+        convert = ToRows(self.inputs(), self.label, tuple(classes), self.weight, scaling)
+        design = Design(rank, convert, learned["rows"], learned["largest_weight"])
+        single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
+        with rank.collective():
+            totals = Totals.of(design, scaling, len(classes))
+            course = self._minimise(rank, design, totals, self._factors(scaling, totals), single)
+        fitted = {
+            "classes": learned["classes"],
+            "family": "binomial" if single else "multinomial",
+            **self._unscaled(course.x.reshape(1 if single else len(classes), -1), scaling, centre=not single),
+            "constant_features": [name for name, scale in zip(self.inputs(), scaling.scale, strict=True) if not scale],
+        }
+        outcome = {"converged": course.converged, "iterations": course.iterations}
+        return {**fitted, **outcome, "objective_history": course.history}
+
+    def _factors(self, scaling: Scaling, totals: Totals) -> np.ndarray:
+        """Return by what to multiply the coefficients of standardised features to get those that are penalised."""
+        factors = totals.deviations if self.standardization else 1.0 / scaling.divisor
+        return np.append(factors, [0.0] * self.fit_intercept)
+
+    def _minimise(self, rank: Rank, design: Design, totals: Totals, factors: np.ndarray, single: bool) -> Course:
+        outputs = 1 if single else len(totals.of_classes)
+        l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
+        objective = Objective(design, totals.weight, binomial if single else multinomial, np.tile(l2, outputs))
+        resumed = rank.checkpoint
+        course = minimise(
+            objective,
+            Course.unpack(resumed.data) if resumed else Course(self._start(totals, outputs, len(factors))),
+            l1=np.tile(self.reg_param * self.elastic_net_param * factors, outputs),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            floor=_SEPARATED,
+            after=lambda course: _tell(rank, course),
+        )
+        if not course.converged:
+            why = "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged"
+            rank.report(course.iterations, f"objective {course.history[-1]:.8g}, {why}")
+        return course
+
+    def _start(self, totals: Totals, outputs: int, width: int) -> np.ndarray:
+        """Return no coefficients, and the intercepts of a model without features."""
+        start = np.zeros((outputs, width))
+        if self.fit_intercept:
+            logs = np.log(np.maximum(totals.of_classes / totals.weight, 1e-9))
+            start[:, -1] = logs[1] - logs[0] if outputs == 1 else logs - logs.mean()
+        return start.ravel()
+
+    def _unscaled(self, found: np.ndarray, scaling: Scaling, *, centre: bool) -> dict[str, Any]:
+        """Return coefficients and intercepts for features as they are."""
+        width = len(scaling.mean)
+        coefficients = found[:, :width] / scaling.divisor
+        intercepts = found[:, width] if self.fit_intercept else np.zeros(len(found))
+        intercepts = intercepts - linear(scaling.shift[:, None], coefficients)[:, 0]
+        if centre and self.fit_intercept:
+            intercepts = intercepts - intercepts.mean()
+        if centre and not self.reg_param:
+            coefficients = coefficients - coefficients.mean(axis=0)
+        table = pa.table(dict(zip(self.inputs(), coefficients.T, strict=True)))
+        return {"coefficients": table, "intercepts": intercepts.tolist()}
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Score all classes, feature by feature."""
+        matrix = finite_matrix(frame, self.inputs())
+        missing = np.isnan(matrix).any(axis=1)
+        margins = self._margins(matrix, fitted, frames.kind_of(frame))
+        self._check_margins(margins, missing)
+        classes = fitted["classes"]["value"].combine_chunks()
+        if len(classes) == 2:
+            raw = margins[0] if len(margins) == 1 else margins[1] - margins[0]
+            probability = sigmoid(raw)
+            code = (probability > self.threshold).astype("int32")
+        else:
+            raw, probability = margins.T.copy(), softmax(margins).T.copy()
+            code = margins.argmax(axis=0).astype("int32")
+        made = {self.raw_prediction: raw, self.probability: probability}
+        columns = [_known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        code[missing] = -1
+        return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
+
+    def _margins(self, matrix: Any, fitted: Fitted, kind: frames.Kind) -> Any:
+        """Return the margin of each row of coefficients, of shape (outputs, rows); NaN where a feature is null."""
+        columns = [fitted["coefficients"][name].to_numpy() for name in self.inputs()]
+        parameters = np.stack(columns, axis=1), np.array(fitted["intercepts"])[:, None]
+        coefficients, intercepts = (arrays.to_device(each, kind) for each in parameters)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return linear(matrix.T, coefficients) + intercepts
+
+    def _check_margins(self, margins: Any, missing: Any) -> None:
+        lost = int((~np.isfinite(margins).all(axis=0) & ~missing).sum())
+        if lost:
+            raise DataValueError(
+                f"{lost} row(s) have features so large that their margins overflow float64:"
+                f" {', '.join(self.inputs()[:10])}",
+                hint="Clip the features to the range that they can have.",
+                rows=lost,
+            )
+
+
+def _tell(rank: Rank, course: Course) -> None:
+    rank.report(course.iterations, f"objective {course.history[-1]:.8g}")
+    if course.iterations % rank.checkpoint_interval == 0:
+        rank.save(course.iterations, course.pack())
+
+
+def _refused(rule: Rule, name: str, count: int, *, is_feature: bool) -> DataValueError:
+    error = rule.error(name, count)
+    if is_feature:
+        error.hint = "Put an Imputer before this step, or filter these rows."
+    return error
+
+
+def _known(frame: nw.DataFrame, series: nw.Series, missing: Any) -> nw.Series:
+    """Return `series` with null in the rows that are missing."""
+    if not bool(missing.any()):
+        return series
+    both = series.alias("value").to_frame().with_columns(arrays.column(frame, "known", ~missing))
+    return both.select(nw.when(nw.col("known")).then(nw.col("value")).alias(series.name))[series.name]

@@ -1,0 +1,248 @@
+"""Sums, means and centred squares of many columns, class by class: what naive Bayes learns from, in one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock import frames
+from penstock.errors import ConfigError, DataValueError
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+
+_PARTS = ("sum", "mean", "rest", "m2")
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsByClass:
+    """What the rows of each class add up to; of the classes that have a row of a weight above 0.
+
+    Parameters
+    ----------
+    classes : pyarrow.Array
+        Ascending, in the type of the label; strings are ordered by their UTF-8 bytes.
+    rows : numpy.ndarray of shape (n_classes,), int64
+        Those of a weight above 0.
+    weight : numpy.ndarray of shape (n_classes,), float64
+    sums : numpy.ndarray of shape (n_classes, n_features), float64
+        Weighted; of counts, exact.
+    means : numpy.ndarray of shape (n_classes, n_features), float64
+    m2 : numpy.ndarray of shape (n_classes, n_features), float64
+        Weighted sums of the squared distances from the mean of the class.
+
+    Examples
+    --------
+    >>> statistic = ClassMoments(("label", "x"))
+    >>> frame = frames.from_arrow(pa.table({"label": ["b", "a", "b"], "x": [1.0, 5.0, 3.0]}))
+    >>> found = statistic.finish(statistic.summarise(frame))
+    >>> found.classes.to_pylist(), found.means.tolist(), found.variances.tolist()
+    (['a', 'b'], [[5.0], [2.0]], [[0.0], [1.0]])
+    >>> found.total_variances.round(3).tolist()
+    [2.667]
+    """
+
+    classes: pa.Array
+    rows: np.ndarray
+    weight: np.ndarray
+    sums: np.ndarray
+    means: np.ndarray
+    m2: np.ndarray
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Weighted mean of the squared distances from the mean of the class."""
+        variances: np.ndarray = self.m2 / self.weight[:, None]
+        return variances
+
+    @property
+    def total_variances(self) -> np.ndarray:
+        """The variance of each column over all classes together: that within them, and that between their means."""
+        share = (self.weight / self.weight.sum())[:, None]
+        away = self.means - self.means[:1]
+        away = away - (share * away).sum(axis=0)
+        variances: np.ndarray = (share * (self.variances + away * away)).sum(axis=0)
+        return variances
+
+
+@dataclass(frozen=True)
+class ClassMoments(Statistic):
+    """The :class:`MomentsByClass` of columns of numbers or booleans; the state grows with classes times columns.
+
+    Computed on the host, to which the columns of a frame on a GPU are copied one at a time. Sums are added in the order
+    of the rows, so that the result does not depend on threads. Means and squares come from differences, and partitions
+    are joined with the update of Chan (see `penstock.statistics.Moments`): of data far from zero nothing cancels.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The label, the features, and the weight (0 or more) if it is `weighted`; without it every row weighs 1. Labels
+        are integers, booleans, strings, or floating numbers without a fraction. A row of weight 0 is as if absent.
+    weighted : bool, default False
+    limit : int, default 10_000
+        The most classes.
+
+    Raises
+    ------
+    ConfigError
+        `columns` has too few names, or `limit` is below 1.
+
+    Examples
+    --------
+    >>> statistic = ClassMoments(("label", "x", "w"), weighted=True)
+    >>> frame = frames.from_arrow(pa.table({"label": [1, 1], "x": [2.0, 6.0], "w": [3.0, 1.0]}))
+    >>> found = statistic.finish(statistic.summarise(frame))
+    >>> found.weight.tolist(), found.sums.tolist(), found.means.tolist(), found.m2.tolist()
+    ([4.0], [[12.0]], [[3.0]], [[12.0]])
+    """
+
+    weighted: bool = False
+    limit: int = 10_000
+
+    def __post_init__(self) -> None:
+        if len(self.columns) < 2 + self.weighted:
+            expected = "(label, feature, ..., weight)" if self.weighted else "(label, feature, ...)"
+            raise ConfigError(f"columns are {self.columns!r}, expected {expected}")
+        if self.limit < 1:
+            raise ConfigError(f"limit is {self.limit}, expected at least 1")
+
+    @property
+    def label(self) -> str:
+        """The column of classes."""
+        return self.columns[0]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns of numbers."""
+        return self.columns[1:-1] if self.weighted else self.columns[1:]
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Return the moments of the valid rows of one partition, and how many rows break which rule.
+
+        Raises
+        ------
+        DataValueError
+            There are more classes than the limit; so does `merge`.
+        """
+        rows, invalid = valid_rows(frame, self._checks(frame.schema[self.label].is_float()))
+        if self.weighted:
+            rows = rows.filter(nw.col(self.columns[-1]) > 0)
+        weight = self._numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
+        classes = frames.to_arrow(rows.select(self.label))[self.label].combine_chunks()
+        parts = (_of_rows(self._numbers(rows, name), weight) for name in self.features)
+        counts = np.ones(len(rows), dtype=np.int64)
+        return {"invalid": invalid, "table": self._joined(_without_minus_zero(classes), counts, weight, parts)}
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Join class by class."""
+        table = pa.concat_tables([state["table"] for state in states])
+        parts = zip(*(_matrix(table[name], len(self.features)).T for name in _PARTS), strict=True)
+        counts, weight = (table[name].to_numpy() for name in ("rows", "weight"))
+        joined = self._joined(table["class"].combine_chunks(), counts, weight, parts)
+        return {"invalid": add_counts([state["invalid"] for state in states]), "table": joined}
+
+    def finish(self, state: State) -> MomentsByClass:
+        """Return the moments, classes in ascending order.
+
+        Raises
+        ------
+        DataValueError
+            A label is null, infinite or has a fraction; a feature is null, infinite or larger than 1e150; a weight is
+            null, infinite, negative or larger than 1e150. It names the column and the count, and its ``predicate`` is
+            true for the bad rows.
+        """
+        table = state["table"].sort_by("class")
+        refuse(self._checks(pa.types.is_floating(table.schema.field("class").type)), state["invalid"])
+        rows, weight = (table[name].to_numpy() for name in ("rows", "weight"))
+        sums, means, _, m2 = (_matrix(table[name], len(self.features)) for name in _PARTS)
+        return MomentsByClass(table["class"].combine_chunks(), rows, weight, sums, means, m2)
+
+    def _checks(self, floating: bool) -> Checks:
+        of_label = ("null", "infinite", "not_whole") if floating else ("null",)
+        checks = [(self.label, Rule(test)) for test in of_label]
+        weights = self.columns[-1:] if self.weighted else ()
+        checks += [(name, Rule(test)) for name in weights for test in ("null", "infinite", "negative", "too_large")]
+        return checks + [(name, Rule(test)) for name in self.features for test in ("null", "infinite", "too_large")]
+
+    def _numbers(self, rows: nw.DataFrame[Any], name: str) -> np.ndarray:
+        values: np.ndarray = rows[name].cast(nw.Float64).to_numpy()
+        return values
+
+    def _joined(
+        self, classes: pa.Array, rows: np.ndarray, weight: np.ndarray, parts: Iterable[Sequence[np.ndarray]]
+    ) -> pa.Table:
+        """Return the table of the classes that parts are of; a part of a class is a row, or what was joined before.
+
+        Parameters
+        ----------
+        parts : iterable
+            For each feature the sum, the mean, the rest of the mean and the squares of every part.
+        """
+        coded = classes.dictionary_encode()
+        found, place = coded.dictionary, coded.indices.to_numpy()
+        self._check_limit(len(found))
+        groups = _Groups(place, weight, len(found))
+        matrices = np.array([groups.joined(*part) for part in parts])  # features, parts, classes
+        lists = {name: _lists(matrices[:, i].T) for i, name in enumerate(_PARTS)}
+        counts = np.zeros(len(found), dtype=np.int64)
+        np.add.at(counts, place, rows)
+        return pa.table({"class": found, "rows": counts, "weight": groups.weight, **lists})
+
+    def _check_limit(self, found: int) -> None:
+        if found > self.limit:
+            raise DataValueError(
+                f"column {self.label!r} has {found} or more distinct values, expected at most {self.limit} classes",
+                hint="Learn a quantity by regression; join classes that are too many.",
+                column=self.label,
+            )
+
+
+class _Groups:
+    """Adds up parts by class."""
+
+    def __init__(self, place: np.ndarray, weight: np.ndarray, n: int) -> None:
+        self.place, self.parts, self.n = place, weight, n
+        self.first = np.unique(place, return_index=True)[1]
+        self.weight = self.sums(weight)
+        self.share = weight / self.weight[place]
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of the values of each class, added in order; float64 also where there are none."""
+        sums: np.ndarray = np.bincount(self.place, values, self.n).astype(np.float64)
+        return sums
+
+    def joined(
+        self, sums: np.ndarray, means: np.ndarray, rests: np.ndarray | float, m2: np.ndarray | float
+    ) -> list[np.ndarray]:
+        """Return the four of each class; the mean is taken from the first part's and then corrected."""
+        start = means[self.first]
+        rough = start + self.sums(self.share * (means - start[self.place]))
+        away = (means - rough[self.place]) + rests
+        shift = self.sums(self.share * away)
+        mean = rough + shift
+        away -= shift[self.place]
+        return [self.sums(sums), mean, (rough - mean) + shift, self.sums(m2 + self.parts * (away * away))]
+
+
+def _of_rows(values: np.ndarray, weight: np.ndarray) -> tuple[Any, ...]:
+    return weight * values, values, 0.0, 0.0
+
+
+def _lists(matrix: np.ndarray) -> pa.ListArray:
+    rows, width = matrix.shape
+    return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * width), matrix.ravel())
+
+
+def _matrix(lists: pa.ChunkedArray, width: int) -> np.ndarray:
+    values: np.ndarray = lists.combine_chunks().flatten().to_numpy().reshape(-1, width)
+    return values
+
+
+def _without_minus_zero(classes: pa.Array) -> pa.Array:
+    """Return the classes with 0.0 for -0.0, so that they are one."""
+    return pc.add(classes, pa.scalar(0.0, classes.type)) if pa.types.is_floating(classes.type) else classes

@@ -1,0 +1,550 @@
+"""k-means: Lloyd against scikit-learn, seeds against MLlib, the same bits whatever the ranks, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.cluster import KMeans as Reference
+
+from penstock import frames
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaError
+from penstock.pipeline import Pipeline
+from penstock.spmd.checkpoints import Checkpoint
+from penstock.spmd.rank import Rank, Work
+from penstock.stages.base import Fitted
+from penstock.stages.training import _lloyd, _seeding, kmeans
+from penstock.statistics import Moment
+
+ROWS = 900
+
+
+def blobs(rows: int = ROWS, clusters: int = 5, width: int = 3, spread: float = 0.3) -> np.ndarray:
+    source = np.random.default_rng(5)
+    centres = source.uniform(-4, 4, size=(clusters, width))
+    return centres[source.integers(0, clusters, rows)] + spread * source.normal(size=(rows, width))
+
+
+def table(x: np.ndarray, **more: Any) -> pa.Table:
+    return pa.table({**{f"x{place}": x[:, place] for place in range(x.shape[1])}, **more})
+
+
+def fit(engine: Engine, data: pa.Table, fragment_bytes: int = 8 * 3 * 100, **options: Any) -> Fitted:
+    return Pipeline(st.KMeans(**options)).fit(engine.from_arrow(data, fragment_bytes=fragment_bytes)).fitted[0]
+
+
+def centres_of(fitted: Fitted) -> np.ndarray:
+    return np.column_stack([column.to_numpy() for column in fitted["centres"].columns])
+
+
+def begin_at(monkeypatch: pytest.MonkeyPatch, centres: np.ndarray, origin: np.ndarray) -> None:
+    monkeypatch.setattr(_seeding, "seeds", lambda *_, **__: centres - origin)
+
+
+def close_in_any_order(found: np.ndarray, expected: np.ndarray, atol: float) -> None:
+    np.testing.assert_allclose(found[np.lexsort(found.T)], expected[np.lexsort(expected.T)], atol=atol, rtol=0)
+
+
+# Lloyd's algorithm
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_lloyd_is_scikit_learns_from_the_same_centres(
+    local: Engine, monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    x = blobs(spread=1.5)
+    weight = np.random.default_rng(1).integers(0, 4, ROWS) / 2 if weighted else np.ones(ROWS)
+    start = x[weight > 0][:7]
+    expected = Reference(7, init=start, n_init=1, max_iter=300, tol=0, algorithm="lloyd").fit(x, sample_weight=weight)
+    options = {"k": 7, "tol": 0, "max_iter": 300, "weight": "w" if weighted else None, "features": ("x0", "x1", "x2")}
+    origin = np.array(fit(local, table(x, w=weight), **{**options, "max_iter": 0})["origin"])
+    begin_at(monkeypatch, start, origin)
+    found = fit(local, table(x, w=weight), **options)
+    np.testing.assert_allclose(centres_of(found), expected.cluster_centers_, atol=1e-9, rtol=0)
+    assert found["cost"] == pytest.approx(expected.inertia_, rel=1e-9)
+    np.testing.assert_array_equal(found["sizes"], np.bincount(expected.labels_[weight > 0], minlength=7))
+    model = Pipeline(st.KMeans(**options)).fit(local.from_arrow(table(x, w=weight)))
+    labels = model.transform(local.from_arrow(table(x))).to_arrow()["prediction"]
+    assert labels.type == pa.int32()
+    np.testing.assert_array_equal(labels.to_numpy(), expected.labels_)
+
+
+def test_a_round_is_counted_and_tol_is_how_far_a_centre_moves(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    # By hand: centres 0 and 10 move to 0.5 and 9.5, and stay.
+    data = pa.table({"x": [0.0, 1.0, 9.0, 10.0]})
+    begin_at(monkeypatch, np.array([[0.0], [10.0]]), np.array(fit(local, data)["origin"]))
+    assert fit(local, data, tol=0.4)["iterations"] == 2
+    assert fit(local, data, tol=0.6)["iterations"] == 1
+    assert fit(local, data, max_iter=0)["cost"] == 2.0
+    assert centres_of(fit(local, data, max_iter=1)).ravel().tolist() == [0.5, 9.5]
+
+
+def test_a_cluster_without_rows_keeps_its_centre(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pa.table({"x": [0.0, 2.0, 8.0, 10.0]})
+    begin_at(monkeypatch, np.array([[0.0], [10.0], [99.0]]), np.array(fit(local, data)["origin"]))
+    found = fit(local, data, k=3)
+    assert centres_of(found).ravel().tolist() == [1.0, 9.0, 99.0]
+    assert found["sizes"] == [2, 2, 0]
+
+
+def test_far_from_zero_clusters_are_the_same(local: Engine) -> None:
+    x = np.round(blobs() * 64) / 64  # so that 2**30 can be added without rounding
+    near, far = (fit(local, table(x + offset), k=5, tol=0) for offset in (0.0, 2.0**30))
+    assert near["sizes"] == far["sizes"]
+    assert far["cost"] == pytest.approx(near["cost"], rel=1e-9)
+    np.testing.assert_allclose(centres_of(far) - 2.0**30, centres_of(near), atol=1e-6)
+
+
+def test_weights_count_as_repeated_rows(local: Engine) -> None:
+    x, weight = blobs(), np.random.default_rng(2).integers(0, 3, ROWS)
+    names = ("x0", "x1", "x2")
+    weighted = fit(local, table(x, w=weight), features=names, weight="w", k=5, tol=0)
+    repeated = fit(local, table(np.repeat(x, weight, axis=0)), k=5, tol=0)
+    np.testing.assert_allclose(centres_of(weighted), centres_of(repeated), atol=1e-12)
+    assert weighted["cost"] == pytest.approx(repeated["cost"], rel=1e-12)
+    assert sum(weighted["sizes"]) == np.count_nonzero(weight)
+
+
+def test_booleans_and_integers_are_numbers(local: Engine) -> None:
+    found = fit(local, pa.table({"b": [True, True, False, False], "n": [1, 1, 2, 2]}))
+    assert sorted(centres_of(found).tolist()) == [[0.0, 2.0], [1.0, 1.0]]
+
+
+# By angle
+
+
+def test_by_angle_rows_count_by_their_directions(local: Engine) -> None:
+    angles = np.radians([1.0, 3.0, 80.0, 84.0])
+    lengths = np.array([1.0, 1e6, 1e-6, 3.0])[:, None]
+    x = lengths * np.column_stack([np.cos(angles), np.sin(angles)])
+    stage = st.KMeans(k=2, distance_measure="cosine", distance="apart")
+    model = Pipeline(stage).fit(local.from_arrow(table(x)))
+    expected = np.radians([2.0, 82.0])
+    close_in_any_order(centres_of(model.fitted[0]), np.column_stack([np.cos(expected), np.sin(expected)]), 1e-12)
+    made = model.transform(local.from_arrow(table(x))).to_arrow()
+    np.testing.assert_allclose(made["apart"].to_numpy(), 1 - np.cos(np.radians([1, 1, 2, 2])), atol=1e-14)
+    assert model.fitted[0]["cost"] == pytest.approx(made["apart"].to_numpy().sum(), rel=1e-12)
+
+
+def test_directions_that_cancel_leave_their_centre_where_it_is(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.array([[1.0, 0.0], [-2.0, 0.0], [0.0, -1.0], [0.0, -3.0]])  # the first two are as near to both centres
+    begin_at(monkeypatch, np.array([[0.0, 1.0], [0.0, -1.0]]), np.zeros(2))
+    found = fit(local, table(x), distance_measure="cosine")
+    assert centres_of(found).tolist() == [[0.0, 1.0], [0.0, -1.0]]
+    assert (found["sizes"], found["cost"]) == ([2, 2], 2.0)
+
+
+def test_a_row_without_direction_is_refused_with_its_place(local: Engine, tmp_path: Path) -> None:
+    x = blobs()
+    good = table(x)
+    x[[433, 500]] = 0.0
+    pq.write_table(table(x[:400]), tmp_path / "0.parquet")
+    pq.write_table(table(x[400:]), tmp_path / "1.parquet")
+    stage = st.KMeans(distance_measure="cosine")
+    with pytest.raises(DataValueError, match=r"'x0', 'x1', 'x2': 2 row\(s\) of nothing but 0") as caught:
+        Pipeline(stage).fit(local.read_parquet(str(tmp_path / "*.parquet")))
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
+    model = Pipeline(stage).fit(local.from_arrow(good))
+    with pytest.raises(DataValueError, match="expected a direction"):
+        model.transform(local.from_arrow(table(x))).to_arrow()
+
+
+# Seeds
+
+
+@pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
+def test_seeds_are_rows_and_all_different(local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int) -> None:
+    monkeypatch.setattr(_seeding, "GATHERED", gathered)
+    x = np.repeat(np.round(blobs(), 2), 2, axis=0)
+    for mode in ("k-means||", "random"):
+        found = centres_of(fit(local, table(x), k=40, init_mode=mode, max_iter=0))
+        away = np.abs(found[:, None, :] - x[None, :, :]).max(axis=2)
+        assert (away.min(axis=1) < 1e-12).all()
+        assert len(np.unique(away.argmin(axis=1))) == len(found) <= 40
+        assert len(found) == 40 or mode == "random"
+
+
+@pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
+def test_seeds_find_every_one_of_many_clusters_far_apart(
+    local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int
+) -> None:
+    monkeypatch.setattr(_seeding, "GATHERED", gathered)
+    x = blobs(rows=2000, clusters=20, width=5, spread=0.01)
+    for seed in range(5):
+        assert fit(local, table(x), 8 * 5 * 1000, k=20, init_steps=5, seed=seed)["cost"] == pytest.approx(
+            2000 * 5 * 1e-4, rel=0.1
+        )
+
+
+def test_candidates_are_drawn_in_proportion_to_their_distance() -> None:
+    # A point 3 away is drawn nine times as often as one that is 1 away: 2 k d**2 / cost of each, with k = 10.
+    x = np.repeat([0.0, 1.0, -3.0], [1, 5000, 5000])[:, None]
+    drawn = [np.zeros(2, dtype=int)]
+    for seed in range(20):
+        rank = Peer(0, 1, None)
+        points = _lloyd.Points.of(rank, x - 0.0, np.ones(len(x)), np.array([3.0]), 1.0)
+        candidates = _seeding._oversampled(rank, points, 10, 1, seed)
+        if candidates[0, 0] == 1.0:  # then only rows of -3, 4 away, and 0 can be drawn
+            drawn.append(np.array([np.count_nonzero(candidates[1:] == -3.0), 1]))
+    count, tries = np.sum(drawn, axis=0)
+    assert count == pytest.approx(20 * tries, abs=4 * np.sqrt(20 * tries))
+
+
+def test_few_draws_are_made_up_with_rows_at_random(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_seeding, "GATHERED", 0)
+    x = blobs()
+    x[7] = 1e6  # which alone has all of the cost, so that the only step draws nothing else
+    found = centres_of(fit(local, table(x), k=20, init_steps=1, max_iter=0))
+    assert len(found) == 20
+    assert 1e6 in found.round()
+
+
+def test_rows_at_random_are_drawn_by_their_weights(local: Engine) -> None:
+    data = pa.table({"x": np.arange(100.0), "w": np.where(np.arange(100) % 10 == 0, 1e4, 1.0)})
+    options = {"features": "x", "weight": "w", "k": 5, "init_mode": "random", "max_iter": 0}
+    drawn = np.concatenate([centres_of(fit(local, data, seed=seed, **options)).ravel() for seed in range(20)])
+    assert np.mean(drawn.round() % 10 == 0) > 0.95
+    plain = {**options, "features": "x", "weight": None}
+    drawn = np.concatenate([centres_of(fit(local, data, seed=seed, **plain)).ravel() for seed in range(20)])
+    assert np.mean(drawn.round() % 10 == 0) < 0.3
+
+
+def test_of_few_rows_not_even_the_order_matters(local: Engine) -> None:
+    x = np.round(blobs(spread=1.5)) + 100.1  # few points, each of many rows
+    weight = np.random.default_rng(4).random(ROWS)
+    options = {"features": ("x0", "x1", "x2"), "weight": "w", "k": 7}
+    expected = fit(local, table(x, w=weight), **options)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(ROWS)
+        assert fit(local, table(x[order], w=weight[order]), 8 * 4 * 50 * (seed + 1), **options) == expected
+
+
+def test_weights_of_equal_points_are_added_in_an_order_of_their_own() -> None:
+    source = np.random.default_rng(6)
+    points, weight = np.round(blobs()), source.random(ROWS)
+    expected = _seeding._distinct(points, weight)
+    np.testing.assert_array_equal(expected[0], np.unique(points, axis=0))
+    for _ in range(5):
+        order = source.permutation(ROWS)
+        for found, wanted in zip(_seeding._distinct(points[order], weight[order]), expected, strict=True):
+            assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("mean", [0.1, -7e5 / 3, 1e8 + 1 / 3])
+def test_the_origin_is_near_the_mean_and_without_its_last_digits(mean: float) -> None:
+    origins = {kmeans._origin(Moment(9, math.nextafter(mean, end), 36.0)) for end in (-math.inf, mean, math.inf)}
+    assert len(origins) == 1
+    assert abs(origins.pop() - mean) <= 2.0  # the deviation
+    assert kmeans._origin(Moment(9, mean, 0.0)) == mean
+
+
+def test_one_seed_gives_one_model_and_others_give_others(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for gathered in (0, 10**6):
+        monkeypatch.setattr(_seeding, "GATHERED", gathered)
+        first, again, other = (fit(local, table(blobs(spread=2.0)), k=8, max_iter=0, seed=seed) for seed in (1, 1, -2))
+        assert first == again
+        assert first["centres"] != other["centres"]
+
+
+@pytest.mark.parametrize("mode", ["k-means||", "random"])
+@pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
+def test_fewer_points_than_k_are_that_many_clusters(
+    local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int, mode: str
+) -> None:
+    monkeypatch.setattr(_seeding, "GATHERED", gathered)
+    found = fit(local, pa.table({"x": [3.0, 1.0, 3.0, -0.0, 0.0]}), k=5, init_mode=mode)
+    assert sorted(centres_of(found).ravel().tolist()) == [0.0, 1.0, 3.0]
+    assert (sorted(found["sizes"]), found["cost"]) == ([1, 2, 2], 0.0)
+
+
+def test_rows_of_weight_0_are_no_seeds(local: Engine) -> None:
+    data = pa.table({"x": [0.0, 1.0, 50.0], "w": [1.0, 1.0, 0.0]})
+    found = fit(local, data, features="x", weight="w", k=3)
+    assert sorted(centres_of(found).ravel().tolist()) == [0.0, 1.0]
+
+
+# Ranks
+
+
+class Gang:
+    """What ranks that are threads share: they add up arrays, and wait for each other to do so."""
+
+    def __init__(self, size: int) -> None:
+        self.barrier = threading.Barrier(size, timeout=30)
+        self.parts: dict[int, np.ndarray] = {}
+
+    def add(self, index: int, values: np.ndarray) -> np.ndarray:
+        self.parts[index] = values
+        self.barrier.wait()
+        total: np.ndarray = sum(self.parts[each] for each in sorted(self.parts, reverse=True))  # type: ignore[assignment]
+        self.barrier.wait()
+        return total
+
+
+class Peer(Rank):
+    def __init__(
+        self, index: int, size: int, gang: Gang | None, work: Any = None, checkpoint: Any = None, interval: int = 3
+    ) -> None:
+        self.index, self.size, self.kind, self.threads = index, size, "cpu", 1
+        self.checkpoint, self.checkpoint_interval = checkpoint, interval
+        self._work, self._gang = work, gang
+        self.saved: list[Checkpoint] = []
+        self.reported: list[int] = []
+
+    @contextmanager
+    def collective(self) -> Iterator[None]:
+        yield
+
+    def allreduce(self, values: np.ndarray) -> np.ndarray:
+        return values.copy() if self._gang is None else self._gang.add(self.index, values)
+
+    def save(self, rounds: int, data: bytes) -> None:
+        self.saved.append(Checkpoint(rounds, data))
+
+    def report(self, rounds: int, detail: str = "") -> None:
+        self.reported.append(rounds)
+
+
+def train(dataset: Dataset, size: int, checkpoint: Checkpoint | None = None, **options: Any) -> list[Any]:
+    """Return what each of `size` ranks learns, and the ranks."""
+    stage = st.KMeans(**options).bind(dataset.schema)
+    statistics = stage.statistics(dataset.schema)
+    names = list(statistics)
+    frame = frames.from_arrow(dataset.to_arrow())
+    learned = stage.finish({name: statistics[name].finish(statistics[name].summarise(frame)) for name in names})
+    work = Work.of(lambda rank: None, {"train": dataset}, size, "cpu", 1)
+    gang, found = Gang(size), {}
+    peers = [Peer(index, size, gang, work, checkpoint) for index in range(size)]
+
+    def run(peer: Peer) -> None:
+        found[peer.index] = stage.train(peer, learned)
+
+    threads = [threading.Thread(target=run, args=(peer,)) for peer in peers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [[found[index] for index in range(size)], peers]
+
+
+@pytest.mark.parametrize("mode", ["k-means||", "random"])
+@pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
+@pytest.mark.parametrize("measure", ["squaredEuclidean", "cosine"])
+def test_any_number_of_ranks_learns_the_same_to_the_bit(
+    local: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, gathered: int, measure: str
+) -> None:
+    monkeypatch.setattr(_seeding, "GATHERED", gathered)
+    x = np.round(blobs(spread=1.5), 1) + 10  # values of one digit, so that rows are often as near to two centres
+    weight = np.random.default_rng(3).random(ROWS)
+    options = {"k": 6, "weight": "w", "init_mode": mode, "distance_measure": measure, "features": ("x0", "x1", "x2")}
+    whole = local.from_arrow(table(x, w=weight))
+    cut = local.from_arrow(table(x, w=weight), fragment_bytes=8 * 4 * 77)
+    [expected], _ = train(whole, 1, **options)
+    for size in (2, 3, 5):
+        found, _ = train(cut, size, **options)
+        assert all(each == expected for each in found)
+
+
+def test_a_rank_without_rows_takes_part(local: Engine) -> None:
+    data = local.from_arrow(pa.table({"x": [0.0, 9.0]}))
+    [expected], _ = train(data, 1)
+    found, _ = train(data, 4)
+    assert found == [expected] * 4
+
+
+def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local: Engine) -> None:
+    data = local.from_arrow(table(blobs(spread=2.5)))
+    options = {"k": 8, "init_mode": "random", "tol": 0, "max_iter": 17}
+    [expected], [peer] = train(data, 1, **options)
+    assert expected["iterations"] == 17 == len(peer.reported)
+    assert [each.rounds for each in peer.saved] == [3, 6, 9, 12, 15]
+    [again], [later] = train(data, 1, peer.saved[2], **options)
+    assert later.reported == list(range(10, 18))
+    assert again == expected
+
+
+def test_every_engine_learns_the_same_to_the_bit(engine: Engine, local: Engine) -> None:
+    x = np.round(blobs(rows=12_000, spread=1.5), 2)
+    found, expected = (fit(each, table(x), 8 * 3 * 2500, k=6) for each in (engine, local))
+    assert found == expected
+
+
+# What the sums and the search promise
+
+
+def test_sums_do_not_depend_on_the_order_and_lose_nothing() -> None:
+    source = np.random.default_rng(8)
+    values = source.normal(size=5000) * 10.0 ** source.integers(-8, 1, 5000)
+    largest = np.array([np.abs(values).max()])
+    exact = _lloyd.ExactSums(largest, 5000)
+
+    def total(order: np.ndarray, cuts: int) -> float:
+        parts = [exact.by_group(np.zeros(len(each), dtype=int), values[each, None], 1)
+                 for each in np.array_split(order, cuts)]  # fmt: skip
+        return float(np.sum(parts[::-1], axis=0).sum())
+
+    found = {total(source.permutation(5000), cuts) for cuts in (1, 3, 50)}
+    assert len(found) == 1
+    assert found.pop() == pytest.approx(math.fsum(values), abs=1e-15 * 5000 * largest[0])
+
+
+@pytest.mark.parametrize("width", [1, 2, 9])
+def test_the_nearest_centre_of_a_row_does_not_depend_on_the_rows_beside_it(width: int) -> None:
+    source = np.random.default_rng(width)
+    vectors, centres = (source.integers(-3, 4, size=(rows, width)) / 10 for rows in (2000, 30))
+    direct = [_lloyd.squared_distances(vectors, centre[None, :]) for centre in centres]
+    expected = np.argmin(direct, axis=0)
+    np.testing.assert_array_equal(_lloyd.nearest(vectors, centres), expected)
+    np.testing.assert_array_equal(
+        np.concatenate([_lloyd.nearest(vectors[i : i + 1], centres) for i in range(50)]), expected[:50]
+    )
+
+
+# Scoring
+
+
+def test_a_row_with_a_null_has_no_cluster(local: Engine) -> None:
+    data = pa.table({"x": [0.0, 1.0, 9.0, 10.0], "z": [0.0, 0.0, 1.0, 1.0]})
+    model = Pipeline(st.KMeans(distance="apart")).fit(local.from_arrow(data))
+    given = pa.table({"x": [None, 0.5, 9.5, float("nan")], "z": [0.0, 0.0, None, 1.0]})
+    made = model.transform(local.from_arrow(given)).to_arrow()
+    near = centres_of(model.fitted[0])[:, 0].argmin()
+    assert made["prediction"].to_pylist() == [None, near, None, None]
+    assert made["apart"].to_pylist() == [None, 0.0, None, None]
+    assert made.schema.field("prediction").type == pa.int32()
+
+
+def test_distances_add_up_to_the_cost(local: Engine) -> None:
+    data = local.from_arrow(table(blobs()), fragment_bytes=24 * 100)
+    model = Pipeline(st.KMeans(k=4, distance="apart")).fit(data)
+    made = model.transform(data).to_arrow()
+    assert made["apart"].to_numpy().sum() == pytest.approx(model.fitted[0]["cost"], rel=1e-12)
+    assert np.bincount(made["prediction"].to_numpy()).tolist() == model.fitted[0]["sizes"]
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e200])
+def test_an_infinity_is_refused_when_it_is_scored(local: Engine, bad: float) -> None:
+    x = blobs()
+    model = Pipeline(st.KMeans()).fit(local.from_arrow(table(x)))
+    x[[321, 400], 1] = bad
+    with pytest.raises(DataValueError, match=r"column 'x1' has \d value") as caught:
+        model.transform(local.from_arrow(table(x))).to_arrow()
+    assert (caught.value.column, caught.value.row) == ("x1", 321)
+
+
+# What is refused
+
+
+def parquet(local: Engine, folder: Path, x: np.ndarray, **more: Any) -> Dataset:
+    data = table(x, **more)
+    pq.write_table(data.slice(0, 400), folder / "0.parquet", row_group_size=100)
+    pq.write_table(data.slice(400), folder / "1.parquet", row_group_size=100)
+    return local.read_parquet(str(folder / "*.parquet"), fragment_bytes=24 * 100)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"), [(np.nan, "null"), (np.inf, "infinite"), (1e160, "too large")], ids=["null", "inf", "large"]
+)
+def test_a_feature_that_is_no_number_is_told_with_file_and_row(
+    local: Engine, tmp_path: Path, bad: float, message: str
+) -> None:
+    x = blobs()
+    x[[433, 500], 2] = bad
+    with pytest.raises(
+        DataValueError, match=f"column 'x2' has (2 values that are {message}|values so large)"
+    ) as caught:
+        Pipeline(st.KMeans()).fit(parquet(local, tmp_path, x))
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
+    assert bad == bad or "Imputer" in str(caught.value)
+
+
+@pytest.mark.parametrize(("bad", "message"), [(np.nan, "null"), (np.inf, "infinite"), (-1.0, "negative")])
+def test_a_weight_that_is_none_is_told_with_file_and_row(
+    local: Engine, tmp_path: Path, bad: float, message: str
+) -> None:
+    weight = np.ones(ROWS)
+    weight[[433, 500]] = bad
+    with pytest.raises(DataValueError, match=f"column 'w' has 2 values that are {message}") as caught:
+        Pipeline(st.KMeans(weight="w")).fit(parquet(local, tmp_path, blobs(), w=weight))
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
+
+
+def test_no_row_and_no_weight_are_nothing_to_learn_from(local: Engine) -> None:
+    with pytest.raises(EmptyInputError, match="nothing to learn from"):
+        fit(local, table(blobs()[:0]))
+    with pytest.raises(DataValueError, match="'w' is 0 in every row"):
+        fit(local, table(blobs(), w=np.zeros(ROWS)), weight="w")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"k": 1}, "k of KMeans is 1, expected an integer >= 2"),
+        ({"k": 2.0}, "k of KMeans is 2.0"),
+        ({"init_mode": "kmeans||"}, r"init_mode .* 'kmeans\|\|'.*Did you mean 'k-means\|\|'"),
+        ({"init_steps": 0}, "init_steps"),
+        ({"max_iter": -1}, "max_iter"),
+        ({"tol": -1e-9}, "tol"),
+        ({"distance_measure": "euclidean"}, "distance_measure"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        st.KMeans(**given)
+
+
+def test_columns_are_checked_before_reading(local: Engine) -> None:
+    data = local.from_arrow(pa.table({"x": [1.0], "s": ["a"], "w": [1.0]}))
+    assert st.KMeans(weight="w").bind(data.schema).inputs() == ("x",)
+    with pytest.raises(SchemaError, match="'s' is string"):
+        Pipeline(st.KMeans(("x", "s"))).plan(data)
+    with pytest.raises(ConfigError, match="weight 'w' is among the features"):
+        Pipeline(st.KMeans(("x", "w"), weight="w")).plan(data)
+
+
+# Against MLlib
+
+
+@pytest.fixture
+def spark(request: pytest.FixtureRequest, engines: Any) -> Any:
+    if "spark" not in request.config.getoption("--engines"):
+        pytest.skip("spark is not among --engines")
+    return engines.get("spark").session
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+@pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
+def test_costs_are_no_higher_than_mllibs(
+    local: Engine, spark: Any, monkeypatch: pytest.MonkeyPatch, gathered: int
+) -> None:
+    from pyspark.ml.clustering import KMeans as MLlib
+    from pyspark.ml.functions import array_to_vector
+
+    monkeypatch.setattr(_seeding, "GATHERED", gathered)
+    x = blobs(rows=2000, clusters=12, width=4, spread=0.7)
+    frame = spark.createDataFrame([(row,) for row in x.tolist()], "features array<double>")
+    frame = frame.withColumn("features", array_to_vector("features")).coalesce(2).cache()
+    seeds = range(10)
+
+    def mllib(seed: int) -> float:
+        # The cost that its summary tells is of the centres before the last round.
+        centres = np.array(MLlib(k=12, seed=seed).fit(frame).clusterCenters())
+        return float(_lloyd.squared_distances(x, centres[_lloyd.nearest(x, centres)]).sum())
+
+    theirs = np.array([mllib(seed) for seed in seeds])
+    ours = np.array([fit(local, table(x), k=12, seed=seed)["cost"] for seed in seeds])
+    noise = np.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 10)
+    assert ours.mean() <= theirs.mean() + 2 * noise
