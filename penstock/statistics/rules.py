@@ -51,7 +51,7 @@ _BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
     "not_between": _not_between,
     "not_binary": lambda name, _: (_number(name) != 0) & (_number(name) != 1),
     "not_in": _not_in,
-    "not_whole": lambda name, _: _number(name) % 1 != 0,
+    "not_whole": lambda name, _: (_number(name) - _number(name).floor()) != 0,
     "null": lambda name, _: nw.col(name).is_null(),
     "too_large": lambda name, _: _number(name).abs() > LARGE,
 }

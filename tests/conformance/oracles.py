@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
+from sklearn import linear_model
 from sklearn import naive_bayes as sk
 
 from penstock import stages as st
@@ -212,6 +213,35 @@ def naive_bayes(stage: st.NaiveBayes, learned: Columns, given: Columns) -> Colum
     return {"id": given["id"], **{name: each.tolist() for name, each in zip(stage.outputs(), made, strict=True)}}
 
 
+def fit_line(stage: st.LinearRegression, learned: Columns, given: Columns) -> Columns:
+    """Return what least squares, or scikit-learn's elastic net of standardised columns, makes of it."""
+    train, rows = (_known_matrix(stage, columns) for columns in (learned, given))
+    label = np.array(_finite(stage.label, learned[stage.label]), dtype=float)
+    weight = np.array(_weights(stage, learned) or [1.0] * len(label), dtype=float)
+    if not len(label):
+        raise Refused(stage.label)
+    mean, spread = _moments(train, weight)
+    middle, scale = _moments(label, weight)
+    standard = (train - mean) / np.where(spread > 0, spread, 1.0) * (spread > 0)
+    target = (label - middle) / (scale or 1.0)
+    if stage.reg_param and scale:
+        net = linear_model.ElasticNet(
+            alpha=stage.reg_param / scale, l1_ratio=stage.elastic_net_param, fit_intercept=False, tol=1e-14,
+            max_iter=100_000,
+        )  # fmt: skip
+        found = net.fit(standard, target, sample_weight=weight).coef_
+    else:
+        root = np.sqrt(weight)
+        found = np.linalg.lstsq(standard * root[:, None], target * root, rcond=1e-12)[0]
+    slopes = found * scale / np.where(spread > 0, spread, 1.0)
+    return {"id": given["id"], stage.prediction: (middle + (rows - mean) @ slopes).tolist()}
+
+
+def _moments(values: np.ndarray, weight: np.ndarray) -> tuple[Any, Any]:
+    mean = np.average(values, axis=0, weights=weight)
+    return mean, np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+
+
 def _known_matrix(stage: Stage, columns: Columns) -> np.ndarray:
     for name in stage.inputs():
         if len(_finite(name, columns[name])) < len(columns[name]):
@@ -240,6 +270,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.Clip: clip,
     st.Expect: expect,
     st.Imputer: impute,
+    st.LinearRegression: fit_line,
     st.Log1p: log1p,
     st.NaiveBayes: naive_bayes,
     st.StandardScaler: scale,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from oracles import ORACLES
 
+from penstock import stages as st
 from penstock.testing import checks_for, discover_examples
 
 EXAMPLES = discover_examples()
@@ -16,8 +17,16 @@ CHECKS = [
 ]
 
 
+ELSEWHERE = {
+    st.KMeans: "the number of a cluster means nothing to another library: centres and costs are held to scikit-learn's"
+    " and MLlib's in tests/stages/training/test_kmeans.py",
+    st.LogisticRegression: "coefficients are held to scikit-learn's and MLlib's"
+    " in tests/stages/training/test_logistic.py",
+}
+
+
 def test_every_stage_has_an_oracle():
-    assert {type(stage) for stage in EXAMPLES} == set(ORACLES)
+    assert {type(stage) for stage in EXAMPLES} == {*ORACLES, *ELSEWHERE}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
