@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -15,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError
-from penstock.schemas import require
-from penstock.selectors import Columns, numeric, resolve
+from penstock.errors import DataValueError
+from penstock.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
@@ -25,11 +23,11 @@ from penstock.stages.base import (
     Trainer,
     check_choice,
     check_number,
-    check_types,
     normalise_columns,
     with_fields,
 )
 from penstock.stages.training import _lloyd, _seeding
+from penstock.stages.training._learner import Learner
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
 from penstock.statistics.points import DISTANCES
 from penstock.statistics.rules import LARGE, Checks, Rule, refuse, valid_rows
@@ -37,7 +35,7 @@ from penstock.statistics.violations import Violations
 
 
 @dataclass(frozen=True)
-class KMeans(Trainer):
+class KMeans(Learner, Trainer):
     """Gives each row the number of the nearest of k centres, an int32, and learns these by Lloyd's algorithm.
 
     Parameters
@@ -138,23 +136,6 @@ class KMeans(Trainer):
     @property
     def _by_angle(self) -> bool:
         return self.distance_measure == "cosine"
-
-    def bind(self, schema: pa.Schema) -> Self:
-        aside = [self.weight] if self.weight else []
-        require(schema, aside, stage=self.title)
-        chosen = numeric() - aside if self.features is None else self.features
-        features = resolve(chosen, schema, self.title)
-        check_types(self, schema, (*features, *aside))
-        if self.weight in features:
-            problem = f"weight {self.weight!r} is among the features"
-            raise ConfigError(problem, column=self.weight, stage=self.title)
-        return dataclasses.replace(self, features=features)
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.features  # type: ignore[return-value]
-
-    def training_columns(self) -> tuple[str, ...]:
-        return self.inputs() + ((self.weight,) if self.weight else ())
 
     def outputs(self) -> tuple[str, ...]:
         return (self.prediction,) + ((self.distance,) if self.distance else ())

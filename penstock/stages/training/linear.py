@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -13,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError
-from penstock.schemas import require
-from penstock.selectors import Columns, numeric, resolve
-from penstock.stages.base import Fitted, Stage, Tags, check_number, check_types, normalise_columns, with_fields
+from penstock.selectors import Columns
+from penstock.stages.base import Fitted, Tags, check_number, normalise_columns, with_fields
 from penstock.stages.training._coordinate_descent import Descent
+from penstock.stages.training._learner import Learner
 from penstock.stages.training._least_squares import LeastSquares, Penalty
 from penstock.statistics.base import Statistic
 from penstock.statistics.gram import CrossProducts, Gram
@@ -25,7 +23,7 @@ from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
-class LinearRegression(Stage):
+class LinearRegression(Learner):
     """Least squares, plain or with a penalty (ridge, lasso, elastic net); adds the float64 column ``prediction``.
 
     It is fitted from a :class:`~penstock.statistics.Gram` statistic: one scan, shared with the other stages, and then
@@ -128,28 +126,11 @@ class LinearRegression(Stage):
         net = cls("y", features=("n3", "label"), weight="w", reg_param=0.1, elastic_net_param=0.5)
         return cls("y", features=("n3", "label", "w")), net
 
-    def bind(self, schema: pa.Schema) -> Self:
-        aside = [self.label] + ([self.weight] if self.weight else [])
-        require(schema, aside, stage=self.title)
-        chosen = numeric() - aside if self.features is None else self.features
-        features = resolve(chosen, schema, self.title)
-        check_types(self, schema, (*features, *aside))
-        for name, role in zip(aside, ("label", "weight"), strict=False):
-            if name in features:
-                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
-        return dataclasses.replace(self, features=features)
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.features  # type: ignore[return-value]
-
     def outputs(self) -> tuple[str, ...]:
         return (self.prediction,)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return with_fields(schema, {self.prediction: pa.float64()})
-
-    def training_columns(self) -> tuple[str, ...]:
-        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the products of all columns with each other."""

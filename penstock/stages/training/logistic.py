@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -12,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.schemas import require
-from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.errors import DataValueError
+from penstock.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
@@ -22,11 +20,10 @@ from penstock.stages.base import (
     Trainer,
     check_choice,
     check_number,
-    check_types,
     normalise_columns,
-    with_fields,
 )
 from penstock.stages.training._design import Design, Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
 from penstock.stages.training._quasi_newton import Course, minimise
 from penstock.statistics import Extremes, Moments, Statistic, ValueCounts, Violations
@@ -39,7 +36,7 @@ _SEPARATED = 1e-12
 
 
 @dataclass(frozen=True)
-class LogisticRegression(Trainer):
+class LogisticRegression(Classifier, Trainer):
     """A linear model of the log odds of classes, with L1 and L2 penalties; MLlib's objective, minimised.
 
     Minimised is ``mean(log loss) + reg_param * (elastic_net_param * L1 + (1 - elastic_net_param) / 2 * L2)``, the mean
@@ -152,41 +149,6 @@ class LogisticRegression(Trainer):
             cls("class", features=("n3", "y"), reg_param=0.05, elastic_net_param=0.5, standardization=False),
         )
 
-    def bind(self, schema: pa.Schema) -> Self:
-        aside = [self.label] + ([self.weight] if self.weight else [])
-        require(schema, aside, stage=self.title)
-        chosen = numeric() - aside if self.features is None else self.features
-        features = resolve(chosen, schema, self.title)
-        check_types(self, schema, features if self.weight is None else (*features, self.weight))
-        for role, name in zip(("label", "weight"), aside, strict=False):
-            if name in features:
-                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
-        kind = schema.field(self.label).type
-        if not (pa.types.is_string(kind) or is_numeric(kind)):
-            raise SchemaError(
-                f"label {self.label!r} is {kind}, expected integers, booleans, strings or whole numbers",
-                column=self.label, stage=self.title,
-            )  # fmt: skip
-        return dataclasses.replace(self, features=features)
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.features  # type: ignore[return-value]
-
-    def outputs(self) -> tuple[str, ...]:
-        return self.raw_prediction, self.probability, self.prediction
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        label = schema.field(self.label).type if self.label in schema.names else pa.int64()
-        return with_fields(schema, dict(zip(self.outputs(), (pa.float64(), pa.float64(), label), strict=True)))
-
-    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
-        classes = fitted["classes"]["value"]
-        scores = pa.float64() if len(classes) == 2 else pa.list_(pa.float64())
-        return with_fields(schema, dict(zip(self.outputs(), (scores, scores, classes.type), strict=True)))
-
-    def training_columns(self) -> tuple[str, ...]:
-        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
-
     @property
     def rounds(self) -> int:
         return self.max_iter
@@ -238,15 +200,9 @@ class LogisticRegression(Trainer):
             )
             error.predicate = nw.col(self.label).is_in(odd)
             raise error
+        classes, counts = (table[name].to_pylist() for name in ("value", "count"))
         most = 2 if self.family == "binomial" else _MOST_CLASSES
-        if not 2 <= counted.distinct <= most:
-            rows = table.slice(0, 5).to_pylist()
-            tally = ", ".join(f"{row['value']!r}: {row['count']}" for row in rows) or "none"
-            raise DataValueError(
-                f"label {self.label!r} has {counted.distinct} class(es), expected 2 to {most}; counts: {tally}",
-                hint="One class cannot be told apart from another; the binomial family is for two.",
-                column=self.label,
-            )
+        self._check_count(classes, counts, most, "the binomial family is for two.")
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         classes = learned["classes"]["value"].to_pylist()
@@ -327,7 +283,7 @@ class LogisticRegression(Trainer):
             raw, probability = margins.T.copy(), softmax(margins).T.copy()
             code = margins.argmax(axis=0).astype("int32")
         made = {self.raw_prediction: raw, self.probability: probability}
-        columns = [_known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
         code[missing] = -1
         return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
 
@@ -361,11 +317,3 @@ def _refused(rule: Rule, name: str, count: int, *, is_feature: bool) -> DataValu
     if is_feature:
         error.hint = "Put an Imputer before this step, or filter these rows."
     return error
-
-
-def _known(frame: nw.DataFrame, series: nw.Series, missing: Any) -> nw.Series:
-    """Return `series` with null in the rows that are missing."""
-    if not bool(missing.any()):
-        return series
-    both = series.alias("value").to_frame().with_columns(arrays.column(frame, "known", ~missing))
-    return both.select(nw.when(nw.col("known")).then(nw.col("value")).alias(series.name))[series.name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -12,20 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.schemas import require
-from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.errors import DataValueError
+from penstock.selectors import Columns
 from penstock.stages.base import (
     Fitted,
-    Stage,
     Tags,
     check_choice,
     check_number,
-    check_types,
     normalise_columns,
-    with_fields,
 )
 from penstock.stages.training import _bayes
+from penstock.stages.training._learner import Classifier, known
 from penstock.statistics.base import Statistic
 from penstock.statistics.class_moments import ClassMoments, MomentsByClass
 from penstock.statistics.rules import Rule, refuse, valid_rows
@@ -36,7 +32,7 @@ _DOMAIN = {"multinomial": "negative", "complement": "negative", "bernoulli": "no
 
 
 @dataclass(frozen=True)
-class NaiveBayes(Stage):
+class NaiveBayes(Classifier):
     """The class whose prior times the likelihood of its features is largest, features taken as independent.
 
     It is learned from sums over the rows of each class: in one scan, of any number of partitions, and yesterday's
@@ -131,42 +127,6 @@ class NaiveBayes(Stage):
             cls("class", features="label", model_type="bernoulli", smoothing=0.5),
         )
 
-    def bind(self, schema: pa.Schema) -> Self:
-        aside = [self.label] + ([self.weight] if self.weight else [])
-        require(schema, aside, stage=self.title)
-        chosen = numeric() - aside if self.features is None else self.features
-        features = resolve(chosen, schema, self.title)
-        check_types(self, schema, features if self.weight is None else (*features, self.weight))
-        for role, name in zip(("label", "weight"), aside, strict=False):
-            if name in features:
-                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
-        kind = schema.field(self.label).type
-        if not (pa.types.is_string(kind) or is_numeric(kind)):
-            raise SchemaError(
-                f"label {self.label!r} is {kind}, expected integers, booleans, strings or whole numbers",
-                column=self.label, stage=self.title,
-            )  # fmt: skip
-        return dataclasses.replace(self, features=features)
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.features  # type: ignore[return-value]
-
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns that are read at fit: the features, the label, the weight."""
-        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
-
-    def outputs(self) -> tuple[str, ...]:
-        return self.raw_prediction, self.probability, self.prediction
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        label = schema.field(self.label).type if self.label in schema.names else pa.int64()
-        return with_fields(schema, dict(zip(self.outputs(), (pa.float64(), pa.float64(), label), strict=True)))
-
-    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
-        classes = fitted["classes"]["value"]
-        scores = pa.float64() if len(classes) == 2 else pa.list_(pa.float64())
-        return with_fields(schema, dict(zip(self.outputs(), (scores, scores, classes.type), strict=True)))
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the moments of each class, and for how many features are not in the domain of the model."""
         weights = (self.weight,) if self.weight else ()
@@ -181,23 +141,13 @@ class NaiveBayes(Stage):
             if violation.count:
                 raise Rule(_DOMAIN[self.model_type]).error(name, violation.count)
         moments: MomentsByClass = results["moments"]
-        self._check_classes(moments)
+        hint = "rows of weight 0 do not count."
+        self._check_count(moments.classes.to_pylist(), moments.rows.tolist(), _MOST_CLASSES, hint)
         pi, *matrices = _bayes.learn(self.model_type, moments, self.smoothing)
         self._check_learned(moments, matrices)
         tables = [pa.table(dict(zip(self.inputs(), matrix.T, strict=True))) for matrix in matrices]
         classes = pa.table({"value": moments.classes})
         return {"classes": classes, "pi": pi.tolist(), **dict(zip(("theta", "sigma"), tables, strict=False))}
-
-    def _check_classes(self, moments: MomentsByClass) -> None:
-        if len(moments.classes) < 2:
-            counts = zip(moments.classes.to_pylist(), moments.rows, strict=True)
-            tally = ", ".join(f"{value!r}: {rows}" for value, rows in counts)
-            raise DataValueError(
-                f"label {self.label!r} has {len(moments.classes)} class(es), expected 2 to {_MOST_CLASSES};"
-                f" counts: {tally or 'none'}",
-                hint="One class cannot be told apart from another; rows of weight 0 do not count.",
-                column=self.label,
-            )
 
     def _check_learned(self, moments: MomentsByClass, matrices: list[np.ndarray]) -> None:
         """Raise DataValueError for probabilities of 0 and variances of 0, of which no logarithm can be taken."""
@@ -259,13 +209,5 @@ class NaiveBayes(Stage):
         raw = scores[1] - scores[0] if len(classes) == 2 else scores.T.copy()
         of_classes = probability[1] if len(classes) == 2 else probability.T.copy()
         made = [arrays.column(frame, self.raw_prediction, raw), arrays.column(frame, self.probability, of_classes)]
-        if bool(missing.any()):
-            made = [_without(frame, series, missing) for series in made]
+        made = [known(frame, series, missing) for series in made]
         return frame.with_columns(*made, frames.decode(arrays.column(frame, self.prediction, code), classes))
-
-
-def _without(frame: nw.DataFrame, series: nw.Series, missing: Any) -> nw.Series:
-    """Return `series` with null in the rows that are missing."""
-    name, flag = series.name, f"{series.name} is known"
-    both = series.to_frame().with_columns(arrays.column(frame, flag, ~missing))
-    return both.select(nw.when(nw.col(flag)).then(nw.col(name)).alias(name))[name]

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.schemas import require
-from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.errors import ConfigError, SchemaError
+from penstock.selectors import Columns, is_numeric
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, Tags, Trainer, check_number, check_types, normalise_columns, with_fields
+from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns, with_fields
+from penstock.stages.training._learner import Classifier, Learner
 from penstock.statistics.base import Statistic
 from penstock.statistics.rules import Checks, Rule
 from penstock.statistics.value_counts import Frequencies, ValueCounts
@@ -31,7 +31,7 @@ _DECIDED = ("device", "nthread", "n_jobs", "num_class")
 
 
 @dataclass(frozen=True)
-class _XGBoost(Trainer):
+class _XGBoost(Learner, Trainer):
     """What classifier and regressor share.
 
     Parameters
@@ -110,29 +110,12 @@ class _XGBoost(Trainer):
         check_parameters(self.title, self.params)
 
     def bind(self, schema: pa.Schema) -> Self:
-        aside = [self.label] + ([self.weight] if self.weight else [])
-        require(schema, aside, stage=self.title)
-        chosen = numeric() - aside if self.features is None else self.features
-        features = resolve(chosen, schema, self.title)
-        check_types(self, schema, features if self.weight is None else (*features, self.weight))
-        for name in features:
-            if name in aside:
-                role = "label" if name == self.label else "weight"
-                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
+        bound = super().bind(schema)
+        for name in bound.inputs():
             if set(name) & set("[]<"):
                 problem = f"feature {name!r} has one of the characters [ ] <, which XGBoost does not take in a name"
                 raise ConfigError(problem, hint="Rename the column.", column=name, stage=self.title)
-        self._check_label(schema.field(self.label).type)
-        return dataclasses.replace(self, features=features)
-
-    def _check_label(self, kind: pa.DataType) -> None:
-        """Raise SchemaError for a label of a type that cannot be learned."""
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.features  # type: ignore[return-value]
-
-    def training_columns(self) -> tuple[str, ...]:
-        return (*self.inputs(), self.label) + ((self.weight,) if self.weight else ())
+        return bound
 
     @property
     def rounds(self) -> int:
@@ -197,7 +180,7 @@ class _XGBoost(Trainer):
 
 
 @dataclass(frozen=True)
-class XGBoostClassifier(_XGBoost):
+class XGBoostClassifier(Classifier, _XGBoost):
     """Boosted trees for two classes or more.
 
     Labels may be integers, booleans, strings, or floating numbers without a fraction; their values are the classes, in
@@ -240,32 +223,11 @@ class XGBoostClassifier(_XGBoost):
 
     _CORE: ClassVar[tuple[str, ...]] = (*_XGBoost._CORE, "scale_pos_weight")
 
-    def _check_label(self, kind: pa.DataType) -> None:
-        if not (pa.types.is_string(kind) or is_numeric(kind)):
-            raise SchemaError(
-                f"label {self.label!r} is {kind}, expected integers, booleans, strings or whole numbers",
-                column=self.label, stage=self.title,
-            )  # fmt: skip
-
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
         few = cls("label", features=("n1", "n2", "b"), num_boost_round=3, max_depth=2)
         return few, cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w")
-
-    def outputs(self) -> tuple[str, ...]:
-        return self.raw_prediction, self.probability, self.prediction
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        label = schema.field(self.label).type if self.label in schema.names else pa.int64()
-        scores = pa.float64()
-        return with_fields(schema, {self.raw_prediction: scores, self.probability: scores, self.prediction: label})
-
-    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
-        classes = fitted["classes"]
-        scores = pa.float64() if classes.num_rows == 2 else pa.list_(pa.float64())
-        label = classes.schema.field("value").type
-        return with_fields(schema, {self.raw_prediction: scores, self.probability: scores, self.prediction: label})
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         return {**super().statistics(schema), "labels": ValueCounts((self.label,))}
@@ -286,13 +248,7 @@ class XGBoostClassifier(_XGBoost):
                 self.label, sum(counts[value] for value in odd), f"not a class: {', '.join(map(repr, odd[:5]))}",
                 nw.col(self.label).is_in(odd), "Classes are whole numbers; use XGBoostRegressor for others.",
             )  # fmt: skip
-        if not 2 <= len(counts) <= _MOST_CLASSES:
-            raise DataValueError(
-                f"label {self.label!r} has {len(counts)} class(es), expected 2 to {_MOST_CLASSES};"
-                f" counts: {_tally(counted.table)}",
-                hint="One class cannot be told apart from another; very many are a regression.",
-                column=self.label,
-            )
+        self._check_count(list(counts), list(counts.values()), _MOST_CLASSES, "very many are a regression.")
 
     def _booster_parameters(self, learned: Fitted) -> dict[str, Any]:
         classes = learned["classes"].num_rows
@@ -333,9 +289,10 @@ class XGBoostRegressor(_XGBoost):
     [0.0, 10.0]
     """
 
-    def _check_label(self, kind: pa.DataType) -> None:
+    def _check_label(self, schema: pa.Schema, label: str) -> None:
+        kind = schema.field(label).type
         if not is_numeric(kind):
-            raise SchemaError(f"label {self.label!r} is {kind}, expected a number", column=self.label, stage=self.title)
+            raise SchemaError(f"label {label!r} is {kind}, expected a number", column=label, stage=self.title)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -365,8 +322,3 @@ def _probability(margins: Any) -> Any:
         return 1.0 / (1.0 + np.exp(-margins))
     powers = np.exp(margins - margins.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
-
-
-def _tally(table: pa.Table) -> str:
-    rows = table.slice(0, 5).to_pylist()
-    return ", ".join(f"{row['value']!r}: {row['count']}" for row in rows) or "none"

@@ -29,13 +29,6 @@ def columns(offset=0.0, clusters=3):
     return {"prediction": cluster, "features": vectors.tolist(), **parts, "w": weight}
 
 
-@pytest.fixture(scope="module")
-def spark(request, engines):
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize("weight", [None, "w"])

@@ -24,13 +24,6 @@ def local() -> LocalEngine:
     return LocalEngine(device="cpu")
 
 
-@pytest.fixture(scope="module")
-def spark(request, engines):
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 def data(case="random"):
     rng = np.random.default_rng(3)
     label = rng.integers(0, 4, 400).astype(float)

@@ -14,13 +14,6 @@ PYSPARK = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 BY_LABEL = ["precisionByLabel", "recallByLabel", "f1MeasureByLabel"]
 
 
-@pytest.fixture(scope="module")
-def spark(request, engines):
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 def evaluated(local, evaluator=None, **columns):
     evaluator = evaluator or MultilabelClassificationEvaluator(metric_label=1)
     return evaluator.evaluate(local.from_arrow(pa.table(columns), fragment_bytes=500))

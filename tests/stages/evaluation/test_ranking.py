@@ -14,13 +14,6 @@ PYSPARK = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 MLLIBS = ["meanAveragePrecision", "meanAveragePrecisionAtK", "precisionAtK", "ndcgAtK", "recallAtK"]
 
 
-@pytest.fixture(scope="module")
-def spark(request, engines):
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 def evaluated(local, evaluator, **columns):
     return evaluator.evaluate(local.from_arrow(pa.table(columns), fragment_bytes=500))
 

@@ -30,13 +30,6 @@ def scored():
     return dataset(columns(), fragment_bytes=2000)
 
 
-@pytest.fixture(scope="module")
-def spark(request, engines):
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize("through_origin", [False, True])

@@ -516,13 +516,6 @@ def test_columns_are_checked_before_reading(local: Engine) -> None:
 # Against MLlib
 
 
-@pytest.fixture
-def spark(request: pytest.FixtureRequest, engines: Any) -> Any:
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

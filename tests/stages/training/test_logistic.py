@@ -108,13 +108,6 @@ def test_coefficients_are_those_of_scikit_learn(
 # MLlib
 
 
-@pytest.fixture(scope="module")
-def spark(request: pytest.FixtureRequest, engines: Any) -> Any:
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 def mllib(spark: Any, x: np.ndarray, label: np.ndarray, weight: np.ndarray | None, **options: Any) -> Any:
     from pyspark.ml.classification import LogisticRegression
     from pyspark.ml.linalg import Vectors

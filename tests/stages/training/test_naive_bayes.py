@@ -100,13 +100,6 @@ def test_scores_are_those_of_scikit_learn(local: Engine, model_type: str, weight
     np.testing.assert_array_equal(prediction, oracle.predict(x))
 
 
-@pytest.fixture(scope="module")
-def spark(request: pytest.FixtureRequest, engines: Any) -> Any:
-    if "spark" not in request.config.getoption("--engines"):
-        pytest.skip("spark is not among --engines")
-    return engines.get("spark").session
-
-
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize(("classes", "weighted"), [(2, False), (2, True), (4, True)])

@@ -1,0 +1,104 @@
+"""What models share: features, label and weight at fit, and the columns that a classifier writes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import arrays
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.schemas import require
+from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.stages.base import Fitted, Stage, check_types, with_fields
+
+
+class Learner(Stage):
+    """A stage that learns from features and, where it has such fields, from a label and with weights.
+
+    Subclasses are dataclasses with the fields `features` (None for every numeric column but label and weight),
+    `weight`, and for what is supervised `label`.
+    """
+
+    features: Columns | None
+    weight: str | None
+
+    def bind(self, schema: pa.Schema) -> Self:
+        aside = self._aside()
+        require(schema, aside.values(), stage=self.title)
+        chosen = numeric() - list(aside.values()) if self.features is None else self.features
+        features = resolve(chosen, schema, self.title)
+        check_types(self, schema, (*features, *([self.weight] if self.weight else [])))
+        for role, name in aside.items():
+            if name in features:
+                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
+        if "label" in aside:
+            self._check_label(schema, aside["label"])
+        return dataclasses.replace(self, features=features)  # type: ignore[type-var]
+
+    def _aside(self) -> dict[str, str]:
+        """Return the columns that are no features, by what they are."""
+        roles = {role: getattr(self, role, None) for role in ("label", "weight")}
+        return {role: name for role, name in roles.items() if name}
+
+    def _check_label(self, schema: pa.Schema, label: str) -> None:
+        """Raise SchemaError for a label of a type that cannot be learned; a number, unless a subclass takes others."""
+        check_types(self, schema, (label,))
+
+    def inputs(self) -> tuple[str, ...]:
+        return self.features  # type: ignore[return-value]
+
+    def training_columns(self) -> tuple[str, ...]:
+        """Return the columns that are read at fit: the features, the label, the weight."""
+        return (*self.inputs(), *self._aside().values())
+
+
+class Classifier(Learner):
+    """A learner of classes: the columns that it writes, for two classes and for more, and its labels."""
+
+    label: str
+    raw_prediction: str
+    probability: str
+    prediction: str
+
+    def _check_label(self, schema: pa.Schema, label: str) -> None:
+        kind = schema.field(label).type
+        if not (pa.types.is_string(kind) or is_numeric(kind)):
+            raise SchemaError(
+                f"label {label!r} is {kind}, expected integers, booleans, strings or whole numbers",
+                column=label, stage=self.title,
+            )  # fmt: skip
+
+    def outputs(self) -> tuple[str, ...]:
+        return self.raw_prediction, self.probability, self.prediction
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        label = schema.field(self.label).type if self.label in schema.names else pa.int64()
+        return with_fields(schema, dict(zip(self.outputs(), (pa.float64(), pa.float64(), label), strict=True)))
+
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        classes = fitted["classes"]["value"]
+        scores = pa.float64() if len(classes) == 2 else pa.list_(pa.float64())
+        return with_fields(schema, dict(zip(self.outputs(), (scores, scores, classes.type), strict=True)))
+
+    def _check_count(self, classes: Sequence[Any], counts: Sequence[int], most: int, hint: str) -> None:
+        """Raise DataValueError unless there are 2 to `most` classes; `counts` says how many rows each has."""
+        if 2 <= len(classes) <= most:
+            return
+        tally = ", ".join(f"{value!r}: {count}" for value, count in list(zip(classes, counts, strict=True))[:5])
+        raise DataValueError(
+            f"label {self.label!r} has {len(classes)} class(es), expected 2 to {most}; counts: {tally or 'none'}",
+            hint=f"One class cannot be told apart from another; {hint}",
+            column=self.label,
+        )
+
+
+def known(frame: nw.DataFrame, series: nw.Series, missing: Any) -> nw.Series:
+    """Return a series for `frame` with null in the rows where `missing`, a mask on its device, is true."""
+    if not bool(missing.any()):
+        return series
+    both = series.alias("value").to_frame().with_columns(arrays.column(frame, "known", ~missing))
+    return both.select(nw.when(nw.col("known")).then(nw.col("value")).alias(series.name))[series.name]
