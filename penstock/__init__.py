@@ -18,6 +18,7 @@ _HOMES = {
     "SparkEngine": "penstock.engines.spark",
     "SpmdOptions": "penstock.spmd",
     "evaluate": "penstock.stages.evaluation.shared_scan",
+    "register_module": "penstock.stages.modules",
 }
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "SpmdOptions",
     "__version__",
     "evaluate",
+    "register_module",
 ]
 
 

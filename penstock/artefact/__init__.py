@@ -1,4 +1,4 @@
-"""Models on disk: a directory of JSON, Parquet and XGBoost UBJSON that loads without running code."""
+"""Models on disk: a directory of JSON, Parquet and model files that loads without running code."""
 
 from penstock.artefact.load import load
 from penstock.artefact.save import save

@@ -5,7 +5,11 @@
 ``pipeline.json``     the stages: registry name, version, parameters
 ``schema.json``       the columns that the model was fitted on
 ``state/<n>.json``    what stage n learned; tables and model files are named in it
-``state/<n>.<k>.parquet``, ``booster/<n>.<k>.ubj``  the k-th table or model file of stage n
+``state/<n>.<k>.parquet``  the k-th table of stage n
+``booster/<n>.<k>.ubj``  ... model file of stage n: an XGBoost model
+``weights/<n>.<k>.safetensors``  ... the weights of a PyTorch module
+``estimator/<n>.<k>.skops``  ... a scikit-learn estimator
+``network/<n>.<k>.onnx``, ``network/<n>.<k>.pt2``  ... a network in ONNX, a program of ``torch.export``
 ``report.json``       metrics, versions and the fit report, for people; never parsed at loading
 ====================  =====================================================================
 """
@@ -28,13 +32,33 @@ MANIFEST_LIMIT = 16 * 2**20
 JSON = "json"
 PARQUET = "parquet"
 UBJSON = "xgboost-ubj"
+SAFETENSORS = "safetensors"
+SKOPS = "skops"
+ONNX = "onnx"
+EXPORTED = "torch-export"
 
-_SLOTS = {
-    r"(pipeline|schema|report)\.json|state/\d{1,4}\.json": JSON,
-    r"state/\d{1,4}\.\d{1,6}\.parquet": PARQUET,
-    r"booster/\d{1,4}\.\d{1,6}\.ubj": UBJSON,
+_BLOBS = {
+    UBJSON: ("booster", "ubj"),
+    SAFETENSORS: ("weights", "safetensors"),
+    SKOPS: ("estimator", "skops"),
+    ONNX: ("network", "onnx"),
+    EXPORTED: ("network", "pt2"),
 }
-_BEGINS = {JSON: b"{", PARQUET: b"PAR1", UBJSON: b"{L"}
+BLOB_KINDS = tuple(_BLOBS)
+_PARTS = {PARQUET: ("state", "parquet"), **_BLOBS}
+_SLOTS = {r"(pipeline|schema|report)\.json|state/\d{1,4}\.json": JSON} | {
+    rf"{folder}/\d{{1,4}}\.\d{{1,6}}\.{suffix}": kind for kind, (folder, suffix) in _PARTS.items()
+}
+_ZIP = rb"PK\x03\x04"
+_BEGINS = {
+    JSON: rb"\{",
+    PARQUET: rb"PAR1",
+    UBJSON: rb"\{L",
+    SAFETENSORS: rb".{8}\{",
+    SKOPS: _ZIP,
+    ONNX: rb"\x08",
+    EXPORTED: _ZIP,
+}
 _MAGIC = (
     (rb"\x80[\x00-\x05]", "a pickle"),
     (rb"PK(\x03\x04|\x05\x06|\x07\x08)", "a zip file (PyTorch or NumPy, perhaps)"),
@@ -72,8 +96,20 @@ def part_path(stage: int, part: int, kind: str) -> str:
     >>> part_path(3, 0, UBJSON)
     'booster/3.0.ubj'
     """
-    folder, suffix = {PARQUET: ("state", "parquet"), UBJSON: ("booster", "ubj")}[kind]
+    folder, suffix = _PARTS[kind]
     return f"{folder}/{stage}.{part}.{suffix}"
+
+
+def is_part(path: str, stage: int, *, blob: bool) -> bool:
+    """Return whether a path is that of a model file of a stage, or of a table of it.
+
+    Examples
+    --------
+    >>> is_part("booster/3.0.ubj", 3, blob=True), is_part("booster/3.0.ubj", 3, blob=False)
+    (True, False)
+    """
+    kinds = BLOB_KINDS if blob else (PARQUET,)
+    return kind_of(path) in kinds and path.partition("/")[2].startswith(f"{stage}.")
 
 
 def detect(data: bytes) -> str:
@@ -92,7 +128,11 @@ def detect(data: bytes) -> str:
 def check_magic(data: bytes, path: str) -> None:
     """Raise UntrustedArtifactError unless a file begins as the files of its slot do; there is no other loader."""
     kind = JSON if path == MANIFEST_NAME else kind_of(path)
-    if kind is None or not data.startswith(_BEGINS[kind]) or (kind == PARQUET and not data.endswith(rb"PAR1")):
+    if (
+        kind is None
+        or not re.match(_BEGINS[kind], data, re.DOTALL)
+        or (kind == PARQUET and not data.endswith(rb"PAR1"))
+    ):
         raise UntrustedArtifactError(
             f"{path} is {detect(data)}, expected {kind}",
             hint="Only models written by this library are loaded; no other format is tried.",

@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.artefact.booster import check_features, read_booster
+from penstock.artefact.blobs import check_blob
 from penstock.artefact.checks import exact_keys, need
 from penstock.artefact.folder import Contents, read_folder
-from penstock.artefact.layout import JSON_LIMIT, PIPELINE, REPORT, SCHEMA, UBJSON, kind_of, state_path
+from penstock.artefact.layout import (
+    BLOB_KINDS,
+    JSON,
+    JSON_LIMIT,
+    PARQUET,
+    PIPELINE,
+    REPORT,
+    SCHEMA,
+    is_part,
+    kind_of,
+    state_path,
+)
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode
 from penstock.artefact.tables import read_table
@@ -25,7 +36,7 @@ from penstock.stages.registry import lookup
 if TYPE_CHECKING:
     from penstock.pipeline import PipelineModel
 
-FEATURES = frozenset({"json", "parquet", UBJSON})
+FEATURES = frozenset({JSON, PARQUET, *BLOB_KINDS})
 
 
 def load(
@@ -122,10 +133,10 @@ class _Loader:
         """Return what a stage learned."""
 
         def part(mark: str, path: str) -> pa.Table | Blob:
-            wanted = {"$table": f"state/{number}.", "$blob": f"booster/{number}."}[mark]
-            if path not in self.contents.files or path in self.used or not path.startswith(wanted):
+            mine = is_part(path, number, blob=mark == "$blob")
+            if path not in self.contents.files or path in self.used or not mine:
                 raise ArtifactError(f"{stage.title} refers to {path!r}, which is no part of it", path=path)
-            return self._table(path) if mark == "$table" else self._booster(path, stage)
+            return self._table(path) if mark == "$table" else self._blob(path, stage)
 
         state = decode(self.document(state_path(number)), part)
         if not isinstance(state, dict):
@@ -135,11 +146,10 @@ class _Loader:
     def _table(self, path: str) -> pa.Table:
         return read_table(self._take(path), self.contents.rows(path), path)
 
-    def _booster(self, path: str, stage: Stage) -> Blob:
-        data = self._take(path)
-        names = read_booster(data, path, trusted=self.trusted)
-        check_features(names, _inputs(stage), path, stage.title)
-        return Blob(str(kind_of(path)), data)
+    def _blob(self, path: str, stage: Stage) -> Blob:
+        blob = Blob(str(kind_of(path)), self._take(path))
+        check_blob(blob, path, _inputs(stage), stage.title, trusted=self.trusted)
+        return blob
 
     def _take(self, path: str) -> bytes:
         if path not in self.contents.files:

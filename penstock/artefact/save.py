@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.artefact.booster import check_features, read_booster
+from penstock.artefact.blobs import check_blob
 from penstock.artefact.digest import digest
 from penstock.artefact.folder import manifest_digest
 from penstock.artefact.layout import JSON, JSON_LIMIT, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
@@ -94,7 +94,7 @@ def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
         parameters = encoder.encode(stage.parameters(), "parameters")
         stages.append({"stage": name, "version": stage.version, "parameters": parameters})
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
-        _check_boosters(encoder, stage.inputs())
+        _check_blobs(encoder, stage.inputs())
         encoders.append(encoder)
     documents[PIPELINE] = _json({"stages": stages}, PIPELINE)
     documents[SCHEMA] = _json({"columns": encode_schema(model.schema)}, SCHEMA)
@@ -105,14 +105,13 @@ def _json(document: Json, path: str) -> bytes:
     return encode_json(document, JSON_LIMIT, path=path)
 
 
-def _check_boosters(encoder: Encoder, columns: tuple[str, ...]) -> None:
+def _check_blobs(encoder: Encoder, columns: tuple[str, ...]) -> None:
     """Refuse at saving what loading would refuse."""
     for path, blob in encoder.blobs.items():
         try:
-            names = read_booster(blob.data, path, trusted=False)
+            check_blob(blob, path, columns, encoder.stage, trusted=False)
         except UntrustedArtifactError as error:
             raise UnsupportedStepError(error.message, path=path, stage=encoder.stage) from error
-        check_features(names, columns, path, encoder.stage)
 
 
 def _write(folder: Path, documents: Mapping[str, bytes], encoders: list[Encoder]) -> list[FileEntry]:

@@ -13,13 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.artefact.layout import PARQUET, UBJSON, part_path
+from penstock.artefact.layout import BLOB_KINDS, PARQUET, part_path
 from penstock.artefact.tables import canonical_table
 from penstock.errors import ArtifactError, UnsupportedStepError
 from penstock.outputs import Json
 from penstock.stages.base import Blob
 
-BLOB_KINDS = (UBJSON,)
 _FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -61,7 +60,8 @@ class Encoder:
             return {_escaped(key): self.encode(item, f"{place}[{key!r}]") for key, item in value.items()}
         raise UnsupportedStepError(
             f"{place} of {self.stage} is {value!r:.100}, which cannot be stored without storing code",
-            hint=f"Learn plain numbers, strings, lists, dicts with string keys, Arrow tables, or Blob of {BLOB_KINDS}.",
+            hint="Learn plain numbers, strings, lists, dicts with string keys, Arrow tables, or a Blob of "
+            f"{', '.join(BLOB_KINDS)}.",
             stage=self.stage,
         )
 

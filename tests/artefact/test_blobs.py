@@ -1,0 +1,104 @@
+"""Model files of other libraries are looked at before the library that reads them sees a byte."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from safetensors.numpy import save as save_tensors
+
+from penstock.artefact.blobs import check_blob
+from penstock.artefact.layout import EXPORTED, ONNX, SAFETENSORS, SKOPS
+from penstock.errors import UntrustedArtifactError
+from penstock.stages.base import Blob
+
+TENSORS = save_tensors(
+    {
+        "weight": np.ones((3, 2), np.float32),
+        "bias": np.zeros(3, np.float64),
+        "steps": np.array(7),
+        "on": np.array([True]),
+    },
+    metadata={"format": "pt"},
+)
+
+
+def check(kind: str, data: bytes) -> None:
+    check_blob(Blob(kind, data), "weights/0.0", (), "Net", trusted=True)
+
+
+def tensors(header: dict, body: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def zipped(**members: bytes) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return sink.getvalue()
+
+
+def entry(begin: int, stop: int, shape: list, dtype: str = "F32") -> dict:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, stop]}
+
+
+def test_weights_that_safetensors_wrote_are_taken():
+    check(SAFETENSORS, TENSORS)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (TENSORS[:-1], "bytes of tensors, expected"),
+        (TENSORS + b"x", "bytes of tensors, expected"),
+        ((1 << 40).to_bytes(8, "little") + TENSORS[8:], "header is said to have"),
+        (tensors({"a": entry(0, 4, [1]), "b": entry(2, 6, [1])}, bytes(6)), "'b' begins at 2, expected 4"),
+        (tensors({"a": entry(4, 8, [1])}, bytes(8)), "'a' begins at 4, expected 0"),
+        (tensors({"a": entry(0, 4, [2])}, bytes(4)), r"'a' has 4 bytes for \[2\]"),
+        (tensors({"a": entry(0, 4, [1], "PICKLE")}, bytes(4)), "dtype 'PICKLE' is not known"),
+        (tensors({"a": entry(0, 4, [-1])}, bytes(4)), r"shape is \[-1\]"),
+        (tensors({"a": {"dtype": "F32"}}, b""), "data_offsets"),
+        (tensors([1], b""), "no object"),
+        (b"\x08\x00\x00\x00\x00\x00\x00\x00{broken}", "no safetensors file"),
+    ],
+)
+def test_weights_whose_header_lies_are_refused(data, reason):
+    with pytest.raises(UntrustedArtifactError, match=reason):
+        check(SAFETENSORS, data)
+
+
+@pytest.mark.parametrize("kind", [SKOPS, EXPORTED])
+def test_a_pickle_in_an_archive_is_refused_however_deep(kind):
+    bad = pickle.dumps({"a": 1}, protocol=2)
+    check(kind, zipped(**{"schema.json": b"{}", "data/0": b"\x00" * 10}))
+    for content in (bad, zipped(data=bad), zipped(more=zipped(data=bad))):
+        with pytest.raises(UntrustedArtifactError, match="is a pickle"):
+            check(kind, zipped(**{"schema.json": b"{}", "data/0": content}))
+
+
+@pytest.mark.parametrize("name", ["../schema.json", "/etc/passwd"])
+def test_a_member_outside_the_archive_is_refused(name):
+    with pytest.raises(UntrustedArtifactError, match="leaves its folder"):
+        check(EXPORTED, zipped(**{name: b"{}"}))
+
+
+def test_an_archive_that_skops_did_not_write_is_refused():
+    with pytest.raises(UntrustedArtifactError, match=r"no schema\.json"):
+        check(SKOPS, zipped(data=b"1"))
+
+
+@pytest.mark.parametrize("kind", [SKOPS, EXPORTED])
+def test_a_broken_archive_is_refused(kind):
+    with pytest.raises(UntrustedArtifactError, match="not a zip file"):
+        check(kind, zipped(data=b"1")[:-5])
+
+
+def test_a_network_of_a_few_bytes_is_refused():
+    with pytest.raises(UntrustedArtifactError, match="3 bytes"):
+        check(ONNX, b"\x08\x01\x02")
