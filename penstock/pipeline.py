@@ -21,6 +21,7 @@ from penstock.errors import (
 )
 from penstock.explain import explain, unfitted_steps
 from penstock.planner import Plan, Request, Scan, plan
+from penstock.rows import RowScorer
 from penstock.schemas import widen
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Stage, StageStep, Trainer
@@ -298,6 +299,55 @@ class PipelineModel:
         """
         wanted = evaluators[0] if len(evaluators) == 1 and isinstance(evaluators[0], Mapping) else evaluators
         return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)  # type: ignore[arg-type]
+
+    def predict(
+        self, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, columns: str | Sequence[str] | None = None
+    ) -> Any:
+        """Score one row, or a few, in this thread: no engine, no files; the numbers of `transform`, to the bit.
+
+        The first call prepares the model, and later ones are short, so that a server can answer with it. It may be
+        called from several threads.
+
+        Parameters
+        ----------
+        rows : mapping, or sequence of mappings
+            Values by column, of the types in `schema`; None or NaN for a missing one. Labels and other columns that
+            scoring does not need may be left out, and are passed over.
+        columns : str or sequence of str, optional
+            What to return; what the last stage makes unless given.
+
+        Returns
+        -------
+        dict, or list of dict
+            A dict for a mapping, and a list of as many dicts for a sequence.
+
+        Raises
+        ------
+        SchemaDriftError
+            A column that the model needs is missing.
+        SchemaError
+            A value is not of its column's type, or the model gives no such column.
+        DataValueError
+            A stage refuses the value, or leaves the row out.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> from penstock import stages as st
+        >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1.0, None, 3.0]}))
+        >>> model = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(data)
+        >>> model.predict({"x": 3}), model.predict([{"x": None}, {"x": 1}])
+        ({'x': 1.0}, [{'x': 0.0}, {'x': -1.0}])
+        """
+        wanted = (columns,) if isinstance(columns, str) else columns and tuple(columns)
+        scorer = self._scorer(tuple(wanted or (self.stages[-1].outputs() if self.stages else self.schema.names)))
+        return scorer.one(rows) if isinstance(rows, Mapping) else scorer.many(rows)
+
+    def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
+        prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})
+        if columns not in prepared:
+            prepared[columns] = RowScorer.of(self.steps, self.schema, columns)
+        return prepared[columns]
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> str:
         """Write the model to a directory, whole or not at all; see `penstock.artefact`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 Fitted = Mapping[str, Any]
 """What a stage learned: finite numbers, strings, lists and dicts of them, Arrow tables, and `Blob` for model files."""
+
+
+RowFunction = Callable[[dict[str, Any]], None]
+"""Does to one row, a dict of Python values by column, what `transform` does to a frame: puts the outputs into it."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,16 @@ class Stage(ABC):
         """Transform and tell of rows left out; only a stage that does not keep rows has its own."""
         return self.transform(frame, fitted)
 
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Return what `transform` does as a function of one row, equal to the bit; None where a frame is as fast.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+            Types of the values that come in; null is None, and there is no NaN.
+        """
+        return None
+
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as JSON values.
 
@@ -238,6 +252,21 @@ class ColumnStage(Stage):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return with_fields(schema, {out: self.output_type(schema.field(name).type) for name, out in self.pairs()})
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Return what `transform` does to a value of one column, of type `kind`, as a function; see `row_function`."""
+        return None
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        found = [(name, out, self.value_function(name, schema.field(name).type, fitted)) for name, out in self.pairs()]
+        functions = [(name, out, function) for name, out, function in found if function is not None]
+        if len(functions) < len(found):
+            return None
+
+        def call(row: dict[str, Any]) -> None:
+            row.update([(out, function(row[name])) for name, out, function in functions])
+
+        return call
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ _IN_PROCESS: tuple[Function, ...] = (
     frames.check_rows_are_kept,
     frames.check_only_inputs_are_read,
     frames.check_every_row_for_itself,
+    frames.check_one_row_is_scored_the_same,
     states.check_state_is_plain,
     states.check_saved_model_is_the_same,
     states.check_fit_is_repeatable,

@@ -53,6 +53,14 @@ class Sound(ColumnStage):
 
 
 @dataclass(frozen=True)
+class RoundsRows(Sound):
+    """Says something else of a row by itself than of a frame."""
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any]:
+        return lambda value: None if value is None else round(value - fitted["least"][name], 1)
+
+
+@dataclass(frozen=True)
 class Squares(ColumnStatistic):
     """Sums of values and of their squares, from which the variance is taken as a difference."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from penstock.errors import ConfigError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
-from penstock.stages.preprocessing.columns import output_dtypes
+from penstock.stages.preprocessing.columns import cast_to, output_dtypes
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,15 @@ class Clip(ColumnStage):
         number: Any = int if dtype.is_integer() else float
         lower, upper = (None if bound is None else number(bound) for bound in (self.lower, self.upper))
         return nw.col(name).cast(dtype).clip(lower, upper)
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Clip one value."""
+        cast = cast_to(self.output_type(kind))
+        if cast is None:
+            return None
+        lower = -math.inf if self.lower is None else cast(self.lower)
+        upper = math.inf if self.upper is None else cast(self.upper)
+        return lambda value: None if value is None else min(max(cast(value), lower), upper)
 
 
 def _is_finite(bound: float) -> bool:

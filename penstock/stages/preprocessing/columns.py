@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock import frames
@@ -18,6 +20,21 @@ def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtype
     """Return, by input column, the type that `stage` declares for its result, given the types in `frame`."""
     found = frames.to_arrow(frame.select(stage.inputs()).head(0)).schema
     return frames.dtypes(pa.schema([(field.name, stage.output_type(field.type)) for field in found]))
+
+
+def cast_to(kind: pa.DataType) -> Callable[[Any], Any] | None:
+    """Return what turns a Python number into one that a column of a type holds; None for types that round otherwise.
+
+    Examples
+    --------
+    >>> cast_to(pa.float64())(True), cast_to(pa.float32())(0.1), cast_to(pa.float16())
+    (1.0, 0.10000000149011612, None)
+    """
+    if pa.types.is_float64(kind):
+        return float
+    if pa.types.is_float32(kind):
+        return lambda value: float(np.float32(value))
+    return int if pa.types.is_integer(kind) else None
 
 
 def check_values(counts: Mapping[str, Count]) -> None:

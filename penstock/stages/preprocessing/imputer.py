@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaError
 from penstock.selectors import is_numeric
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, with_fields
-from penstock.stages.preprocessing.columns import check_finite, check_values, output_dtypes
+from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, with_fields
+from penstock.stages.preprocessing.columns import cast_to, check_finite, check_values, output_dtypes
 from penstock.statistics import Counts, Moments, Quantiles, Statistic, ValueCounts, Violations
 
 _STATISTICS: Mapping[str, type[Moments] | type[Quantiles] | type[ValueCounts]] = {
@@ -175,6 +175,27 @@ class Imputer(ColumnStage):
         ]
         missing = [nw.col(name).is_null().alias(out) for name, out in self._indicators().items()]
         return frame.with_columns(*filled, *missing)
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Fill one value."""
+        made, fill = self.output_type(kind), fitted["values"][name]
+        if made == kind and not pa.types.is_floating(kind):
+            return lambda value: fill if value is None else value
+        cast = cast_to(made)
+        return None if cast is None else lambda value: cast(fill if value is None else value)
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Fill one row, and make its indicators."""
+        fill, indicators = super().row_function(schema, fitted), self._indicators()
+        if fill is None or not indicators:
+            return fill
+
+        def call(row: dict[str, Any]) -> None:
+            missing = {out: row[name] is None for name, out in indicators.items()}
+            fill(row)
+            row.update(missing)
+
+        return call
 
 
 def _holds(kind: pa.DataType, value: float | str | bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -139,6 +139,21 @@ class StringIndexer(ColumnStage):
                 _refuse(name, texts.filter(codes[name] == unseen[name]), frame.schema[name])
         return frame.with_columns(*[codes[name].fill_null(unseen[name] + 1).alias(out) for name, out in self.pairs()])
 
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Encode one value."""
+        codes = {value: code for code, value in enumerate(_values(fitted["categories"][name]).to_pylist())}
+        unseen = len(codes)
+
+        def encode(value: Any) -> int:
+            if value is None:
+                return unseen + 1
+            code = codes.get(value, unseen)
+            if code == unseen and self.handle_invalid == "error":
+                raise _unseen(name, 1, _shorten(_spelt(value)))
+            return code
+
+        return encode
+
     def inverse(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Return a frame of codes with the values they stand for, under the names that the columns had before.
 
@@ -175,14 +190,22 @@ def _refuse(name: str, unseen: nw.DataFrame, dtype: nw.dtypes.DType) -> None:
         return
     counted = frames.value_counts(unseen, [name])[name].sort_by([("count", "descending"), ("value", "ascending")])
     shown = [f"{_shorten(row['value'])} ({row['count']})" for row in counted.slice(0, _SHOWN).to_pylist()]
-    error = DataValueError(
-        f"column {name!r} has {len(unseen)} values that were not there at fit, {counted.num_rows} different ones:"
-        f" {', '.join(shown)}{', ...' if counted.num_rows > _SHOWN else ''}",
+    more = ", ..." if counted.num_rows > _SHOWN else ""
+    error = _unseen(name, len(unseen), f"{counted.num_rows} different ones: {', '.join(shown)}{more}")
+    error.predicate = _text(name, dtype).is_in(counted["value"].to_pylist())
+    raise error
+
+
+def _unseen(name: str, count: int, which: str) -> DataValueError:
+    return DataValueError(
+        f"column {name!r} has {count} values that were not there at fit, {which}",
         hint='Fit again with them, or pass handle_invalid="keep" to give them a code of their own.',
         column=name,
     )
-    error.predicate = _text(name, dtype).is_in(counted["value"].to_pylist())
-    raise error
+
+
+def _spelt(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _shorten(value: str, most: int = 60) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -56,6 +58,18 @@ class Log1p(ColumnStage):
         _check_range(frame, self.inputs())
         return frames.log1p(frame, dict(self.pairs()))
 
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Take the logarithm of one value."""
+
+        def log1p(value: Any) -> float | None:
+            if value is None:
+                return None
+            if value <= -1:
+                raise _error(name, 1)
+            return math.log1p(value)
+
+        return log1p
+
 
 def _too_small(name: str) -> nw.Expr:
     return nw.col(name).cast(nw.Float64) <= -1
@@ -65,10 +79,14 @@ def _check_range(frame: nw.DataFrame, columns: tuple[str, ...]) -> None:
     counts = aggregate(frame, {name: _too_small(name).sum() for name in columns})
     for name, count in counts.items():
         if count:
-            error = DataValueError(
-                f"column {name!r} has {count} values of -1 or less, which have no log(1 + x)",
-                hint=f"Put Clip({name!r}, lower=0) before this step, or filter these rows.",
-                column=name,
-            )
-            error.predicate = _too_small(name)
-            raise error
+            raise _error(name, count)
+
+
+def _error(name: str, count: int) -> DataValueError:
+    error = DataValueError(
+        f"column {name!r} has {count} values of -1 or less, which have no log(1 + x)",
+        hint=f"Put Clip({name!r}, lower=0) before this step, or filter these rows.",
+        column=name,
+    )
+    error.predicate = _too_small(name)
+    return error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -94,6 +94,22 @@ class StandardScaler(ColumnStage):
         centred = value - fitted["mean"][name] if self.with_mean else value
         # Polars divides by a constant through its reciprocal, unless the frame has one row; said here, it always does.
         return centred * (1.0 / scale) if self.with_std else centred
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Scale one value."""
+        mean = fitted["mean"][name] if self.with_mean else None
+        scale = fitted["scale"][name] if self.with_std else 1.0
+        factor = 1.0 / scale if scale else None
+
+        def scaled(value: Any) -> float | None:
+            if value is None:
+                return None
+            if factor is None:
+                return 0.0
+            centred = float(value) if mean is None else float(value) - mean
+            return float(centred * factor)
+
+        return scaled
 
 
 def _scale(moment: Moment, extreme: Extreme) -> float:

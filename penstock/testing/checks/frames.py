@@ -13,6 +13,7 @@ from penstock import frames
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, InputError
 from penstock.frames import ROW
+from penstock.rows import RowScorer
 from penstock.stages.base import Fitted, Stage, StageStep
 from penstock.steps import RowLog
 from penstock.testing import tables
@@ -119,3 +120,22 @@ def check_every_row_for_itself(stage: Stage, engine: Engine) -> None:
     starts, sizes = (0, 0, 1, 50, 119), (0, 1, 49, 69, 1)
     parts = [_apply(bound, fitted, table.slice(*place), engine) for place in zip(starts, sizes, strict=True)]
     demand_equal(pa.concat_tables(parts), together, f"{stage.title} slice by slice")
+
+
+def check_one_row_is_scored_the_same(stage: Stage, engine: Engine) -> None:
+    """Check that a row scored by itself, from Python values, gets what it gets among others, to the bit."""
+    if not stage.tags.keeps_rows:
+        return
+    for table in (
+        tables.ordinary(40),
+        tables.retyped(pa.float32()).slice(0, 10),
+        tables.retyped(pa.int32()).slice(0, 10),
+    ):
+        for step in _fitted_steps(stage, table, engine):
+            outputs = list(step.stage.outputs())
+            together = _apply(step.stage, step.fitted or {}, table, engine).select(outputs)
+            scorer = RowScorer.of([step], table.schema, outputs)
+            rows = table.select(list(step.stage.inputs())).to_pylist()
+            single = pa.Table.from_pylist([scorer.one(row) for row in rows], together.schema)
+            demand_equal(single, together, f"{stage.title} row by row")
+            demand_equal(pa.Table.from_pylist(scorer.many(rows), together.schema), together, f"{stage.title} of a list")

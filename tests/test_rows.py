@@ -1,0 +1,151 @@
+"""`PipelineModel.predict`: one row, or a few, without an engine."""
+
+from __future__ import annotations
+
+import datetime
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as hs
+
+import penstock as ps
+from penstock import stages as st
+from penstock.errors import DataValueError, SchemaDriftError, SchemaError
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, 5, None, 3, 8, 2], pa.int32()),
+        "x": [0.5, -1.25, 3.0, None, 7.5, 0.1],
+        "s": ["a", "b", "a", None, "c", "a"],
+        "label": [0, 1, 0, 1, 1, 0],
+    }
+)
+STAGES = (
+    st.Clip("x", lower=0),
+    st.Imputer(["n", "x"], strategy="median", add_indicator=True),
+    st.Log1p("n"),
+    st.StandardScaler(["n", "x"]),
+    st.StringIndexer("s"),
+    st.LogisticRegression("label", features=["n", "x", "s"], max_iter=20),
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ps.LocalEngine(device="cpu").from_arrow(TABLE)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return ps.Pipeline(*STAGES).fit(data)
+
+
+def rows(*names: str) -> list[dict]:
+    return TABLE.select(list(names)).to_pylist()
+
+
+def test_a_row_gets_what_it_gets_in_a_batch_to_the_bit(model, data):
+    together = model.transform(data).select("rawPrediction", "probability", "prediction").to_arrow().to_pylist()
+    assert [model.predict(row) for row in rows("n", "x", "s")] == together
+
+
+@pytest.mark.parametrize("times", [1, 10])
+def test_a_list_gets_what_its_rows_get(model, times):
+    many = rows("n", "x", "s") * times
+    assert model.predict(many) == [model.predict(row) for row in many]
+
+
+def test_no_rows_are_no_predictions(model):
+    assert model.predict([]) == []
+
+
+def test_columns_of_earlier_stages_can_be_asked_for(model):
+    assert model.predict({"n": None, "x": 0.5, "s": "b"}, columns=("s", "n_missing")) == {"s": 1, "n_missing": True}
+
+
+def test_only_what_the_columns_asked_for_depend_on_is_needed(model):
+    assert model.predict({"s": "zzz"}, columns="s") == {"s": 3}
+
+
+def test_a_label_and_other_columns_are_passed_over(model):
+    row = {"n": 1, "x": 2.0, "s": "a"}
+    assert model.predict({**row, "label": 1, "other": object()}) == model.predict(row)
+
+
+def test_nan_is_missing_as_in_a_batch(model):
+    assert model.predict({"n": float("nan"), "x": math.nan, "s": "a"}) == model.predict(
+        {"n": None, "x": None, "s": "a"}
+    )
+
+
+def test_numbers_of_numpy_are_numbers(model):
+    given = {"n": np.int64(5), "x": np.float64(0.25), "s": np.str_("a")}
+    assert model.predict(given) == model.predict({"n": 5, "x": 0.25, "s": "a"})
+
+
+def test_the_row_given_is_left_as_it_is(model):
+    row = {"n": 1, "x": -2.0, "s": "a"}
+    model.predict(row)
+    assert row == {"n": 1, "x": -2.0, "s": "a"}
+
+
+def test_a_missing_column_is_named_with_how_many_there_are(model):
+    with pytest.raises(SchemaDriftError, match=r"lacks 2 column\(s\).*: x, s\."):
+        model.predict({"n": 1, "y": "a"})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "kind"),
+    [("n", "7", "int32"), ("n", 2**31, "int32"), ("n", 1.5, "int32"), ("n", True, "int32"), ("x", "1", "double"),
+     ("x", [1.0], "double"), ("s", 3, "string")],
+)  # fmt: skip
+def test_a_value_of_another_type_is_refused_with_column_value_and_type(model, column, value, kind):
+    with pytest.raises(SchemaError, match=f"column '{column}', expected {kind}") as raised:
+        model.predict({"n": 1, "x": 2.0, "s": "a", column: value})
+    assert repr(value) in str(raised.value)
+
+
+def test_an_unknown_column_is_refused_with_the_nearest(model):
+    with pytest.raises(SchemaError, match=r"no column 'probabilty'\. Did you mean 'probability'"):
+        model.predict({"n": 1, "x": 2.0, "s": "a"}, columns="probabilty")
+
+
+def test_a_refusal_names_the_stage(data):
+    model = ps.Pipeline(st.Log1p("n")).fit(data)
+    with pytest.raises(DataValueError, match=r"values of -1 or less.*Log1p"):
+        model.predict({"n": -3})
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_row_that_the_model_leaves_out_is_an_error_with_the_reason(data, count):
+    model = ps.Pipeline(st.Expect("n < 9", action="quarantine", name="too large"), st.Log1p("n")).fit(data)
+    with pytest.raises(DataValueError, match="1 by 'too large'"):
+        model.predict([{"n": 3}] * (count - 1) + [{"n": 10}])
+
+
+def test_dates_and_their_parts_go_through_frames():
+    table = pa.table({"at": [datetime.datetime(2024, 2, 29, 17, 30), None]})
+    model = ps.Pipeline(st.DateParts("at")).fit(ps.LocalEngine(device="cpu").from_arrow(table))
+    assert model.predict({"at": datetime.datetime(2025, 1, 1, 5)}) == {"at_hour": 5, "at_weekday": 3}
+
+
+def test_a_loaded_model_predicts_the_same(model, tmp_path):
+    model.save(tmp_path / "model")
+    row = {"n": 4, "x": 0.3, "s": "c"}
+    assert ps.PipelineModel.load(tmp_path / "model").predict(row) == model.predict(row)
+
+
+def test_logarithms_are_those_of_frames_to_the_bit():
+    stage = st.Log1p("x")
+    alone = stage.value_function("x", pa.float64(), {})
+
+    @given(hs.lists(hs.floats(min_value=-0.999, max_value=1e300), min_size=1, max_size=50))
+    def compare(values):
+        data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": values}))
+        together = ps.Pipeline(stage).fit(data).transform(data).to_arrow()["x"].to_pylist()
+        assert [alone(value) for value in values] == together
+
+    compare()
