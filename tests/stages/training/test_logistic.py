@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
-import threading
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
+from gangs import Gang
 from sklearn import linear_model
 
 from penstock import stages as st
@@ -26,7 +24,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.progress import Progress, Track
-from penstock.spmd import Rank, SpmdOptions, Work
+from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training import _design
 
 ROWS, WIDTH = 400, 4
@@ -249,47 +247,6 @@ def test_threads_of_a_rank_change_nothing(local: Engine, monkeypatch: pytest.Mon
         monkeypatch.setattr(_design, "_ELEMENTS", 1000)  # several parts for each thread
         models.append(fitted(local, x, label, reg_param=0.1).fitted[0])
     assert models[0] == models[1]
-
-
-class Gang:
-    """Ranks that are threads of this process, and add up arrays when all have come."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self._barrier = size, threading.Barrier(size, timeout=30)
-        self._given: dict[int, np.ndarray] = {}
-
-    def allreduce(self, index: int, values: np.ndarray) -> np.ndarray:
-        self._given[index] = values
-        self._barrier.wait()
-        order = np.random.default_rng(len(values)).permutation(self.size)
-        total = sum(self._given[place] for place in order)
-        self._barrier.wait()
-        return total
-
-    def run(self, stage: st.LogisticRegression, data: Dataset) -> list[Any]:
-        """Return what each rank makes of the training of `stage` alone."""
-        single = Pipeline(stage).plan(data)
-        learned: list[Any] = []
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(st.LogisticRegression, "train", lambda self, rank, given: learned.append(given) or {})
-            Pipeline(stage).fit(data)
-        work = Work.of(lambda rank: None, {"train": data}, self.size, "cpu", 1)
-        ranks = [Rank(index, self.size, work, None, 10, Quiet()) for index in range(self.size)]
-        for rank in ranks:
-            rank.collective = nullcontext  # type: ignore[method-assign, assignment]
-            rank.allreduce = lambda values, index=rank.index: self.allreduce(index, values)  # type: ignore[method-assign]
-        with ThreadPoolExecutor(self.size) as pool:
-            return list(pool.map(lambda rank: single.stages[0].train(rank, learned[0]), ranks))  # type: ignore[attr-defined]
-
-
-class Quiet:
-    """The channel of a rank that nobody listens to."""
-
-    def save(self, checkpoint: Any) -> None:
-        pass
-
-    def round(self, rounds: int, detail: str) -> None:
-        pass
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -1,0 +1,242 @@
+"""Clusters as a mixture of normal distributions, trained by all ranks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.errors import DataValueError
+from penstock.selectors import Columns
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns, with_fields
+from penstock.stages.training import _seeding
+from penstock.stages.training._binary_scaling import framing, scaling_of
+from penstock.stages.training._design import ToRows, finite_matrix
+from penstock.stages.training._exact_gram import GramDesign
+from penstock.stages.training._learner import Learner, known
+from penstock.stages.training._lloyd import Points
+from penstock.stages.training._mixture import Mixture, beginning, shares, step
+from penstock.statistics import Extremes, Moments, Statistic, Violations
+from penstock.statistics.rules import Checks, Rule
+
+_INIT_STEPS = 2
+
+
+class _Unlabelled(ToRows):
+    """Makes rows whose label nobody asks for: the first feature stands in its place."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(super().columns))
+
+
+@dataclass(frozen=True)
+class GaussianMixture(Learner, Trainer):
+    """Gives each row its likeliest component of a mixture of normal distributions, and how likely each of them is.
+
+    The mixture is fitted by expectation and maximisation, with a full covariance for each component.
+
+    Parameters
+    ----------
+    features : str, sequence of str, or Selector, optional
+        Columns of numbers or booleans (0 and 1); all but the weight, unless given. Without null.
+    k : int, default=2
+        Components, at least 2. There are fewer when fewer points than k are different.
+    weight : str, optional
+        Column of row weights, not negative, without null.
+    max_iter : int, default=100
+        The largest number of steps; 0 leaves the components as they begin.
+    tol : float, default=0.01
+        Stop once a step changes the log-likelihood of all rows by less; MLlib's. scikit-learn's is that of a row.
+    reg_covar : float, default=1e-6
+        Added to the variances of components, in units of the variance of the feature in all rows: no component can
+        shrink to a point. scikit-learn's is in units of the feature.
+    seed : int, default=0
+    prediction : str
+        Name of the int32 column of components, from 0; null where a feature is null.
+    probability : str
+        Name of the column of lists of float64: how likely each component is.
+
+    Raises
+    ------
+    ConfigError, SchemaError
+        Before reading: a parameter is out of range, a column is missing or not numeric.
+    EmptyInputError
+        At fit: there is no row.
+    DataValueError
+        At fit: a feature is null or infinite, or its square is; a weight is null, infinite or negative, or all are 0;
+        a component collapses, which only a `reg_covar` of 0, or features that explain each other, allow. At scoring: a
+        feature is infinite, or so far from all means that densities cannot be compared.
+
+    Notes
+    -----
+    Means begin at the seeds of k-means||, as in :class:`KMeans`, of features in units of about their deviations;
+    covariances begin as that of all rows, and shares equal. MLlib and scikit-learn begin elsewhere, and may end at
+    another maximum of the likelihood.
+
+    Learned are ``weights`` (a list), ``means`` (a table, one row a component, one column a feature), ``covariances`` (a
+    table of a row for each component and feature, named in its first two columns, and a column for each feature),
+    ``log_likelihood`` (of all rows, weighted), ``iterations`` and ``converged``.
+
+    Every rank reads its rows once and keeps them in memory, 8 bytes a value. The same rows in the same order give the
+    same model to the bit, whatever the engine, the fragments and the number of ranks.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]}))
+    >>> model = ps.Pipeline(st.GaussianMixture("x", k=2)).fit(data)
+    >>> sorted(round(value, 3) for value in model.fitted[0]["means"]["x"].to_pylist())
+    [1.0, 11.0]
+    """
+
+    features: Columns | None = None
+    _: KW_ONLY
+    k: int = 2
+    weight: str | None = None
+    max_iter: int = 100
+    tol: float = 0.01
+    reg_covar: float = 1e-6
+    seed: int = 0
+    prediction: str = "prediction"
+    probability: str = "probability"
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "features")
+        check_number(self, "k", least=2, whole=True)
+        check_number(self, "max_iter", least=0, whole=True)
+        check_number(self, "tol", least=0)
+        check_number(self, "reg_covar", least=0)
+        check_number(self, "seed", whole=True)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("n3", "y"), k=2, seed=1), cls(("n3", "y", "label"), k=3, weight="w", max_iter=5)
+
+    @property
+    def rounds(self) -> int:
+        return self.max_iter
+
+    def outputs(self) -> tuple[str, ...]:
+        return self.prediction, self.probability
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {self.prediction: pa.int32(), self.probability: pa.list_(pa.float64())})
+
+    def _checks(self) -> Checks:
+        """Return what is checked over all rows before training; `Moments` refuses infinities, and squares that are."""
+        tests = ("null", "infinite", "too_large", "negative")
+        weight = [(self.weight, Rule(test)) for test in tests] if self.weight else []
+        return [*((name, Rule("null")) for name in self.inputs()), *weight]
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
+        broken = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
+        return {**broken, "moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return how to centre and scale the columns to train with."""
+        for name, rule in self._checks():
+            if count := results[f"{rule.test} {name}"][name].count:
+                error = rule.error(name, count)
+                if rule.test == "null" and name in self.inputs():
+                    error.hint = "Put an Imputer before this step, or filter these rows."
+                raise error
+        moments, extremes = results["moments"], results["extremes"]
+        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
+        if not largest_weight:
+            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        rows = moments[self.inputs()[0]].count
+        return {
+            "rows": rows,
+            "largest_weight": largest_weight,
+            **framing(moments, extremes, self.inputs(), None),
+        }
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        scaling = scaling_of(learned, intercept=True)
+        convert = _Unlabelled(self.inputs(), self.inputs()[0], None, self.weight, scaling)
+        design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
+        with rank.collective():
+            mixture, floor, weight = beginning(design, self._seeds(rank, design), self.reg_covar)
+            mixture, outcome = self._iterate(rank, design, mixture, floor)
+        units = np.where(scaling.scale == 0, 1.0, scaling.scale)
+        outcome["log_likelihood"] -= weight * float(np.log(units).sum())
+        return {**self._tables(mixture, units, scaling.shift), **outcome}
+
+    def _seeds(self, rank: Rank, design: GramDesign) -> np.ndarray:
+        features = len(self.inputs())
+        vectors, weight = design.vectors(features)
+        points = Points.of(rank, vectors, weight, design.bounds[:features], design.largest_weight)
+        return _seeding.seeds(rank, points, k=self.k, init_mode="k-means||", init_steps=_INIT_STEPS, seed=self.seed)
+
+    def _iterate(
+        self, rank: Rank, design: GramDesign, mixture: Mixture, floor: np.ndarray
+    ) -> tuple[Mixture, dict[str, Any]]:
+        """Return the mixture at the end, and how it ended; the log-likelihood is that of scaled features."""
+        rounds, before, converged = 0, -np.inf, False
+        if rank.checkpoint is not None:
+            mixture, rounds = Mixture.unpack(rank.checkpoint.data[8:], len(floor)), rank.checkpoint.rounds
+            before = float(np.frombuffer(rank.checkpoint.data[:8], dtype="<f8")[0])
+        while True:
+            improved, likelihood = step(design, mixture, floor)
+            converged = abs(likelihood - before) < self.tol
+            if converged or rounds == self.max_iter:
+                break
+            mixture, before, rounds = improved, likelihood, rounds + 1
+            rank.report(rounds, f"log-likelihood {likelihood:.8g}")
+            if rounds % rank.checkpoint_interval == 0:
+                rank.save(rounds, np.array([before], dtype="<f8").tobytes() + mixture.pack())
+        return mixture, {"log_likelihood": likelihood, "iterations": rounds, "converged": converged}
+
+    def _tables(self, mixture: Mixture, units: np.ndarray, shift: np.ndarray) -> dict[str, Any]:
+        """Return shares, means and covariances of features as they are."""
+        names, count = self.inputs(), len(mixture.weights)
+        means = mixture.means * units + shift
+        rows = (mixture.covariances * np.outer(units, units)).reshape(-1, len(names))
+        places = {"component": np.arange(count).repeat(len(names)), "feature": list(names) * count}
+        columns = [pa.array(values) for values in (*places.values(), *rows.T)]
+        return {
+            "weights": mixture.weights.tolist(),
+            "means": pa.table(dict(zip(names, means.T, strict=True))),
+            "covariances": pa.table(columns, names=[*places, *names]),
+        }
+
+    def _mixture(self, fitted: Fitted) -> Mixture:
+        names = self.inputs()
+        means = np.column_stack([fitted["means"][name].to_numpy() for name in names])
+        columns = fitted["covariances"].columns[-len(names) :]
+        rows = np.column_stack([column.to_numpy() for column in columns])
+        return Mixture(np.array(fitted["weights"]), means, rows.reshape(-1, len(names), len(names)))
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        matrix = finite_matrix(frame, self.inputs())
+        missing = np.isnan(matrix).any(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            likely, logs = shares(self._mixture(fitted).log_densities(matrix.T, frames.kind_of(frame)))
+        self._check_densities(logs, missing)
+        places = likely.argmax(axis=0).astype("int32")
+        made = {self.prediction: places, self.probability: likely.T.copy()}
+        return frame.with_columns(
+            *(known(frame, arrays.column(frame, name, values), missing) for name, values in made.items())
+        )
+
+    def _check_densities(self, logs: Any, missing: Any) -> None:
+        lost = int((~np.isfinite(logs) & ~missing).sum())
+        if lost:
+            raise DataValueError(
+                f"{lost} row(s) are so far from all components that no density is left to compare:"
+                f" {', '.join(self.inputs()[:10])}",
+                hint="Clip the features to the range that they can have.",
+                rows=lost,
+            )

@@ -1,0 +1,238 @@
+"""A mixture of normal distributions is that of scikit-learn and no worse than MLlib's, on any number of ranks."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from gangs import Gang
+from scipy import stats
+from sklearn import mixture as sk
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError
+from penstock.pipeline import Pipeline, PipelineModel
+from penstock.spmd import Rank, SpmdOptions
+from penstock.stages.training._mixture import shares
+
+NAMES = ("a", "b")
+
+
+def sample() -> np.ndarray:
+    """Return rows of three components that overlap a little, in features of other sizes, in no order."""
+    draw = np.random.default_rng(0)
+    parts = [
+        draw.normal(size=(160, 2)) @ [[1, 0.5], [0, 1]],
+        draw.normal(size=(120, 2)) * [0.5, 2] + [4, 4],
+        draw.normal(size=(80, 2)) + np.array([-3, 5]),
+    ]
+    return draw.permutation(np.concatenate(parts)) * [10, 0.1] + [100, 0]
+
+
+X = sample()
+
+
+def dataset(engine: Engine, x: np.ndarray = X, size: int = 2000, **more: Any) -> Dataset:
+    table = dict(zip(NAMES, x.T, strict=True))
+    return engine.from_arrow(pa.table({**table, **more}), fragment_bytes=size)
+
+
+def fitted(engine: Engine, x: np.ndarray = X, *, more: dict[str, Any] | None = None, **options: Any) -> PipelineModel:
+    stage = st.GaussianMixture(NAMES, **{"k": 3, "reg_covar": 0.0, **options})
+    return Pipeline(stage).fit(dataset(engine, x, **(more or {})))
+
+
+def parameters(model: PipelineModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    learned = model.fitted[0]
+    means, rows = (np.column_stack([learned[key][name] for name in NAMES]) for key in ("means", "covariances"))
+    return np.array(learned["weights"]), means, rows.reshape(-1, 2, 2)
+
+
+def likelihood(x: np.ndarray, weights: Any, means: Any, covariances: Any) -> float:
+    parts = zip(weights, means, covariances, strict=True)
+    return float(np.log(sum(w * stats.multivariate_normal(m, c).pdf(x) for w, m, c in parts)).sum())
+
+
+# Other libraries
+
+
+@pytest.fixture
+def oracle(local: Engine) -> Any:
+    """Return scikit-learn's mixture after some steps from where ours begins."""
+
+    def after(steps: int) -> sk.GaussianMixture:
+        weights, means, covariances = parameters(fitted(local, max_iter=0))
+        made = sk.GaussianMixture(
+            3, weights_init=weights, means_init=means, precisions_init=np.linalg.inv(covariances), reg_covar=0,
+            tol=0, max_iter=steps,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it has not converged
+            return made.fit(X)
+
+    return after
+
+
+@pytest.mark.parametrize("steps", [1, 30])
+def test_after_the_same_steps_all_is_as_in_scikit_learn(local: Engine, oracle: Any, steps: int) -> None:
+    theirs, model = oracle(steps), fitted(local, tol=0.0, max_iter=steps)
+    found = parameters(model)
+    for ours, expected in zip(found, (theirs.weights_, theirs.means_, theirs.covariances_), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-8)
+    assert model.fitted[0]["log_likelihood"] == pytest.approx(theirs.score(X) * len(X), rel=1e-9)
+    assert model.fitted[0]["log_likelihood"] == pytest.approx(likelihood(X, *found), rel=1e-9)
+    scored = model.transform(dataset(local)).to_arrow()
+    np.testing.assert_allclose(scored["probability"].to_pylist(), theirs.predict_proba(X), atol=1e-6)
+    np.testing.assert_array_equal(scored["prediction"], theirs.predict(X))
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_the_likelihood_is_no_worse_than_mllibs(local: Engine, spark: Any) -> None:
+    from pyspark.ml.clustering import GaussianMixture
+    from pyspark.ml.linalg import Vectors
+
+    rows = spark.createDataFrame([(Vectors.dense(row),) for row in X], ["features"]).coalesce(1).cache()
+    theirs = GaussianMixture(k=3, seed=5, tol=0.01, maxIter=25).fit(rows)
+    assert fitted(local, tol=1e-4).fitted[0]["log_likelihood"] >= theirs.summary.logLikelihood - 0.01
+    rows.unpersist()
+
+
+def test_weights_count_as_repeated_rows(local: Engine) -> None:
+    repeats = np.random.default_rng(1).integers(0, 3, len(X))
+    weighted = fitted(local, more={"w": repeats.astype(float)}, weight="w", tol=1e-6)
+    repeated = fitted(local, X.repeat(repeats, axis=0), tol=1e-6)
+    for ours, expected in zip(parameters(weighted), parameters(repeated), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-8)
+    assert weighted.fitted[0]["log_likelihood"] == pytest.approx(repeated.fitted[0]["log_likelihood"], rel=1e-9)
+
+
+# Steps
+
+
+def test_every_step_raises_the_likelihood(local: Engine) -> None:
+    found = [fitted(local, tol=0.0, max_iter=steps).fitted[0]["log_likelihood"] for steps in range(6)]
+    assert found == sorted(found)
+
+
+def test_it_stops_once_a_step_changes_little(local: Engine) -> None:
+    found = fitted(local, tol=0.01).fitted[0]
+    before = fitted(local, tol=0.01, max_iter=found["iterations"] - 1).fitted[0]
+    assert found["converged"]
+    assert not before["converged"]
+    assert found["log_likelihood"] - before["log_likelihood"] < 0.01
+
+
+def test_shares_of_densities_that_underflow_are_shares() -> None:
+    likely, logs = shares(np.array([[-2000.0, -1e5], [-2001.0, -1e5]]))
+    np.testing.assert_allclose(likely[:, 0], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))])
+    np.testing.assert_allclose(logs, [-2000 + np.log1p(np.exp(-1)), -1e5 + np.log(2)])
+
+
+def test_a_component_cannot_shrink_to_a_point(local: Engine) -> None:
+    x = np.concatenate([X, [[400.0, 9.0]] * 5])
+    weights, means, covariances = parameters(fitted(local, x, k=4, reg_covar=1e-4))
+    place = int(np.argmin(np.abs(means[:, 0] - 400)))
+    assert weights[place] == pytest.approx(5 / len(x))
+    np.testing.assert_allclose(covariances[place], np.diag(1e-4 * x.var(axis=0)), atol=1e-9)
+
+
+def test_a_component_that_collapses_is_told(local: Engine) -> None:
+    x = np.concatenate([X, [[400.0, 9.0]] * 5])
+    with pytest.raises(DataValueError, match="a component has collapsed") as caught:
+        fitted(local, x, k=4)
+    assert "reg_covar" in str(caught.value.hint)
+
+
+def test_there_are_no_more_components_than_points(local: Engine) -> None:
+    found = fitted(local, np.array([[0.0, 1.0], [4.0, 2.0]] * 5), k=4, reg_covar=1e-3).fitted[0]
+    assert len(found["weights"]) == 2
+
+
+# Partitions and ranks
+
+
+def test_fragments_change_nothing(local: Engine) -> None:
+    models = [Pipeline(st.GaussianMixture(NAMES, k=3)).fit(dataset(local, size=size)) for size in (700, 10**9)]
+    assert models[0].fitted[0] == models[1].fitted[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int) -> None:
+    stage, data = st.GaussianMixture(NAMES, k=3, max_iter=10), dataset(local)
+    assert Gang(size).run(stage, data) == [Pipeline(stage).fit(data).fitted[0]] * size
+
+
+class Interrupted(BaseException):
+    """Ends the process, as far as training can tell."""
+
+
+def test_a_training_goes_on_from_its_checkpoint(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, data = st.GaussianMixture(NAMES, k=3), dataset(local)
+    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=3)
+    report, reported = Rank.report, list[int]()
+
+    def deadly(self: Rank, rounds: int, detail: str = "") -> None:
+        report(self, rounds, detail)
+        if rounds == 5:
+            raise Interrupted
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Rank, "report", deadly)
+        with pytest.raises(Interrupted):
+            Pipeline(stage).fit(data, options=options)
+    monkeypatch.setattr(
+        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
+    )
+    resumed = Pipeline(stage).fit(data, options=options).fitted[0]
+    assert reported[0] == 4
+    monkeypatch.undo()
+    assert resumed == Pipeline(stage).fit(data).fitted[0]
+
+
+# Scoring, and what is refused
+
+
+def test_a_null_feature_gives_null_and_nothing_else_changes(local: Engine) -> None:
+    model, holes = fitted(local), X[:3].copy()
+    whole = model.transform(dataset(local)).to_arrow().slice(0, 3)
+    holes[1, 0] = np.nan
+    found = model.transform(dataset(local, holes)).to_arrow()
+    for name in ("prediction", "probability"):
+        expected = whole[name].to_pylist()
+        assert found[name].to_pylist() == [expected[0], None, expected[2]]
+
+
+def test_a_row_that_is_too_far_to_compare_is_refused(local: Engine) -> None:
+    with pytest.raises(DataValueError, match=r"1 row\(s\) are so far from all components"):
+        fitted(local).transform(dataset(local, np.array([[1e200, 0.0], [100.0, 0.0]]))).to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [(None, "2 values that are null"), (float("inf"), "2 values that are infinite"), (1e200, "values so large")],
+    ids=str,
+)
+def test_a_bad_feature_is_refused_with_its_row(local: Engine, bad: float | None, message: str) -> None:
+    values = [bad if row in (33, 50) else value for row, value in enumerate(X[:, 0].tolist())]
+    data = local.from_arrow(pa.table({"a": values, "b": X[:, 1]}), fragment_bytes=2000)
+    with pytest.raises(DataValueError, match=f"column 'a' has {message}") as caught:
+        Pipeline(st.GaussianMixture(NAMES)).fit(data)
+    assert caught.value.row == 33
+
+
+def test_weights_that_are_all_0_are_refused(local: Engine) -> None:
+    with pytest.raises(DataValueError, match="all weights in column 'w' are 0"):
+        fitted(local, more={"w": np.zeros(len(X))}, weight="w")
+
+
+@pytest.mark.parametrize("given", [{"k": 1}, {"max_iter": -1}, {"tol": -1}, {"reg_covar": -1}, {"seed": 0.5}], ids=str)
+def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(given))):
+        st.GaussianMixture(NAMES, **given)

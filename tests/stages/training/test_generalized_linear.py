@@ -1,0 +1,512 @@
+"""Generalised linear regression is that of MLlib and scikit-learn, on any engine and any number of ranks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from gangs import Gang
+from scipy import stats
+from sklearn import linear_model
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.pipeline import Pipeline, PipelineModel
+from penstock.spmd import Rank, SpmdOptions
+from penstock.stages.training import _families
+from penstock.stages.training._exact_gram import Slices
+from penstock.stages.training._links import LINKS
+
+ROWS = 300
+NAMES = ("a", "b", "c")
+TIGHT = {"tol": 1e-10, "max_iter": 100}
+
+
+def sample() -> dict[str, np.ndarray]:
+    """Return features of several sizes, weights, an offset, and a label for each family."""
+    draw = np.random.default_rng(5)
+    x = draw.normal(size=(ROWS, 3))
+    score = 0.4 * x[:, 0] - 0.3 * x[:, 1] + 0.1 * x[:, 2]
+    mean = np.exp(score + 0.5)
+    columns = {name: x[:, place] * size + at for place, (name, size, at) in enumerate(
+        [("a", 1.0, 0.0), ("b", 5.0, 20.0), ("c", 0.2, -1.0)])}  # fmt: skip
+    return {
+        **columns,
+        "w": draw.integers(1, 4, ROWS).astype(float),
+        "o": draw.uniform(-0.3, 0.3, ROWS),
+        "gaussian": 6 + score + draw.normal(size=ROWS) / 3,
+        "binomial": (score + draw.logistic(size=ROWS) > 0.3).astype(float),
+        "poisson": draw.poisson(mean).astype(float),
+        "gamma": 0.5 + draw.gamma(4.0, mean / 4.0),
+        "tweedie": np.where(draw.random(ROWS) < 0.2, 0.0, 0.2 + draw.gamma(4.0, mean / 4.0)),
+    }
+
+
+SAMPLE = sample()
+
+
+def dataset(engine: Engine, columns: dict[str, Any] = SAMPLE) -> Dataset:
+    return engine.from_arrow(pa.table(columns), fragment_bytes=4000)
+
+
+def fitted(engine: Engine, label: str, columns: dict[str, Any] = SAMPLE, **options: Any) -> PipelineModel:
+    given = {"features": NAMES, **TIGHT, **options}
+    return Pipeline(st.GeneralizedLinearRegression(label, **given)).fit(dataset(engine, columns))
+
+
+# MLlib
+
+
+@pytest.fixture(scope="module")
+def rows(spark: Any) -> Any:
+    from pyspark.ml.feature import VectorAssembler
+
+    table = spark.createDataFrame(pa.table({name: SAMPLE[name] for name in SAMPLE}).to_pandas()).coalesce(1)
+    made = VectorAssembler(inputCols=list(NAMES), outputCol="features").transform(table).cache()
+    yield made
+    made.unpersist()
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        ("gaussian", {"weight": "w", "offset": "o", "reg_param": 0.1}),
+        ("gaussian", {"link": "log", "weight": "w"}),
+        ("binomial", {"weight": "w", "reg_param": 0.02}),
+        ("binomial", {"link": "probit", "offset": "o"}),
+        ("binomial", {"link": "cloglog"}),
+        ("poisson", {"weight": "w", "offset": "o"}),
+        ("poisson", {"link": "sqrt", "reg_param": 0.03}),
+        ("poisson", {"fit_intercept": False}),
+        ("gamma", {}),
+        ("gamma", {"link": "log", "reg_param": 0.05, "weight": "w", "offset": "o"}),
+        ("tweedie", {"variance_power": 1.5, "link_power": 0.0, "weight": "w"}),
+        ("tweedie", {"variance_power": 1.0, "link_power": 0.5}),
+    ],
+)
+def test_everything_is_as_in_mllib(local: Engine, rows: Any, family: str, options: dict[str, Any]) -> None:
+    from pyspark.ml.regression import GeneralizedLinearRegression
+
+    names = {"weight": "weightCol", "offset": "offsetCol", "reg_param": "regParam", "variance_power": "variancePower",
+             "link_power": "linkPower", "fit_intercept": "fitIntercept", "link": "link"}  # fmt: skip
+    given = {names[name]: value for name, value in options.items()}
+    estimator = GeneralizedLinearRegression(
+        labelCol=family, family=family, tol=1e-10, maxIter=100, linkPredictionCol="eta", **given
+    )
+    theirs = estimator.fit(rows)
+    ours = fitted(local, family, family=family, link_prediction="eta", **options)
+    found, told = ours.fitted[0], theirs.summary
+    assert found["converged"]
+    close(found["coefficients"], theirs.coefficients.toArray())
+    close(found["intercept"], theirs.intercept)
+    summary = found["summary"]
+    close(summary["coefficient_standard_errors"], told.coefficientStandardErrors)
+    close(summary["t_values"], told.tValues)
+    np.testing.assert_allclose(summary["p_values"], told.pValues, rtol=1e-6, atol=1e-12)
+    close(summary["dispersion"], told.dispersion)
+    if options.get("variance_power") != 1.5:  # MLlib has no AIC, and its deviance is off for labels of 0 to 0.1
+        close(summary["aic"], told.aic)
+    close(summary["deviance"], told.deviance)
+    close(summary["null_deviance"], told.nullDeviance)
+    counts = (told.numInstances, told.rank, told.degreesOfFreedom, told.residualDegreeOfFreedomNull)
+    names_of = ("num_instances", "rank", "degrees_of_freedom", "residual_degree_of_freedom_null")
+    assert tuple(summary[name] for name in names_of) == counts
+    predicted = ours.transform(dataset(local)).to_arrow()
+    expected = np.array(told.predictions.select("eta", "prediction").collect())
+    close(np.column_stack([predicted["eta"], predicted["prediction"]]), expected)
+
+
+def close(found: Any, expected: Any, rtol: float = 1e-6) -> None:
+    np.testing.assert_allclose(np.asarray(found, dtype=float), np.asarray(expected), rtol=rtol)
+
+
+# scikit-learn
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("label", "options", "oracle"),
+    [
+        ("poisson", {"family": "poisson"}, linear_model.PoissonRegressor),
+        ("gamma", {"family": "gamma", "link": "log"}, linear_model.GammaRegressor),
+        ("tweedie", {"family": "tweedie", "variance_power": 1.3, "link_power": 0.0},
+         lambda **given: linear_model.TweedieRegressor(power=1.3, link="log", **given)),
+        ("gamma", {"family": "tweedie", "variance_power": 3.0, "link_power": 0.0},
+         lambda **given: linear_model.TweedieRegressor(power=3, link="log", **given)),
+    ],
+    ids=["poisson", "gamma", "tweedie", "inverse gaussian"],
+)  # fmt: skip
+def test_coefficients_are_those_of_scikit_learn(
+    local: Engine, label: str, options: dict[str, Any], oracle: Any, weighted: bool
+) -> None:
+    x = np.column_stack([SAMPLE[name] for name in NAMES])
+    scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+    weight = SAMPLE["w"] if weighted else None
+    theirs = oracle(alpha=0, solver="newton-cholesky", tol=1e-9, max_iter=1000).fit(scaled, SAMPLE[label], weight)
+    model = fitted(local, label, weight="w" if weighted else None, **options)
+    close(np.array(model.fitted[0]["coefficients"]) * x.std(axis=0), theirs.coef_)
+    close(model.transform(dataset(local)).to_arrow()["prediction"], theirs.predict(scaled))
+    share = theirs.score(scaled, SAMPLE[label], weight)
+    summary = model.fitted[0]["summary"]
+    assert 1 - summary["deviance"] / summary["null_deviance"] == pytest.approx(share, rel=1e-6)
+
+
+def test_a_penalty_on_a_gamma_family_with_the_log_link_is_scikit_learns(local: Engine) -> None:
+    x = np.column_stack([SAMPLE[name] for name in NAMES])
+    theirs = linear_model.GammaRegressor(alpha=0.3, solver="newton-cholesky", tol=1e-10).fit(x, SAMPLE["gamma"])
+    close(fitted(local, "gamma", family="gamma", link="log", reg_param=0.3).fitted[0]["coefficients"], theirs.coef_)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("reg_param", [0.0, 0.2])
+def test_the_gaussian_family_is_linear_regression(local: Engine, reg_param: float, fit_intercept: bool) -> None:
+    options = {"features": NAMES, "weight": "w", "reg_param": reg_param, "fit_intercept": fit_intercept}
+    line = Pipeline(st.LinearRegression("gaussian", **options)).fit(dataset(local)).fitted[0]
+    found = fitted(local, "gaussian", **options).fitted[0]
+    close(found["coefficients"], line["coefficients"], 1e-9)
+    if not reg_param:
+        for name in ("coefficient_standard_errors", "t_values", "p_values"):
+            close(found["summary"][name], line["summary"][name], 1e-8)
+
+
+# Closed forms
+
+
+def test_one_binary_feature_gives_the_logarithms_of_the_means_and_their_errors(local: Engine) -> None:
+    columns = {"x": [0.0, 0.0, 1.0, 1.0, 1.0], "y": [1, 3, 6, 9, 12]}
+    found = fitted(local, "y", columns, family="poisson", features=("x",)).fitted[0]
+    close([*found["coefficients"], found["intercept"]], [math.log(9 / 2), math.log(2)], 1e-12)
+    close(found["summary"]["coefficient_standard_errors"], [math.sqrt(1 / 27 + 1 / 4), math.sqrt(1 / 4)], 1e-12)
+    likelihood = stats.poisson.logpmf(columns["y"], [2, 2, 9, 9, 9]).sum()
+    assert found["summary"]["aic"] == pytest.approx(-2 * likelihood + 4, rel=1e-12)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_an_intercept_alone_gives_the_share_of_successes_for_any_link(local: Engine, link: str) -> None:
+    columns = {"x": [3.0] * 5, "y": [0, 0, 0, 1, 1]}
+    model = fitted(local, "y", columns, family="binomial", features=("x",), link=link)
+    close(model.transform(dataset(local, columns)).to_arrow()["prediction"], [0.4] * 5, 1e-12)
+    summary = model.fitted[0]["summary"]
+    expected = -2 * (3 * math.log(0.6) + 2 * math.log(0.4))
+    close([summary["deviance"], summary["null_deviance"]], [expected] * 2, 1e-12)
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_undoes_its_inverse_and_has_its_derivative(name: str) -> None:
+    link, mean = LINKS[name], np.array([0.02, 0.3, 0.5, 0.97])
+    np.testing.assert_allclose(link.inverse(link(mean)), mean, rtol=1e-12)
+    slope = (link(mean + 1e-6) - link(mean - 1e-6)) / 2e-6
+    np.testing.assert_allclose(link.derivative(mean), slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 1.5, 2.0, 2.7])
+def test_a_unit_deviance_is_the_integral_of_the_scaled_residual(power: float) -> None:
+    from scipy.integrate import quad
+
+    family, label, mean = _families.tweedie(power), 1.7, 0.4
+    integral, _ = quad(lambda t: 2 * (label - t) / t**power, mean, label)
+    assert family.deviance(np.array([label]), np.array([mean]))[0] == pytest.approx(integral, rel=1e-9)
+
+
+def test_weights_of_a_gamma_family_count_as_repeated_rows(local: Engine) -> None:
+    repeats = SAMPLE["w"].astype(int) - 1  # 0 among them
+    weighted = fitted(local, "gamma", {**SAMPLE, "w": repeats}, family="gamma", link="log", weight="w").fitted[0]
+    repeated = {name: np.repeat(values, repeats) for name, values in SAMPLE.items()}
+    plain = fitted(local, "gamma", repeated, family="gamma", link="log").fitted[0]
+    close(weighted["coefficients"], plain["coefficients"], 1e-10)
+    close(weighted["summary"]["deviance"], plain["summary"]["deviance"], 1e-10)
+    assert weighted["summary"]["num_instances"] == (repeats > 0).sum()
+
+
+def test_an_offset_is_exposure(local: Engine) -> None:
+    exposure = SAMPLE["w"]
+    columns = {**SAMPLE, "o": np.log(exposure), "rate": SAMPLE["poisson"] / exposure}
+    counts = fitted(local, "poisson", columns, family="poisson", offset="o").fitted[0]
+    rates = fitted(local, "rate", columns, family="poisson", weight="w").fitted[0]
+    close(counts["coefficients"], rates["coefficients"], 1e-9)
+    close(counts["summary"]["deviance"], rates["summary"]["deviance"], 1e-9)
+    close(counts["summary"]["null_deviance"], rates["summary"]["null_deviance"], 1e-9)
+
+
+def test_a_constant_feature_has_coefficient_0_and_is_named(local: Engine) -> None:
+    found = fitted(local, "poisson", {**SAMPLE, "k": [0.1] * ROWS}, family="poisson", features=(*NAMES, "k")).fitted[0]
+    plain = fitted(local, "poisson", family="poisson").fitted[0]
+    assert found["constant"] == ["k"]
+    assert found["coefficients"] == [*plain["coefficients"], 0.0]
+    errors = found["summary"]["coefficient_standard_errors"]
+    assert errors[3] is None
+    assert [*errors[:3], errors[4]] == plain["summary"]["coefficient_standard_errors"]
+    assert found["summary"]["rank"] == 4
+
+
+def test_features_that_explain_each_other_share_a_coefficient(local: Engine) -> None:
+    columns = {**SAMPLE, "twice": 2 * SAMPLE["a"]}
+    found = fitted(local, "poisson", columns, family="poisson", features=(*NAMES, "twice")).fitted[0]
+    plain = fitted(local, "poisson", family="poisson").fitted[0]
+    a, b, c, twice = found["coefficients"]
+    close([a + 2 * twice, b, c], plain["coefficients"], 1e-8)
+    assert found["summary"]["coefficient_standard_errors"] == [None] * 5
+    assert found["summary"]["degrees_of_freedom"] == ROWS - 4
+
+
+def test_features_far_from_zero_cost_no_digits(local: Engine) -> None:
+    rounded = {**SAMPLE, **{name: np.round(SAMPLE[name], 4) for name in NAMES}}
+    far = {**rounded, **{name: rounded[name] + 2.0**20 for name in NAMES}}
+    models = [fitted(local, "gamma", each, family="gamma", link="log").fitted[0] for each in (rounded, far)]
+    close(models[1]["coefficients"], models[0]["coefficients"], 1e-8)
+
+
+# Partitions, ranks and engines
+
+
+def test_exact_products_are_those_of_fractions_in_any_order() -> None:
+    draw = np.random.default_rng(2)
+    matrix = draw.normal(size=(3, 700)) * 10.0 ** draw.integers(-3, 3, size=(3, 700)) * [[1e-9], [1.0], [1e200]]
+    slices = Slices.of(np.abs(matrix).max(axis=1), 700)
+    whole = slices.products(matrix, "cpu")
+    parts = np.array_split(matrix[:, draw.permutation(700)], 5, axis=1)
+    np.testing.assert_array_equal(sum(slices.products(part, "cpu") for part in parts), whole)
+    found = slices.join(whole)
+    for one, other in itertools.combinations_with_replacement(range(2), 2):
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(matrix[one], matrix[other], strict=True))
+        size = np.abs(matrix[one]).max() * np.abs(matrix[other]).max()
+        assert found[one, other] == found[other, one] == pytest.approx(float(exact), rel=1e-15, abs=700 * size / 2**58)
+    assert found[2, 2] == np.inf
+
+
+@pytest.mark.parametrize("size", [500, 10**9])
+def test_fragments_change_nothing(local: Engine, size: int) -> None:
+    stage = st.GeneralizedLinearRegression("gamma", features=NAMES, family="gamma", weight="w", link="log")
+    data = local.from_arrow(pa.table(SAMPLE), fragment_bytes=size)
+    assert Pipeline(stage).fit(data).fitted[0] == Pipeline(stage).fit(dataset(local)).fitted[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"family": "poisson", "offset": "o", "link": "sqrt"},
+        {"family": "binomial", "link": "probit", "reg_param": 0.1},
+    ],
+    ids=str,
+)
+def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int, options: dict[str, Any]) -> None:
+    stage = st.GeneralizedLinearRegression(options["family"], features=NAMES, weight="w", **options)
+    alone = Pipeline(stage).fit(dataset(local)).fitted[0]
+    assert Gang(size).run(stage, dataset(local)) == [alone] * size
+
+
+@pytest.mark.cpu("one GPU is for one rank")
+@pytest.mark.parametrize(("name", "ranks"), [("dask", 2), ("spark", 2)])
+def test_two_ranks_on_a_cluster_give_the_model_of_one_to_the_bit(
+    request: pytest.FixtureRequest, engines: Any, local: Engine, name: str, ranks: int
+) -> None:
+    if name not in request.config.getoption("--engines"):
+        pytest.skip(f"{name} is not among --engines")
+    stage = st.GeneralizedLinearRegression("poisson", features=NAMES, weight="w", family="poisson")
+    alone = Pipeline(stage).fit(dataset(local)).fitted[0]
+    options = SpmdOptions(world_size=ranks)
+    assert Pipeline(stage).fit(dataset(engines.get(name)), options=options).fitted[0] == alone
+
+
+class Interrupted(BaseException):
+    """Ends the process, as far as training can tell."""
+
+
+def test_a_training_goes_on_from_its_checkpoint(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = st.GeneralizedLinearRegression("poisson", features=NAMES, family="poisson", tol=1e-9)
+    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=2)
+    report, reported = Rank.report, list[int]()
+
+    def deadly(self: Rank, rounds: int, detail: str = "") -> None:
+        report(self, rounds, detail)
+        if rounds == 3:
+            raise Interrupted
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Rank, "report", deadly)
+        with pytest.raises(Interrupted):
+            Pipeline(stage).fit(dataset(local), options=options)
+    monkeypatch.setattr(
+        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
+    )
+    resumed = Pipeline(stage).fit(dataset(local), options=options).fitted[0]
+    assert reported[0] == 3
+    monkeypatch.undo()
+    assert resumed == Pipeline(stage).fit(dataset(local)).fitted[0]
+
+
+# How it ends
+
+
+def test_too_few_iterations_are_recorded(local: Engine) -> None:
+    found = fitted(local, "poisson", family="poisson", max_iter=1).fitted[0]
+    assert (found["converged"], found["iterations"]) == (False, 1)
+
+
+def test_separable_classes_end_and_are_told(local: Engine) -> None:
+    columns = {"x": [0.0, 1.0, 2.0, 3.0], "y": [0, 0, 1, 1]}
+    model = fitted(local, "y", columns, family="binomial", features=("x",), max_iter=25)
+    assert not model.fitted[0]["converged"]
+    close(model.transform(dataset(local, columns)).to_arrow()["prediction"].to_numpy().round(6), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_units_of_the_label_do_not_decide_when_it_ends(local: Engine, scale: float) -> None:
+    columns = {**SAMPLE, "gamma": SAMPLE["gamma"] * scale}
+    found = fitted(local, "gamma", columns, family="gamma", tol=1e-6).fitted[0]
+    close(
+        np.array(found["coefficients"]) * scale, fitted(local, "gamma", family="gamma").fitted[0]["coefficients"], 1e-8
+    )
+
+
+def test_a_perfect_fit_ends_and_has_no_errors(local: Engine) -> None:
+    columns = {"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 4.0, 8.0]}
+    found = fitted(local, "y", columns, features=("x",), link="log").fitted[0]
+    assert found["converged"]
+    close([*found["coefficients"], math.exp(found["intercept"])], [math.log(2), 1.0], 1e-12)
+
+
+def test_a_step_into_impossible_means_is_halved(local: Engine) -> None:
+    draw = np.random.default_rng(3)
+    x = draw.exponential(size=200)
+    columns = {"x": x, "y": draw.poisson(0.05 + 3 * x).astype(float)}
+    found = fitted(local, "y", columns, family="poisson", link="identity", features=("x",)).fitted[0]
+    mean = np.array(found["coefficients"]) * x + found["intercept"]
+    assert found["converged"]
+    assert (mean > 0).all()
+    score = [((columns["y"] - mean) / mean * each).sum() for each in (np.ones(200), x)]
+    np.testing.assert_allclose(score, 0, atol=1e-6)
+
+
+def test_a_model_without_a_possible_beginning_is_refused(local: Engine) -> None:
+    columns = {"x": [-1.0, 1.0, -2.0, 2.0], "y": [1.0, 1.0, 2.0, 2.0]}
+    with pytest.raises(DataValueError, match="no coefficients to begin with") as caught:
+        fitted(local, "y", columns, family="gamma", features=("x",), fit_intercept=False)
+    assert "log link" in str(caught.value.hint)
+
+
+# Scoring
+
+
+def test_a_null_feature_or_offset_gives_null_and_nothing_else_changes(local: Engine) -> None:
+    model = fitted(local, "poisson", family="poisson", offset="o", link_prediction="eta")
+    whole = model.transform(dataset(local)).to_arrow().slice(0, 4)
+    holes = {name: list(values[:4]) for name, values in SAMPLE.items()}
+    holes["a"][1] = holes["o"][2] = None
+    found = model.transform(dataset(local, holes)).to_arrow()
+    for name in ("eta", "prediction"):
+        expected = whole[name].to_pylist()
+        assert found[name].to_pylist() == [expected[0], None, None, expected[3]]
+
+
+@pytest.mark.parametrize(
+    ("link", "far", "expected"), [("log", 1e5, np.finfo(float).max), ("identity", -1e5, 1e-16), ("sqrt", -1e5, None)]
+)
+def test_predictions_are_such_as_means_can_be(local: Engine, link: str, far: float, expected: float | None) -> None:
+    model = fitted(local, "poisson", family="poisson", link=link)
+    rows = {"a": [far], "b": [0.0], "c": [0.0]}
+    assert model.fitted[0]["coefficients"][0] > 0
+    assert model.transform(dataset(local, rows)).to_arrow()["prediction"].to_pylist() == [expected]
+
+
+def test_features_whose_predictors_overflow_are_refused_and_not_guessed(local: Engine) -> None:
+    model = fitted(local, "gaussian", {**SAMPLE, "gaussian": SAMPLE["gaussian"] * 1e9})
+    with pytest.raises(DataValueError, match=r"1 row\(s\) have features so large that linear predictors overflow"):
+        model.transform(dataset(local, {"a": [1e308, 0.0], "b": [-1e308, 0.0], "c": [0.0, 0.0]})).to_arrow()
+
+
+def test_the_table_tells_terms_side_by_side(local: Engine) -> None:
+    stage = st.GeneralizedLinearRegression("poisson", features=NAMES, family="poisson")
+    model = Pipeline(stage).fit(dataset(local))
+    table = stage.table(model.fitted[0])
+    assert table["term"].to_pylist() == [*NAMES, "(intercept)"]
+    assert table["p_value"].to_pylist() == model.fitted[0]["summary"]["p_values"]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "bad", "expected"),
+    [
+        ({"family": "poisson"}, -0.5, "values of 0 or more"),
+        ({"family": "gamma"}, 0.0, "values above 0"),
+        ({"family": "binomial"}, 1.5, "values between 0 and 1"),
+        ({"family": "tweedie", "variance_power": 1.5}, -1.0, "values of 0 or more"),
+        ({"family": "tweedie", "variance_power": 2.5}, 0.0, "values above 0"),
+    ],
+    ids=str,
+)
+def test_a_label_that_the_family_cannot_have_is_told_with_its_row(
+    local: Engine, options: dict[str, Any], bad: float, expected: str
+) -> None:
+    label = np.where(np.isin(np.arange(ROWS), (33, 80)), bad, 0.5)
+    with pytest.raises(DataValueError, match=f"label 'y' has 2 value.*{expected}") as caught:
+        fitted(local, "y", {**SAMPLE, "y": label}, **options)
+    assert (caught.value.column, caught.value.row) == ("y", 33)
+
+
+@pytest.mark.parametrize(
+    ("column", "bad", "message"),
+    [
+        ("a", None, "null"), ("o", None, "null"), ("o", float("inf"), "infinite"), ("w", -1.0, "negative"),
+        ("a", float("inf"), "infinite"), ("poisson", None, "null"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_refused_with_its_row(local: Engine, column: str, bad: float | None, message: str) -> None:
+    values = SAMPLE[column].tolist()
+    values[33] = values[50] = bad
+    with pytest.raises(DataValueError, match=f"column '{column}' has 2 values that are {message}") as caught:
+        fitted(local, "poisson", {**SAMPLE, column: values}, family="poisson", offset="o", weight="w")
+    assert caught.value.row == 33
+
+
+def test_weights_that_are_all_0_are_refused(local: Engine) -> None:
+    with pytest.raises(DataValueError, match="all weights in column 'w' are 0"):
+        fitted(local, "poisson", {**SAMPLE, "w": np.zeros(ROWS)}, weight="w")
+
+
+@pytest.mark.parametrize(("family", "value"), [("binomial", 1.0), ("binomial", 0.0), ("poisson", 0.0)])
+def test_labels_that_are_all_at_the_edge_are_refused(local: Engine, family: str, value: float) -> None:
+    with pytest.raises(DataValueError, match=rf"label 'y' is {value} in every row") as caught:
+        fitted(local, "y", {**SAMPLE, "y": [value] * ROWS}, family=family)
+    assert caught.value.column == "y"
+
+
+def test_a_penalty_needs_a_label_that_varies_or_an_intercept(local: Engine) -> None:
+    with pytest.raises(DataValueError, match="a penalty has no scale"):
+        fitted(local, "w", {**SAMPLE, "w": np.ones(ROWS)}, reg_param=0.1, fit_intercept=False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"family": "cauchy"}, {"link": "logit"}, {"reg_param": -1}, {"max_iter": 0}, {"tol": 0},
+        {"variance_power": 1.5}, {"link_power": 2.0}, {"family": "tweedie", "variance_power": 0.5},
+        {"family": "tweedie", "link": "log"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(reversed(given))):
+        st.GeneralizedLinearRegression("y", **given)
+
+
+def test_the_offset_is_no_feature(local: Engine) -> None:
+    stage = st.GeneralizedLinearRegression("poisson", offset="o", weight="w", family="poisson")
+    assert "o" not in stage.bind(pa.table(SAMPLE).schema).features
+    with pytest.raises(ConfigError, match="offset 'o' is among the features"):
+        fitted(local, "poisson", features=("a", "o"), offset="o")
+    with pytest.raises(SchemaError, match="'o' is string"):
+        fitted(local, "poisson", {**SAMPLE, "o": ["a"] * ROWS}, offset="o")
