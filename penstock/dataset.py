@@ -221,9 +221,25 @@ class Dataset:
         return states[0], log
 
     def probe(self, probes: Sequence[Probe], label: str = "scan") -> tuple[list[list[State]], RowLog]:
-        """Return the states of statistics at several places along the steps, all from one scan."""
+        """Return the states of statistics at several places along the steps, all from one scan.
+
+        Raises
+        ------
+        ConfigError
+            A statistic needs row numbers, which a step before it has made an end of.
+        """
+        for each in probes:
+            self._check_numbered(each)
         work = Summarise(self.reader, self.steps, tuple(probes), self.engine.kind)
         return self.engine.reduce(work, work.merge, self.fragments, label=label)
+
+    def _check_numbered(self, probe: Probe) -> None:
+        makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]
+        if makers and any(ROW in statistic.columns for statistic in probe.statistics):
+            raise ConfigError(
+                f"rows have no numbers after {makers[0]}, and a statistic goes by them",
+                hint="Name a column of folds instead, or write the rows to Parquet and read them again.",
+            )
 
     def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.

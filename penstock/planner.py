@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from penstock.frames import ROW
 from penstock.stages.base import Stage, Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.tasks import Probe
@@ -98,7 +99,7 @@ class _Readiness:
     """From which level on each column, and the set of rows, is as it will be for the stages to come."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.columns = dict.fromkeys(schema.names, 0)
+        self.columns = dict.fromkeys([*schema.names, ROW], 0)
         self.rows = 0
         self.written: dict[str, int] = {}
         self.cut = 0

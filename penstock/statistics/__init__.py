@@ -9,6 +9,7 @@ from penstock.statistics.confusion_matrix import ConfusionMatrix
 from penstock.statistics.counts import Count, Counts, RowCount
 from penstock.statistics.curves import Curve
 from penstock.statistics.extremes import Extreme, Extremes
+from penstock.statistics.folded import Folded
 from penstock.statistics.gram import CrossProducts, Gram
 from penstock.statistics.label_sets import LabelScores, LabelSets
 from penstock.statistics.moments import Moment, Moments
@@ -34,6 +35,7 @@ __all__ = [
     "Errors",
     "Extreme",
     "Extremes",
+    "Folded",
     "Frequencies",
     "Gram",
     "LabelScores",

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
 from penstock.selectors import Columns
-from penstock.stages.base import Fitted, Tags, check_number, normalise_columns, with_fields
-from penstock.stages.training._coordinate_descent import Descent
-from penstock.stages.training._learner import Learner
+from penstock.stages.base import Fitted, Tags, check_number, normalise_columns
 from penstock.stages.training._least_squares import LeastSquares, Penalty
+from penstock.stages.training._linear_model import LinearModel, fitted_model, minimum
 from penstock.statistics.base import Statistic
 from penstock.statistics.gram import CrossProducts, Gram
-from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
-class LinearRegression(Learner):
+class LinearRegression(LinearModel):
     """Least squares, plain or with a penalty (ridge, lasso, elastic net); adds the float64 column ``prediction``.
 
     It is fitted from a :class:`~penstock.statistics.Gram` statistic: one scan, shared with the other stages, and then
@@ -126,67 +121,14 @@ class LinearRegression(Learner):
         net = cls("y", features=("n3", "label"), weight="w", reg_param=0.1, elastic_net_param=0.5)
         return cls("y", features=("n3", "label", "w")), net
 
-    def outputs(self) -> tuple[str, ...]:
-        return (self.prediction,)
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return with_fields(schema, {self.prediction: pa.float64()})
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the products of all columns with each other."""
         return {"gram": Gram(self.training_columns(), weighted=bool(self.weight))}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return coefficients, intercept and summary."""
-        problem = LeastSquares.of(results["gram"], fit_intercept=self.fit_intercept)
         penalty = Penalty(self.reg_param, self.elastic_net_param, self.standardization, self.max_iter, self.tol)
-        descent = _minimum(problem, penalty)
-        coefficients, intercept = problem.coefficients(descent.coefficients)
-        return {
-            "features": list(self.inputs()),
-            "coefficients": coefficients.tolist(),
-            "intercept": intercept,
-            "constant": [self.inputs()[i] for i in np.flatnonzero(problem.gram.constant[:-1])],
-            "summary": {
-                "num_instances": problem.gram.count,
-                **problem.quality(descent.coefficients),
-                **({} if self.reg_param else problem.inference(descent.coefficients)),
-            },
-        }
-
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Predict.
-
-        Raises
-        ------
-        DataValueError
-            A feature is infinite.
-        """
-        matrix = arrays.to_matrix(frame, self.inputs(), "float64")
-        for name, count in zip(self.inputs(), arrays.count_infinite(matrix), strict=True):
-            if count:
-                raise Rule("infinite").error(name, count)
-        coefficients = arrays.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
-        # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
-        values = (matrix * coefficients).sum(axis=1) + fitted["intercept"]
-        column = arrays.column(frame, self.prediction, values)
-        return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
-
-    def table(self, fitted: Fitted) -> pa.Table:
-        """Return a row per feature, and one for the intercept, to be read.
-
-        Returns
-        -------
-        pyarrow.Table
-            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``; the last three are null
-            after a penalised fit.
-        """
-        more = [("(intercept)", fitted["intercept"])] if self.fit_intercept else []
-        terms = [*zip(fitted["features"], fitted["coefficients"], strict=True), *more]
-        summary, none = fitted["summary"], [None] * len(terms)
-        columns = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
-        inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in columns.items()}
-        return pa.table({"term": [term for term, _ in terms], "coefficient": [value for _, value in terms], **inferred})
+        return fitted_model(self.inputs(), results["gram"], penalty, fit_intercept=self.fit_intercept)
 
 
 def regularisation_path(
@@ -231,21 +173,10 @@ def regularisation_path(
     start = None
     for place in np.argsort(reg_params, kind="stable")[::-1]:  # the largest penalty is the easiest
         penalty = Penalty(float(reg_params[place]), elastic_net_param, standardization, max_iter, tol)
-        start = _minimum(problem, penalty, start).coefficients
+        start = minimum(problem, penalty, start).coefficients
         coefficients, intercept = problem.coefficients(start)
         found = {"intercept": intercept, "coefficients": coefficients.tolist(), **problem.quality(start)}
         rows[int(place)] = {"reg_param": penalty.reg_param, **found}
     kinds = {name: pa.float64() for name in ("reg_param", "intercept", "coefficients", "rmse", "r2")}
     kinds["coefficients"] = pa.list_(pa.float64())
     return pa.Table.from_pylist([rows[place] for place in range(len(reg_params))], pa.schema(list(kinds.items())))
-
-
-def _minimum(problem: LeastSquares, penalty: Penalty, start: np.ndarray | None = None) -> Descent:
-    descent = problem.minimise(penalty, start)
-    if not descent.converged:
-        warnings.warn(
-            f"coefficients for reg_param {penalty.reg_param} have not converged after {descent.sweeps} sweeps;"
-            " raise max_iter or tol",
-            stacklevel=3,
-        )
-    return descent

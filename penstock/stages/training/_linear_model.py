@@ -1,0 +1,102 @@
+"""What linear regressions share: the fit of one penalty, and predictions from coefficients."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.stages.base import Fitted, with_fields
+from penstock.stages.training._coordinate_descent import Descent
+from penstock.stages.training._learner import Learner
+from penstock.stages.training._least_squares import LeastSquares, Penalty
+from penstock.statistics.gram import CrossProducts
+from penstock.statistics.rules import Rule
+
+
+class LinearModel(Learner):
+    """What linear regressions share once they have coefficients; the column that they add is `prediction`, float64."""
+
+    label: str
+    fit_intercept: bool
+    prediction: str
+
+    def outputs(self) -> tuple[str, ...]:
+        return (self.prediction,)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {self.prediction: pa.float64()})
+
+    @abstractmethod
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return at least ``features``, ``coefficients``, ``intercept`` and ``summary``."""
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Predict.
+
+        Raises
+        ------
+        DataValueError
+            A feature is infinite.
+        """
+        matrix = arrays.to_matrix(frame, self.inputs(), "float64")
+        for name, count in zip(self.inputs(), arrays.count_infinite(matrix), strict=True):
+            if count:
+                raise Rule("infinite").error(name, count)
+        coefficients = arrays.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
+        # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
+        values = (matrix * coefficients).sum(axis=1) + fitted["intercept"]
+        column = arrays.column(frame, self.prediction, values)
+        return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+
+    def table(self, fitted: Fitted) -> pa.Table:
+        """Return a row per feature, and one for the intercept, to be read.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``; the last three are null
+            after a penalised fit.
+        """
+        more = [("(intercept)", fitted["intercept"])] if self.fit_intercept else []
+        terms = [*zip(fitted["features"], fitted["coefficients"], strict=True), *more]
+        summary, none = fitted["summary"], [None] * len(terms)
+        columns = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
+        inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in columns.items()}
+        return pa.table({"term": [term for term, _ in terms], "coefficient": [value for _, value in terms], **inferred})
+
+
+def fitted_model(features: Sequence[str], gram: CrossProducts, penalty: Penalty, *, fit_intercept: bool) -> Fitted:
+    """Return coefficients, intercept and summary of a regression on `features` of the last column of `gram`."""
+    problem = LeastSquares.of(gram, fit_intercept=fit_intercept)
+    descent = minimum(problem, penalty)
+    coefficients, intercept = problem.coefficients(descent.coefficients)
+    return {
+        "features": list(features),
+        "coefficients": coefficients.tolist(),
+        "intercept": intercept,
+        "constant": [name for name, constant in zip(features, gram.constant[:-1], strict=True) if constant],
+        "summary": {
+            "num_instances": gram.count,
+            **problem.quality(descent.coefficients),
+            **({} if penalty.reg_param else problem.inference(descent.coefficients)),
+        },
+    }
+
+
+def minimum(problem: LeastSquares, penalty: Penalty, start: np.ndarray | None = None) -> Descent:
+    """Return the minimum, and warn where the search for it ended early."""
+    descent = problem.minimise(penalty, start)
+    if not descent.converged:
+        warnings.warn(
+            f"coefficients for reg_param {penalty.reg_param} have not converged after {descent.sweeps} sweeps;"
+            " raise max_iter or tol",
+            stacklevel=4,
+        )
+    return descent

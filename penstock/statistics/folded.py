@@ -1,0 +1,122 @@
+"""Statistics of the folds of a cross-validation: each fold's, and of the rest without it, from one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from penstock import arrays, frames
+from penstock.errors import ConfigError, DataValueError
+from penstock.fragments import hash_rows
+from penstock.frames import ROW
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.groups import Grouped, union
+
+_FOLD = "__fold__"
+_STREAM = 0x9FB21C651E98DF25  # of its own: of rows that `Dataset.split` has kept, some fold would have none
+
+
+@dataclass(frozen=True)
+class Folded(Grouped):
+    """Statistics of each fold, and of all rows that are not in it; none of these needs the rows again.
+
+    Parameters
+    ----------
+    num_folds : int
+        At least 2.
+    fold : str or None
+        A column of whole numbers from 0 to ``num_folds - 1``. None deals rows by their number and the seed: the same
+        rows on every engine, device and partitioning, and about as many to each fold.
+    seed : int
+        Of that deal.
+
+    Examples
+    --------
+    >>> from penstock.statistics import Counts
+    >>> import pyarrow as pa
+    >>> folded = Folded.of([Counts(("x",))], num_folds=2, fold="f")
+    >>> state = folded.summarise(frames.from_arrow(pa.table({"x": [1, 2, None], "f": [0, 1, 1]})))
+    >>> folded.finish(state)["held out", 1], folded.finish(state)["rest", 1]
+    (({'x': Count(rows=2, nulls=1)},), ({'x': Count(rows=1, nulls=0)},))
+    """
+
+    num_folds: int
+    fold: str | None
+    seed: int
+
+    @classmethod
+    def of(cls, statistics: Sequence[Statistic], *, num_folds: int, fold: str | None = None, seed: int = 0) -> Folded:
+        """Return the statistics of the folds.
+
+        Raises
+        ------
+        ConfigError
+            There are fewer than 2 folds.
+        """
+        if num_folds < 2:
+            raise ConfigError(f"num_folds is {num_folds}, expected at least 2")
+        return cls(union(statistics, fold or ROW), tuple(statistics), num_folds, fold, seed)
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Return the states of each fold, and how many rows are in none."""
+        numbered, strays = self._numbered(frame)
+        parts = [numbered.filter(nw.col(_FOLD) == number) for number in range(self.num_folds)]
+        return {"strays": strays, "folds": [self._summarised(part) for part in parts]}
+
+    def _numbered(self, frame: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], int]:
+        if self.fold is not None:
+            strays = frame.select(self._stray().sum()).item() if len(frame) else 0
+            return frame.with_columns(nw.col(self.fold).alias(_FOLD)), int(strays)
+        dealt = folds(frame[ROW].to_numpy().astype(np.uint64), self.num_folds, self.seed)
+        return frame.with_columns(arrays.column(frame, _FOLD, arrays.to_device(dealt, frames.kind_of(frame)))), 0
+
+    def _stray(self) -> nw.Expr:
+        assert self.fold is not None
+        return ~nw.col(self.fold).is_in(list(range(self.num_folds))).fill_null(False)
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Merge fold by fold."""
+        folds = zip(*(state["folds"] for state in states), strict=True)
+        return {"strays": sum(state["strays"] for state in states), "folds": [self._merged(parts) for parts in folds]}
+
+    def finish(self, state: State) -> Mapping[Hashable, tuple[Any, ...]]:
+        """Return the results of ``("held out", fold)``, of ``("rest", fold)``, and of all rows, ``("all",)``.
+
+        Raises
+        ------
+        DataValueError
+            The column of folds has other values than 0 to ``num_folds - 1``.
+        """
+        if state["strays"]:
+            raise self._error(state["strays"])
+        found: dict[Hashable, tuple[Any, ...]] = {("all",): self._finished(self._merged(state["folds"]))}
+        for number, held in enumerate(state["folds"]):
+            others = [states for place, states in enumerate(state["folds"]) if place != number]
+            found["held out", number] = self._finished(held)
+            found["rest", number] = self._finished(self._merged(others))
+        return found
+
+    def _error(self, strays: int) -> DataValueError:
+        error = DataValueError(
+            f"column {self.fold!r} has {strays} values that are no fold, expected 0 to {self.num_folds - 1}",
+            hint="Number the folds from 0, or set num_folds to how many there are.",
+            column=self.fold,
+            rows=strays,
+        )
+        error.predicate = self._stray()
+        return error
+
+
+def folds(rows: np.ndarray, num_folds: int, seed: int) -> np.ndarray:
+    """Return the fold of each row, int64, by its number (uint64) in the dataset.
+
+    Examples
+    --------
+    >>> folds(np.arange(8, dtype=np.uint64), 3, seed=0).tolist()
+    [2, 1, 0, 1, 2, 2, 1, 0]
+    """
+    return (hash_rows(rows, (seed + _STREAM) % 2**64) * num_folds).astype(np.int64)
