@@ -18,6 +18,7 @@ _HOMES = {
     "SparkEngine": "penstock.engines.spark",
     "SpmdOptions": "penstock.spmd",
     "evaluate": "penstock.stages.evaluation.shared_scan",
+    "register_function": "penstock.stages.functions",
     "register_module": "penstock.stages.modules",
 }
 
@@ -33,6 +34,7 @@ __all__ = [
     "SpmdOptions",
     "__version__",
     "evaluate",
+    "register_function",
     "register_module",
 ]
 

@@ -129,12 +129,13 @@ class MapPartitions(Step):
     schema: pa.Schema
     form: str
     inputs: tuple[str, ...]
+    title: str | None = None
     keeps_rows = False
     makes_rows = True
 
     @property
     def label(self) -> str:
-        return f"map_partitions({getattr(self.function, '__name__', type(self.function).__name__)})"
+        return self.title or f"map_partitions({getattr(self.function, '__name__', type(self.function).__name__)})"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return self.schema
