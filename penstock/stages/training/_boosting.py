@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import xgboost as xgb
 
-from penstock import devices
+from penstock import arrays, devices, frames
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.training import _bins
-from penstock.stages.training._matrix import Batches, ToBatch
+from penstock.stages.training._groups import bring_together
+from penstock.stages.training._matrix import Batches, ToBatch, finite_matrix
 
 KIND = "xgboost-ubj"
+_FEW_ROWS = 256
 _COLUMN_SAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
 _MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")
 """Metrics, without what follows an ``@``, of which more is better; as XGBoost's own early stopping has them."""
@@ -70,10 +77,12 @@ def boost(
     *,
     num_boost_round: int,
     early_stopping_rounds: int | None,
+    external_memory: bool = False,
 ) -> Fitted:
     """Train on every rank; each returns the same.
 
-    Data is read before the ranks meet, so that the time limit of collective calls covers computing and no reading.
+    Data is read before the ranks meet, so that the time limit of collective calls covers computing and no reading;
+    from external memory, and where data is too large to be kept, the matrices are made after.
     With a "validation" dataset its metrics are followed, and `early_stopping_rounds` keeps the best round. A training
     that goes on from a checkpoint gives the same model as one that was never interrupted.
 
@@ -86,21 +95,52 @@ def boost(
     """
     _check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
-    numbered = replace(convert, numbered=rank.numbers_rows("train"))
-    batches = {name: Batches(rank, name, numbered if name == "train" else convert) for name in rank.datasets}
-    looked_at = _bins.sample(rank, batches["train"])
-    with rank.collective():
-        reference = _bins.cut(rank, looked_at, batches["train"].names, settings)
-        matrix = _quantised(batches["train"], settings, reference)
-        watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
-        booster, course = _rounds(
-            rank, settings, matrix, watched, batches["train"].names, num_boost_round, early_stopping_rounds
-        )
+    with _cache_folder(external_memory) as folder:
+        batches = _batches(rank, convert, folder)
+        booster, course = _together(rank, settings, batches, num_boost_round, early_stopping_rounds)
     _check_device(booster, rank)
     if course.patience is not None:
         booster = booster[: course.best + 1]
     rounds = booster.num_boosted_rounds()
     return {"booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history}
+
+
+@contextmanager
+def _cache_folder(external_memory: bool) -> Iterator[str | None]:
+    """Give a folder for the files of a training from external memory, and remove it whatever happens."""
+    if not external_memory:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+        try:
+            yield folder
+        except BaseException as error:
+            # XGBoost looks for its files when a matrix goes, and an error would hold it until they are gone.
+            traceback.clear_frames(error.__traceback__)
+            raise
+
+
+def _batches(rank: Rank, convert: ToBatch, folder: str | None) -> dict[str, Batches]:
+    numbered = replace(convert, numbered=rank.numbers_rows("train"))
+    caches = {name: None if folder is None else os.path.join(folder, name) for name in rank.datasets}
+    converts = {name: numbered if name == "train" else convert for name in rank.datasets}
+    return {name: Batches(rank, name, converts[name], caches[name]) for name in rank.datasets}
+
+
+def _together(
+    rank: Rank, settings: Mapping[str, Any], batches: Mapping[str, Batches], most: int, patience: int | None
+) -> tuple[xgb.Booster, _Course]:
+    """Make the matrices and boost, all ranks at the same time."""
+    train = batches["train"]
+    looked_at = _bins.sample(rank, train)
+    with rank.collective():
+        reference = _bins.cut(rank, looked_at, train.names, settings)
+        for each in batches.values():
+            if each.grouped:
+                bring_together(rank, each)
+        matrix = _quantised(train, settings, reference)
+        watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
+        return _rounds(rank, settings, matrix, watched, train.names, most, patience)
 
 
 def _check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
@@ -111,8 +151,9 @@ def _check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
         )
 
 
-def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) -> xgb.QuantileDMatrix:
-    matrix = xgb.QuantileDMatrix(batches, ref=reference, max_bin=settings.get("max_bin"), nthread=settings["nthread"])
+def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) -> xgb.DMatrix:
+    make = xgb.ExtMemQuantileDMatrix if batches.external else xgb.QuantileDMatrix
+    matrix = make(batches, ref=reference, max_bin=settings.get("max_bin"), nthread=settings["nthread"])
     batches.release()
     return matrix
 
@@ -193,9 +234,36 @@ def _check_device(booster: xgb.Booster, rank: Rank) -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def load_booster(blob: Blob, device: str = "cpu") -> xgb.Booster:
-    """Return the booster, parsed once in a process, to predict from data on `device`, a name of XGBoost's."""
-    return xgb.Booster({"device": device}, model_file=bytearray(blob.data))
+def load_booster(blob: Blob, device: str = "cpu", threads: int = 0) -> xgb.Booster:
+    """Return the booster, parsed once in a process, to predict from data on `device`, a name of XGBoost's.
+
+    Parameters
+    ----------
+    threads : int
+        0 for as many as XGBoost sees fit.
+    """
+    return xgb.Booster({"device": device, "nthread": threads}, model_file=bytearray(blob.data))
+
+
+def predict(blob: Blob, matrix: Any, kind: str) -> Any:
+    """Return the float64 scores of a float32 matrix on its device: of `kind` "margin" or "value"."""
+    if not len(matrix):
+        return matrix.ravel().astype("float64")  # XGBoost cannot tell the device of an array without rows
+    # More threads than one take longer to start, and to wait for each other, than a few rows take.
+    threads = 1 if len(matrix) <= _FEW_ROWS else 0
+    booster = load_booster(blob, device_name("cpu" if isinstance(matrix, np.ndarray) else "gpu"), threads)
+    return booster.inplace_predict(matrix, predict_type=kind, validate_features=False).astype("float64")
+
+
+def contributions(frame: nw.DataFrame, features: tuple[str, ...], blob: Blob) -> Any:
+    """Return XGBoost's SHAP values of each row as a float64 matrix: of each feature, then the bias, for each score."""
+    kind = frames.kind_of(frame)
+    if not len(frame):
+        return arrays.to_device(np.empty((0, len(features) + 1)), kind)
+    booster = load_booster(blob, device_name(kind))
+    rows = xgb.DMatrix(finite_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
+    values = booster.predict(rows, pred_contribs=True).astype("float64")
+    return arrays.to_device(values.reshape(len(frame), -1), kind)
 
 
 def check_parameters(stage: str, parameters: Mapping[str, Any]) -> None:
@@ -223,6 +291,7 @@ def _known_parameters() -> frozenset[str]:
         {"objective": "reg:quantileerror", "quantile_alpha": 0.5},
         {"objective": "reg:pseudohubererror"},
         {"objective": "survival:aft"},
+        {"objective": "rank:ndcg"},
     ):
         booster = xgb.Booster({"tree_method": "hist", **choice}, [data])
         names |= set(_settings(json.loads(booster.save_config())["learner"]))

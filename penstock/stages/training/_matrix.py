@@ -8,12 +8,14 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 import xgboost as xgb
 
-from penstock import arrays
+from penstock import arrays, frames
 from penstock.errors import DataValueError
 from penstock.frames import ROW, Kind
 from penstock.spmd import Rank
+from penstock.stages.training._objectives import LabelFaults
 from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
 
 CACHE_BYTES = 4 * 2**30
@@ -22,12 +24,29 @@ CACHE_BYTES = 4 * 2**30
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one fragment: features (see `arrays.features`), labels; weights and row numbers (uint64) if any."""
+    """The rows of one fragment, what is not asked for None.
+
+    Attributes
+    ----------
+    features
+        See `arrays.features`.
+    label
+        Numbers, or a matrix with a column for each class.
+    weight
+    rows : numpy.ndarray
+        Row numbers, uint64.
+    upper
+        Upper ends of intervals; their lower ends are the labels.
+    group : pyarrow.Array
+        What group each row belongs to; on the host.
+    """
 
     features: Any
     label: Any
     weight: Any | None
     rows: np.ndarray | None = None
+    upper: Any | None = None
+    group: pa.Array | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +62,14 @@ class ToBatch:
     weight : str or None
     numbered : bool
         Take the row numbers too.
+    objective : str or None
+        Refuse the labels that it cannot learn from; see `_objectives`.
+    upper : str or None
+        Column of the upper ends of intervals.
+    group : str or None
+        Column that says which rows belong together.
+    one_hot : bool
+        Labels become a matrix: 1 in the column of the class, 0 in the others.
     """
 
     features: tuple[str, ...]
@@ -50,11 +77,15 @@ class ToBatch:
     classes: tuple[Any, ...] | None
     weight: str | None
     numbered: bool = False
+    objective: str | None = None
+    upper: str | None = None
+    group: str | None = None
+    one_hot: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
-        more = [name for name in (self.label, self.weight) if name is not None]
+        more = [name for name in (self.label, self.weight, self.upper, self.group) if name is not None]
         return tuple(dict.fromkeys([*self.features, *more, *([ROW] if self.numbered else [])]))
 
     def __call__(self, frame: nw.DataFrame) -> Batch:
@@ -63,17 +94,32 @@ class ToBatch:
         Raises
         ------
         DataValueError
-            An infinity, a null label, a label that is not a class, or a weight that is null or negative.
+            An infinity, a null label or group, a label that is not a class or not for the objective, or a weight that
+            is null or negative.
         """
-        checks = training_checks(self.label, self.weight)
-        refuse(checks, valid_rows(frame, checks)[1])
-        label = frame.select(self._label(frame))
+        self._check(frame)
         return Batch(
             finite_features(frame, self.features),
-            finite_matrix(label, (self.label,))[:, 0],
+            self._labels(frame),
             None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
+            None if self.upper is None else arrays.to_matrix(frame, (self.upper,))[:, 0],
+            None if self.group is None else host_column(frame, self.group),
         )
+
+    def _check(self, frame: nw.DataFrame) -> None:
+        checks = training_checks(self.label, self.weight, self.group)
+        refuse(checks, valid_rows(frame, checks)[1])
+        if self.objective is not None:
+            faults = LabelFaults(label_columns(self.label, self.upper), self.objective)
+            faults.refuse(faults.summarise(frame))
+
+    def _labels(self, frame: nw.DataFrame) -> Any:
+        label = finite_matrix(frame.select(self._label(frame)), (self.label,))[:, 0]
+        if not self.one_hot or self.classes is None:
+            return label
+        places = arrays.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
+        return (label[:, None] == places[None, :]).astype("float32")
 
     def _label(self, frame: nw.DataFrame) -> nw.Expr:
         label = nw.col(self.label)
@@ -91,12 +137,29 @@ class ToBatch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
         none = arrays.to_device(np.empty(0, dtype=np.float32), kind)
         features = arrays.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
-        rows = np.empty(0, dtype=np.uint64) if self.numbered else None
-        return Batch(features, none, None if self.weight is None else none, rows)
+        label = none.reshape(0, len(self.classes)) if self.one_hot and self.classes is not None else none
+        return Batch(
+            features,
+            label,
+            None if self.weight is None else none,
+            np.empty(0, dtype=np.uint64) if self.numbered else None,
+            None if self.upper is None else none,
+            None if self.group is None else pa.array([], pa.int64()),
+        )
 
 
-def training_checks(label: str, weight: str | None) -> Checks:
-    """Return what labels and weights must be to train on.
+def host_column(frame: nw.DataFrame, name: str) -> pa.Array:
+    """Return a column as one Arrow array on the host."""
+    return frames.to_arrow(frame.select(name))[name].combine_chunks()
+
+
+def label_columns(label: str, upper: str | None) -> tuple[str, ...]:
+    """Return the columns that `LabelFaults` looks at."""
+    return (label,) if upper is None else (label, upper)
+
+
+def training_checks(label: str, weight: str | None, group: str | None = None) -> Checks:
+    """Return what labels, weights and groups must be to train on.
 
     Examples
     --------
@@ -104,7 +167,8 @@ def training_checks(label: str, weight: str | None) -> Checks:
     [('y', 'null'), ('w', 'null'), ('w', 'negative')]
     """
     of_weight = [] if weight is None else [(weight, Rule(test)) for test in ("null", "negative")]
-    return [(label, Rule("null")), *of_weight]
+    of_group = [] if group is None else [(group, Rule("null"))]
+    return [(label, Rule("null")), *of_weight, *of_group]
 
 
 def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: str | None = None) -> DataValueError:
@@ -123,18 +187,19 @@ def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
         A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
     """
     matrix = arrays.to_matrix(frame, columns)
-    _refuse_infinite(columns, arrays.count_infinite(matrix))
+    refuse_infinite(columns, arrays.count_infinite(matrix))
     return matrix
 
 
 def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
     """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `finite_matrix` does."""
     values = arrays.features(frame, columns)
-    _refuse_infinite(columns, arrays.count_infinite(values))
+    refuse_infinite(columns, arrays.count_infinite(values))
     return values
 
 
-def _refuse_infinite(columns: tuple[str, ...], counts: list[int]) -> None:
+def refuse_infinite(columns: tuple[str, ...], counts: list[int]) -> None:
+    """Raise DataValueError for the first column whose count of infinite values is not 0."""
     for name, count in zip(columns, counts, strict=True):
         if count:
             raise bad_values(
@@ -147,16 +212,25 @@ def _refuse_infinite(columns: tuple[str, ...], counts: list[int]) -> None:
 
 
 class Batches(xgb.DataIter):
-    """Feeds the batches of one dataset to XGBoost as often as it asks."""
+    """Feeds the batches of one dataset to XGBoost as often as it asks.
 
-    def __init__(self, rank: Rank, name: str, convert: ToBatch) -> None:
-        super().__init__(release_data=True)
+    Parameters
+    ----------
+    cache : str, optional
+        For training from external memory: what the names of XGBoost's files begin with. Nothing is kept in memory.
+    """
+
+    def __init__(self, rank: Rank, name: str, convert: ToBatch, cache: str | None = None) -> None:
+        super().__init__(cache, release_data=True)
         self.names = list(convert.features)
         self.numbered = convert.numbered
+        self.grouped = convert.group is not None
+        self.external = cache is not None
         self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty(rank.kind)
         size = rank.rows(name) * len(convert.features) * 4
-        self._held: list[Batch] | None = list(self._read()) if size <= CACHE_BYTES else None
+        held = not self.external and (size <= CACHE_BYTES or self.grouped)
+        self._held: list[Batch] | None = list(self._read()) if held else None
         self._open = self.each()
 
     def each(self) -> Iterator[Batch]:
@@ -164,6 +238,16 @@ class Batches(xgb.DataIter):
         batches = iter(self._held) if self._held is not None else self._read()
         yield next(batches, self._empty)
         yield from batches
+
+    def take(self) -> list[Batch]:
+        """Return the batches that are kept, to be kept by the caller."""
+        taken, self._held = self._held or [], []
+        return taken
+
+    def put(self, batch: Batch | None) -> None:
+        """Feed this one batch instead of those that were read; None for no rows."""
+        self._held = [] if batch is None else [batch]
+        self.reset()
 
     def release(self) -> None:
         """Free what is kept: XGBoost has made its matrix and will not ask again."""
@@ -178,5 +262,12 @@ class Batches(xgb.DataIter):
         batch = next(self._open, None)
         if batch is None:
             return False
-        input_data(data=batch.features, label=batch.label, weight=batch.weight, feature_names=self.names)
+        input_data(data=batch.features, weight=batch.weight, feature_names=self.names, **_targets(batch))
         return True
+
+
+def _targets(batch: Batch) -> dict[str, Any]:
+    """Return what a batch is to be learned for, as XGBoost names it."""
+    if batch.upper is not None:
+        return {"label_lower_bound": batch.label, "label_upper_bound": batch.upper}
+    return {"label": batch.label, **({} if batch.group is None else {"qid": np.asarray(batch.group)})}

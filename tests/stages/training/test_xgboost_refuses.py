@@ -160,5 +160,5 @@ def test_parameters_pass_through_json() -> None:
 
 def test_a_parameter_that_xgboost_refuses_is_told_in_its_words(make: Callable[..., Dataset], y: np.ndarray) -> None:
     with pytest.raises(UserCodeError, match=r"train XGBoostRegressor raised XGBoostError.*no-such") as caught:
-        Pipeline(st.XGBoostRegressor("y", objective="no-such")).fit(make(y=y))
+        Pipeline(st.XGBoostRegressor("y", params={"grow_policy": "no-such"})).fit(make(y=y))
     assert caught.value.stage == "train XGBoostRegressor"

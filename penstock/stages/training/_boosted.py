@@ -1,0 +1,153 @@
+"""The parameters of gradient boosting that classifier, regressor and ranker share, by XGBoost's names."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from penstock.errors import ConfigError
+from penstock.stages.base import Fitted, check_number
+from penstock.stages.training._objectives import LabelFaults, check_objective
+from penstock.stages.training._trees import NumberModel, TreeModel
+from penstock.statistics.base import Statistic
+
+_ALIASES = {
+    "eta": "learning_rate", "min_split_loss": "gamma", "alpha": "reg_alpha", "lambda": "reg_lambda",
+    "random_state": "seed",
+}  # fmt: skip
+_DECIDED = ("device", "nthread", "n_jobs", "num_class")
+_FAULTS = "labels for the objective"
+
+
+@dataclass(frozen=True)
+class Boosted(TreeModel):
+    """Trees that each correct those before.
+
+    Parameters
+    ----------
+    num_boost_round : int
+        Rounds of boosting, at most.
+    early_stopping_rounds : int, optional
+        Stop after so many rounds without a better metric on the validation data given to `fit`; the best is kept.
+    learning_rate, max_depth, min_child_weight, gamma, subsample, colsample_bytree, reg_alpha, reg_lambda, max_bin, \
+    eval_metric : optional
+        As XGBoost defines them; XGBoost decides where they are None.
+    objective : str, optional
+        What is learned; see the stage for those that it knows and for its default.
+    params : mapping, optional
+        Any other parameter of XGBoost by its own name; a name it does not know is an error.
+    """
+
+    _: KW_ONLY
+    num_boost_round: int = 100
+    early_stopping_rounds: int | None = None
+    learning_rate: float | None = None
+    max_depth: int | None = None
+    min_child_weight: float | None = None
+    gamma: float | None = None
+    subsample: float | None = None
+    colsample_bytree: float | None = None
+    reg_alpha: float | None = None
+    reg_lambda: float | None = None
+    max_bin: int | None = None
+    objective: str | None = None
+    eval_metric: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    _CORE: ClassVar[tuple[str, ...]] = (
+        "learning_rate", "max_depth", "min_child_weight", "gamma", "subsample", "colsample_bytree", "reg_alpha",
+        "reg_lambda", "max_bin", "objective", "eval_metric",
+    )  # fmt: skip
+    _OBJECTIVES: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self, "num_boost_round", least=1, whole=True)
+        check_number(self, "early_stopping_rounds", least=1, whole=True)
+        check_number(self, "learning_rate", above=0)
+        check_number(self, "max_depth", least=0, whole=True)
+        for share in ("subsample", "colsample_bytree"):
+            check_number(self, share, above=0, most=1)
+        check_objective(self.objective, self._OBJECTIVES, self.title)
+        if self.params:
+            self._check_params()
+
+    def _check_params(self) -> None:
+        from penstock.stages.training._boosting import check_parameters
+
+        own = {name: name for name in (field.name for field in dataclasses.fields(self))} | _ALIASES
+        for name in self.params:
+            if name in own:
+                problem = f"{name!r} in params is the parameter {own[name]!r} of {self.title} itself"
+                raise ConfigError(problem, hint=f"Pass {own[name]}=... instead.", stage=self.title)
+            if name in _DECIDED:
+                problem = f"{name!r} in params is decided by the engine and the data"
+                raise ConfigError(problem, hint="Leave it out.", stage=self.title)
+        check_parameters(self.title, self.params)
+
+    @property
+    def rounds(self) -> int:
+        return self.num_boost_round
+
+    @property
+    def _patience(self) -> int | None:
+        return self.early_stopping_rounds
+
+    def _parameters(self, learned: Fitted) -> dict[str, Any]:
+        core = {name: getattr(self, name) for name in self._CORE}
+        given = {name: value for name, value in core.items() if value is not None}
+        return {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True, **given, **self.params}
+
+
+@dataclass(frozen=True)
+class Scalable(Boosted):
+    """Boosting of rows that are independent of each other, so that they need not be in memory together.
+
+    Parameters
+    ----------
+    external_memory : bool
+        Keep what is learned from in a temporary folder (of TMPDIR, on the machine of each rank) in place of memory: two
+        to three bytes for each feature of each row, about twice as much where values are missing. In memory are then a
+        few fragments, of which each rank reads one at a time and XGBoost fetches a few ahead, about 16 bytes a row for
+        labels and gradients, and the sample of 200,000 rows that bins are made from. The model is that of training in
+        memory; each round reads the folder once for each level of a tree. It is removed whatever happens.
+    """
+
+    _: KW_ONLY
+    external_memory: bool = False
+
+    @property
+    def _external(self) -> bool:
+        return self.external_memory
+
+
+@dataclass(frozen=True)
+class BoostedNumber(NumberModel, Boosted):
+    """Boosting of labels that are numbers, which each objective wants to be different ones."""
+
+    @property
+    @abstractmethod
+    def _objective(self) -> str:
+        """The objective that is given, or the stage's own."""
+
+    def _faults(self) -> LabelFaults:
+        return LabelFaults((self.label,), self._objective)
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {**super().statistics(schema), _FAULTS: self._faults()}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        learned = super().finish(results)
+        self._faults().refuse(results[_FAULTS])
+        return learned
+
+    def _converter(self, learned: Fitted) -> Any:
+        return dataclasses.replace(super()._converter(learned), objective=self._objective)
+
+    def _parameters(self, learned: Fitted) -> dict[str, Any]:
+        return {"objective": self._objective, **super()._parameters(learned)}

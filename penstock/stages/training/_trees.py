@@ -1,0 +1,287 @@
+"""What all models of XGBoost's trees share: columns, checks, training on every rank, scores and contributions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.selectors import Columns, is_numeric
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, normalise_columns, with_fields
+from penstock.stages.training._learner import Classifier, Learner
+from penstock.statistics.base import Statistic
+from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.value_counts import Frequencies, ValueCounts
+from penstock.statistics.violations import Violations
+
+CONTRIBUTIONS = "contributions"
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class TreeModel(Learner, Trainer):
+    """A stage whose model is a booster of XGBoost's.
+
+    Parameters
+    ----------
+    label : str
+        The column to learn; no null, NaN or infinity.
+    features : str, sequence of str, or Selector, optional
+        Numeric columns; all but label and weight, unless given. Null is missing; an infinity is an error.
+    weight : str, optional
+        Column of row weights, not negative, without null.
+    seed : int
+        For sampling of rows and columns.
+    prediction : str
+        Name of the column of predictions.
+    contributions : bool
+        Also write how much each feature adds to a prediction: the column ``contributions``, list of float64, one for
+        each feature in their order and the bias last (XGBoost's SHAP values). They add up, in float32, to the score
+        before any link function, which is ``rawPrediction`` where there is such a column. Where a row has several
+        scores, of classes or quantiles, their lists follow one another in one list.
+    """
+
+    label: str
+    _: KW_ONLY
+    features: Columns | None = None
+    weight: str | None = None
+    seed: int = 0
+    prediction: str = "prediction"
+    contributions: bool = False
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "features")
+
+    @abstractmethod
+    def _parameters(self, learned: Fitted) -> dict[str, Any]:
+        """Return XGBoost's parameters by its own names."""
+
+    @property
+    def _patience(self) -> int | None:
+        """After how many rounds without a better metric to stop."""
+        return None
+
+    @property
+    def _external(self) -> bool:
+        """Whether to train from external memory."""
+        return False
+
+    def bind(self, schema: pa.Schema) -> Self:
+        bound = super().bind(schema)
+        for name in bound.inputs():
+            if set(name) & set("[]<"):
+                problem = f"feature {name!r} has one of the characters [ ] <, which XGBoost does not take in a name"
+                raise ConfigError(problem, hint="Rename the column.", column=name, stage=self.title)
+        return bound
+
+    @property
+    def _more(self) -> dict[str, pa.DataType]:
+        """The columns that are written beside scores and predictions."""
+        return {CONTRIBUTIONS: pa.list_(pa.float64())} if self.contributions else {}
+
+    def _checks(self) -> Checks:
+        """Return what is checked over all rows before training."""
+        from penstock.stages.training._matrix import training_checks
+
+        weight = [] if self.weight is None else [(self.weight, Rule("infinite"))]
+        return [*training_checks(self.label, self.weight), *weight]
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        for name, rule in self._checks():
+            if count := results[f"{rule.test} {name}"][name].count:
+                raise rule.error(name, count)
+        return {}
+
+    def _converter(self, learned: Fitted) -> Any:
+        """Return the `ToBatch` that reads what is learned from."""
+        from penstock.stages.training._matrix import ToBatch
+
+        return ToBatch(self.inputs(), self.label, None, self.weight)
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        from penstock.stages.training._boosting import boost
+
+        trained = boost(
+            rank,
+            self._converter(learned),
+            self._parameters(learned),
+            num_boost_round=self.rounds,
+            early_stopping_rounds=self._patience,
+            external_memory=self._external,
+        )
+        return {**learned, **trained}
+
+    def _scores(self, matrix: Any, fitted: Fitted, *, kind: str) -> Any:
+        """Return float64 scores, a matrix where a row has several: of `kind` "margin", or "value" after the link."""
+        from penstock.stages.training._boosting import predict
+
+        return predict(fitted["booster"], matrix, kind)
+
+    @abstractmethod
+    def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
+        """Return arrays by the name of their column, of a matrix of features on any device."""
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Score one row without a frame; contributions take one."""
+        if self.contributions:
+            return None
+        from penstock.stages.training._rows import float32_row
+
+        features = float32_row(self.inputs(), schema)
+
+        def call(row: dict[str, Any]) -> None:
+            results = self._results(features(row), fitted)
+            row.update({name: values[0].tolist() for name, values in results.items()})
+
+        return call
+
+    def _explained(self, frame: nw.DataFrame, fitted: Fitted, scored: nw.DataFrame) -> nw.DataFrame:
+        """Return `scored`, what `transform` made of `frame`, with the contributions where they are asked for."""
+        if not self.contributions:
+            return scored
+        from penstock.stages.training._boosting import contributions
+
+        values = contributions(frame, self.inputs(), fitted["booster"])
+        return scored.with_columns(arrays.column(scored, CONTRIBUTIONS, values))
+
+    def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
+        """Return the importance of each feature that is used, highest first.
+
+        Parameters
+        ----------
+        importance_type : {"gain", "total_gain", "weight", "cover", "total_cover"}
+        """
+        from penstock.stages.training._boosting import load_booster
+
+        scores = load_booster(fitted["booster"]).get_score(importance_type=importance_type)
+        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass(frozen=True)
+class ClassModel(Classifier, TreeModel):
+    """A tree model of classes, which are the label's values in ascending order.
+
+    Parameters
+    ----------
+    raw_prediction, probability : str
+        Names of the columns of scores.
+    """
+
+    _: KW_ONLY
+    raw_prediction: str = "rawPrediction"
+    probability: str = "probability"
+
+    def outputs(self) -> tuple[str, ...]:
+        return (*super().outputs(), *self._more)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        if self.contributions:
+            return with_fields(replace(self, contributions=False).output_schema(schema), self._more)
+        return super().output_schema(schema)
+
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        if self.contributions:
+            return with_fields(replace(self, contributions=False).learned_schema(schema, fitted), self._more)
+        return super().learned_schema(schema, fitted)
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {**super().statistics(schema), "labels": ValueCounts((self.label,))}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        super().finish(results)
+        counted = results["labels"][self.label]
+        self._check_classes(counted)
+        return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
+
+    def _check_classes(self, counted: Frequencies) -> None:
+        counts = dict(zip(*(counted.table[name].to_pylist() for name in ("value", "count")), strict=True))
+        odd = [value for value in counts if isinstance(value, float) and not value.is_integer()]
+        if odd:
+            raise self._fractions(odd, sum(counts[value] for value in odd))
+        self._check_count(list(counts), list(counts.values()), _MOST_CLASSES, "very many are a regression.")
+
+    def _fractions(self, odd: Sequence[float], count: int) -> DataValueError:
+        from penstock.stages.training._matrix import bad_values
+
+        regressor = self.title.replace("Classifier", "Regressor")
+        return bad_values(
+            self.label, count, f"not a class: {', '.join(map(repr, odd[:5]))}", nw.col(self.label).is_in(odd),
+            f"Classes are whole numbers; use {regressor} for others.",
+        )  # fmt: skip
+
+    def _converter(self, learned: Fitted) -> Any:
+        from penstock.stages.training._matrix import ToBatch
+
+        return ToBatch(self.inputs(), self.label, tuple(learned["classes"]["value"].to_pylist()), self.weight)
+
+    @abstractmethod
+    def _judged(self, matrix: Any, fitted: Fitted) -> tuple[Any, Any, Any]:
+        """Return raw predictions, probabilities, and the place of the winning class, of each row of a matrix."""
+
+    def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
+        raw, probability, winner = self._judged(matrix, fitted)
+        names = (self.raw_prediction, self.probability, self.prediction)
+        return dict(zip(names, (raw, probability, winner.astype("int32")), strict=True))
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        from penstock.stages.training._matrix import finite_matrix
+
+        results = self._results(finite_matrix(frame, self.inputs()), fitted)
+        *scores, code = [arrays.column(frame, name, values) for name, values in results.items()]
+        classes = fitted["classes"]["value"].combine_chunks()
+        return self._explained(frame, fitted, frame.with_columns(*scores, frames.decode(code, classes)))
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        score, classes = super().row_function(schema, fitted), fitted["classes"]["value"].to_pylist()
+        if score is None:
+            return None
+
+        def call(row: dict[str, Any]) -> None:
+            score(row)
+            row[self.prediction] = classes[row[self.prediction]]
+
+        return call
+
+
+class NumberModel(TreeModel):
+    """A tree model that predicts a number, or several, from a number."""
+
+    def outputs(self) -> tuple[str, ...]:
+        return (self.prediction, *self._more)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {self.prediction: self._predicted(), **self._more})
+
+    def _check_label(self, schema: pa.Schema, label: str) -> None:
+        kind = schema.field(label).type
+        if not is_numeric(kind):
+            raise SchemaError(f"label {label!r} is {kind}, expected a number", column=label, stage=self.title)
+
+    def _predicted(self) -> pa.DataType:
+        """Return the type of predictions."""
+        return pa.float64()
+
+    def _checks(self) -> Checks:
+        return [*super()._checks(), (self.label, Rule("infinite"))]
+
+    def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
+        return {self.prediction: self._scores(matrix, fitted, kind="value")}
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        from penstock.stages.training._matrix import finite_matrix
+
+        results = self._results(finite_matrix(frame, self.inputs()), fitted)
+        scored = frame.with_columns(*[arrays.column(frame, name, values) for name, values in results.items()])
+        return self._explained(frame, fitted, scored)

@@ -1,0 +1,230 @@
+"""Ranking: XGBoost's own model where one rank has all rows, and whole groups wherever rows lie."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost as xgb
+from sklearn.metrics import ndcg_score
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.pipeline import Pipeline, PipelineModel
+from penstock.spmd import SpmdOptions
+from penstock.stages.training._groups import bring_together
+from penstock.stages.training._matrix import Batch
+
+ROWS, GROUPS = 600, 40
+ALL_PAIRS = {"objective": "rank:pairwise", "params": {"lambdarank_num_pair_per_sample": 100}}
+
+
+@pytest.fixture
+def group() -> np.ndarray:
+    """Groups of about fifteen rows, each scattered over all fragments."""
+    return np.random.default_rng(4).integers(0, GROUPS, ROWS)
+
+
+@pytest.fixture
+def grade(y: np.ndarray) -> np.ndarray:
+    return np.digitize(y, [-1.5, 0, 1])
+
+
+def predicted(model: PipelineModel, data: Dataset) -> np.ndarray:
+    return model.transform(data).to_arrow()["prediction"].to_numpy()
+
+
+def own(x: np.ndarray, grade: np.ndarray, group: np.ndarray, weight: Any = None, **options: Any) -> np.ndarray:
+    """Return the predictions of XGBoost's ranker, trained on rows sorted by group, in the order of `x`."""
+    order = np.argsort(group, kind="stable")
+    model = xgb.XGBRanker(n_estimators=8, max_depth=3, tree_method="hist", n_jobs=1, **options)
+    rows = x.astype("float32")
+    model.fit(rows[order], grade[order], qid=group[order], sample_weight=weight)
+    return model.predict(rows)
+
+
+# One rank
+
+
+@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:pairwise", "rank:map"])
+@pytest.mark.parametrize("named", [False, True])
+def test_scores_are_those_of_xgboost(
+    make: Callable[..., Dataset], x: np.ndarray, grade: np.ndarray, group: np.ndarray, objective: str, named: bool
+) -> None:
+    label = np.minimum(grade, 1) if objective == "rank:map" else grade
+    names = [f"query {value:02}" for value in group] if named else group
+    stage = st.XGBoostRanker("grade", group="q", objective=objective, num_boost_round=8, max_depth=3)
+    model = Pipeline(stage).fit(make(grade=label, q=names))
+    assert model.stages[0].inputs() == ("f0", "f1", "f2")
+    np.testing.assert_array_equal(predicted(model, make()), own(x, label, group, objective=objective))
+
+
+def test_a_group_counts_as_the_mean_of_its_weights(
+    make: Callable[..., Dataset], x: np.ndarray, grade: np.ndarray, group: np.ndarray
+) -> None:
+    weight = np.random.default_rng(5).random(GROUPS).astype("float32")
+    stage = st.XGBoostRanker("grade", group="q", weight="w", num_boost_round=8, max_depth=3)
+    found = predicted(Pipeline(stage).fit(make(grade=grade, q=group, w=weight[group])), make())
+    np.testing.assert_allclose(found, own(x, grade, group, weight, objective="rank:ndcg"), rtol=1e-4, atol=1e-5)
+
+
+def test_validation_stops_ranking_early(make: Callable[..., Dataset], grade: np.ndarray, group: np.ndarray) -> None:
+    stage = st.XGBoostRanker("grade", group="q", num_boost_round=60, early_stopping_rounds=3)
+    watched = make(grade=np.random.default_rng(6).permutation(grade), q=group)
+    fitted = Pipeline(stage).fit(make(grade=grade, q=group), validation=watched).fitted[0]
+    (history,) = fitted["history"].values()
+    assert fitted["rounds"] == int(np.argmax(history)) + 1 == len(history) - 3
+
+
+# Several ranks
+
+
+class Gang:
+    """Ranks that are threads of this process, and show each other objects."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self._barrier, self._shown = size, threading.Barrier(size, timeout=30), None
+        self._index = threading.local()
+
+    def broadcast(self, value: Any, root: int) -> Any:
+        if self._index.value == root:
+            self._shown = value
+        self._barrier.wait()
+        shown = self._shown
+        self._barrier.wait()
+        return shown
+
+    def run(self, work: Callable[[int], Any]) -> list[Any]:
+        def start(index: int) -> Any:
+            self._index.value = index
+            return work(index)
+
+        with ThreadPoolExecutor(self.size) as pool:
+            return list(pool.map(start, range(self.size)))
+
+
+class Held:
+    """Batches in memory, as `bring_together` takes and leaves them."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self.batches: list[Batch] = batches
+
+    def take(self) -> list[Batch]:
+        return self.batches
+
+    def put(self, batch: Batch | None) -> None:
+        self.batches = [] if batch is None else [batch]
+
+
+def batches(rows: np.ndarray, group: np.ndarray) -> Iterator[Batch]:
+    """Yield rows in batches of at most 70; the feature of a row is its number."""
+    for start in range(0, len(rows), 70):
+        part = rows[start : start + 70].astype("float32")
+        names = pa.array([f"q{value}" for value in group[start : start + 70]])
+        yield Batch(part[:, None], part % 3, part / 2, group=names)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_every_group_is_whole_on_one_rank(monkeypatch: pytest.MonkeyPatch, group: np.ndarray, size: int) -> None:
+    gang = Gang(size)
+    monkeypatch.setattr("xgboost.collective.broadcast", gang.broadcast)
+    dealt = np.array_split(np.arange(ROWS), size + 1)[:size]  # the rows that are left over are no one's
+    held = [Held(list(batches(rows, group[rows]))) for rows in dealt]
+
+    def work(index: int) -> list[Batch]:
+        bring_together(SimpleNamespace(index=index, size=size, kind="cpu"), held[index])  # type: ignore[arg-type]
+        return held[index].batches
+
+    parts = [part for rank in gang.run(work) for part in rank]
+    found: dict[int, list[list[int]]] = {}
+    for part in parts:
+        places = np.asarray(part.group)
+        assert (np.diff(places) >= 0).all()
+        for place in np.unique(places):
+            numbers = part.features[places == place, 0].astype(int)
+            np.testing.assert_array_equal(part.label[places == place], numbers % 3)
+            assert part.weight[place] == pytest.approx(numbers.mean() / 2, rel=1e-6)
+            found.setdefault(int(group[numbers[0]]), []).append(numbers.tolist())
+    everything = np.concatenate(dealt)
+    wanted = {value: [everything[group[everything] == value].tolist()] for value in np.unique(group[everything])}
+    assert found == wanted
+
+
+def dask_of(request: pytest.FixtureRequest) -> Engine:
+    if "dask" not in request.config.getoption("--engines"):
+        pytest.skip("dask is not among --engines")
+    return request.getfixturevalue("engines").get("dask")
+
+
+def ndcg(score: np.ndarray, grade: np.ndarray, group: np.ndarray) -> float:
+    members = [group == value for value in np.unique(group)]
+    return float(np.mean([ndcg_score([2.0 ** grade[rows] - 1], [score[rows]], k=10) for rows in members]))
+
+
+@pytest.mark.cpu("one GPU is for one rank")
+def test_two_ranks_learn_what_one_does(
+    request: pytest.FixtureRequest, make: Callable[..., Dataset], x: np.ndarray, grade: np.ndarray, group: np.ndarray
+) -> None:
+    dask = dask_of(request)
+    table = make(grade=grade, q=group).to_arrow()
+    data = dask.from_arrow(table, fragment_bytes=4000)
+    options = SpmdOptions(world_size=2, timeout=60)
+    stage = st.XGBoostRanker("grade", group="q", num_boost_round=8, max_depth=3, **ALL_PAIRS)
+    found = predicted(Pipeline(stage).fit(data, options=options), make())
+    alone = predicted(Pipeline(stage).fit(make(grade=grade, q=group)), make())
+    np.testing.assert_allclose(found, alone, rtol=1e-3, atol=1e-3)
+    assert ndcg(found, grade, group) == pytest.approx(ndcg(alone, grade, group), abs=1e-3)
+    assert ndcg(found, grade, group) > ndcg(np.zeros(ROWS), grade, group) + 0.1
+
+
+@pytest.mark.cpu("one GPU is for one rank")
+def test_a_rank_without_a_group_takes_part(
+    request: pytest.FixtureRequest, make: Callable[..., Dataset], grade: np.ndarray
+) -> None:
+    dask = dask_of(request)
+    table = make(grade=grade, q=np.zeros(ROWS, dtype=int)).to_arrow()
+    stage = st.XGBoostRanker("grade", group="q", num_boost_round=2, max_depth=3, **ALL_PAIRS)
+    options = SpmdOptions(world_size=2, timeout=60)
+    found = predicted(Pipeline(stage).fit(dask.from_arrow(table, fragment_bytes=4000), options=options), make())
+    alone = predicted(Pipeline(stage).fit(make(grade=grade, q=np.zeros(ROWS, dtype=int))), make())
+    np.testing.assert_allclose(found, alone, rtol=1e-3, atol=1e-3)
+
+
+# What is refused
+
+
+def test_a_null_group_is_told_with_file_and_row(local: Engine, tmp_path: Path, x: np.ndarray) -> None:
+    group = pa.array([None if row in (433, 500) else row // 10 for row in range(ROWS)])
+    table = pa.table({"f0": x[:, 0], "y": np.ones(ROWS), "q": group})
+    for number, part in enumerate((table.slice(0, 400), table.slice(400))):
+        pq.write_table(part, tmp_path / f"{number}.parquet")
+    with pytest.raises(DataValueError, match="column 'q' has 2 values that are null") as caught:
+        Pipeline(st.XGBoostRanker("y", group="q")).fit(local.read_parquet(str(tmp_path / "*.parquet")))
+    assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
+
+
+def test_a_fraction_names_no_group(make: Callable[..., Dataset], grade: np.ndarray, y: np.ndarray) -> None:
+    with pytest.raises(SchemaError, match="group 'q' is double, expected integers or strings"):
+        Pipeline(st.XGBoostRanker("grade", group="q")).plan(make(grade=grade, q=y))
+
+
+def test_the_group_is_no_feature(make: Callable[..., Dataset], grade: np.ndarray, group: np.ndarray) -> None:
+    with pytest.raises(ConfigError, match="group 'q' is among the features"):
+        Pipeline(st.XGBoostRanker("grade", group="q", features=["f0", "q"])).plan(make(grade=grade, q=group))
+
+
+def test_no_row_to_score_has_no_score(make: Callable[..., Dataset], grade: np.ndarray, group: np.ndarray) -> None:
+    model = Pipeline(st.XGBoostRanker("grade", group="q", num_boost_round=1)).fit(make(grade=grade, q=group))
+    made = model.transform(make().filter(nw.col("f0") > 99))
+    assert made.to_arrow().equals(made.schema.empty_table())

@@ -1,0 +1,222 @@
+"""Objectives of XGBoost: its own predictions, and labels that are not for one are refused with their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost as xgb
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.pipeline import Pipeline, PipelineModel
+
+ROWS = 600
+LABELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "reg:squaredlogerror": np.abs,
+    "reg:logistic": lambda y: (y > 0).astype(float) / 2 + 0.25,
+    "reg:pseudohubererror": lambda y: y,
+    "reg:absoluteerror": lambda y: y,
+    "reg:gamma": lambda y: np.abs(y) + 0.1,
+    "reg:tweedie": lambda y: np.maximum(y, 0),
+    "count:poisson": lambda y: np.floor(np.abs(y)),
+    "survival:cox": lambda y: np.where(np.arange(ROWS) % 3 == 0, -1, 1) * (np.abs(y) + 0.1),
+}
+
+
+def predicted(stage: Any, data: Dataset) -> np.ndarray:
+    return np.array(Pipeline(stage).fit(data).transform(data).to_arrow()["prediction"].to_pylist())
+
+
+def expected(x: np.ndarray, parameters: dict[str, Any], **targets: Any) -> np.ndarray:
+    """Return what XGBoost itself predicts after training on the whole matrix."""
+    data = xgb.QuantileDMatrix(x.astype("float32"), nthread=1, **targets)
+    booster = xgb.train({"tree_method": "hist", "nthread": 1, **parameters}, data, 5)
+    return booster.inplace_predict(x.astype("float32"))
+
+
+# The model is XGBoost's own, also after it was stored
+
+
+@pytest.mark.parametrize("objective", LABELS)
+def test_an_objective_gives_what_xgboost_gives_and_is_loaded_without_trust(
+    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, tmp_path: Path, objective: str
+) -> None:
+    label = LABELS[objective](y)
+    data = make(y=label)
+    model = Pipeline(st.XGBoostRegressor("y", objective=objective, num_boost_round=5)).fit(data)
+    model.save(tmp_path / "model")
+    for each in (model, PipelineModel.load(tmp_path / "model")):
+        found = each.transform(data).to_arrow()["prediction"].to_numpy()
+        np.testing.assert_allclose(found, expected(x, {"objective": objective}, label=label), rtol=1e-5, atol=1e-6)
+
+
+def test_quantiles_are_those_of_xgboost_in_the_order_they_are_asked_for(
+    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
+) -> None:
+    alpha = (0.9, 0.1)
+    stage = st.XGBoostRegressor("y", objective="reg:quantileerror", quantile_alpha=list(alpha), num_boost_round=5)
+    model = Pipeline(stage).fit(make(y=y))
+    scored = model.transform(make(y=y))
+    assert scored.schema.field("prediction").type == pa.list_(pa.float64())
+    found = np.array(scored.to_arrow()["prediction"].to_pylist())
+    wanted = expected(x, {"objective": "reg:quantileerror", "quantile_alpha": alpha}, label=y)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    covered = np.mean((found[:, 1] <= y) & (y <= found[:, 0]))
+    assert 0.75 < covered < 0.98
+
+
+def test_one_quantile_is_a_number(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
+    stage = st.XGBoostRegressor("y", objective="reg:quantileerror", quantile_alpha=0.3, num_boost_round=5)
+    wanted = expected(x, {"objective": "reg:quantileerror", "quantile_alpha": 0.3}, label=y)
+    np.testing.assert_allclose(predicted(stage, make(y=y)), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_no_rows_have_no_quantiles(make: Callable[..., Dataset], y: np.ndarray) -> None:
+    stage = st.XGBoostRegressor("y", objective="reg:quantileerror", quantile_alpha=(0.1, 0.9), num_boost_round=1)
+    scored = Pipeline(stage).fit(make(y=y)).transform(make().filter(nw.col("f0") > 99))
+    assert scored.to_arrow().equals(scored.schema.empty_table())
+
+
+@pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
+def test_survival_times_are_those_of_xgboost(
+    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, distribution: str
+) -> None:
+    low = np.exp(y).astype("float32")
+    high = np.where(np.arange(ROWS) % 3 == 0, np.inf, low)
+    given = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": 0.8, "objective": "survival:aft"}
+    stage = st.XGBoostRegressor("low", label_upper_bound="high", num_boost_round=5, **given)
+    data = make(low=low, high=high)
+    assert stage.bind(data.schema).inputs() == ("f0", "f1", "f2")
+    wanted = expected(x, given, label_lower_bound=low, label_upper_bound=high)
+    np.testing.assert_allclose(predicted(stage, data), wanted, rtol=1e-4)
+
+
+# Labels
+
+
+def parquet(local: Engine, folder: Path, x: np.ndarray, **columns: Any) -> Dataset:
+    """Write two files of 400 and 200 rows, and read them in fragments of 100."""
+    table = pa.table({"f0": x[:, 0], **columns})
+    pq.write_table(table.slice(0, 400), folder / "0.parquet", row_group_size=100)
+    pq.write_table(table.slice(400), folder / "1.parquet", row_group_size=100)
+    return local.read_parquet(str(folder / "*.parquet"), fragment_bytes=16 * 100)
+
+
+def with_values(values: Any, bad: Any) -> pa.Array:
+    return pa.array([bad if row in (433, 500) else value for row, value in enumerate(values)], pa.float64())
+
+
+def demand_told(stage: Any, data: Dataset, message: str) -> DataValueError:
+    with pytest.raises(DataValueError, match=message) as caught:
+        Pipeline(stage).fit(data)
+    assert Path(str(caught.value.path)).name == "1.parquet"
+    assert caught.value.row == 33
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("objective", "bad", "message"),
+    [
+        ("reg:squaredlogerror", -1, r"-1 or less, but 'reg:squaredlogerror' takes numbers greater than -1"),
+        ("reg:logistic", 1.5, "outside 0 to 1"),
+        ("reg:gamma", 0, "zero or negative, but 'reg:gamma' takes numbers greater than 0"),
+        ("reg:tweedie", -1, "negative"),
+        ("count:poisson", -1, "negative, but 'count:poisson' takes numbers of 0 or more"),
+        ("survival:cox", 0, "0, but 'survival:cox' takes times"),
+    ],
+)
+def test_a_label_that_is_not_for_the_objective_is_told_with_count_file_and_row(
+    local: Engine, tmp_path: Path, x: np.ndarray, objective: str, bad: float, message: str
+) -> None:
+    data = parquet(local, tmp_path, x, y=with_values(np.full(ROWS, 0.5), bad))
+    error = demand_told(st.XGBoostRegressor("y", objective=objective), data, rf"'y': 2 label\(s\) {message}")
+    assert error.column == "y"
+
+
+@pytest.mark.parametrize(
+    ("objective", "bad", "message"),
+    [
+        ("rank:ndcg", 32, r"greater than 31, but 'rank:ndcg' takes grades from 0 to 31"),
+        ("rank:ndcg", 0.5, "fractional"),
+        ("rank:pairwise", -1, "negative"),
+        ("rank:map", 2, "neither 0 nor 1"),
+    ],
+)
+def test_a_grade_that_is_not_for_the_objective_is_told(
+    local: Engine, tmp_path: Path, x: np.ndarray, objective: str, bad: float, message: str
+) -> None:
+    data = parquet(local, tmp_path, x, y=with_values(np.ones(ROWS), bad), q=np.arange(ROWS) // 10)
+    demand_told(st.XGBoostRanker("y", group="q", objective=objective), data, rf"'y': 2 label\(s\) {message}")
+
+
+@pytest.mark.parametrize(
+    ("bad", "column", "message"),
+    [(None, "high", "null"), (0.0, "high", "zero or negative"), (0.5, None, "upside down")],
+)
+def test_an_interval_that_is_none_is_told(
+    local: Engine, tmp_path: Path, x: np.ndarray, bad: Any, column: str | None, message: str
+) -> None:
+    data = parquet(local, tmp_path, x, low=np.ones(ROWS), high=with_values(np.full(ROWS, 2.0), bad))
+    stage = st.XGBoostRegressor("low", objective="survival:aft", label_upper_bound="high")
+    error = demand_told(stage, data, rf"'high': 2 label\(s\) {message}")
+    assert error.column == column
+
+
+def test_validation_is_checked_for_the_objective_as_well(make: Callable[..., Dataset]) -> None:
+    stage = st.XGBoostRegressor("y", objective="count:poisson", num_boost_round=2)
+    with pytest.raises(DataValueError, match="negative, but 'count:poisson'") as caught:
+        Pipeline(stage).fit(make(y=np.ones(ROWS)), validation=make(y=with_values(np.ones(ROWS), -1.0)))
+    assert caught.value.row == 433
+
+
+def test_an_upper_end_that_is_no_number_is_told_before_reading(make: Callable[..., Dataset], y: np.ndarray) -> None:
+    stage = st.XGBoostRegressor("y", objective="survival:aft", label_upper_bound="high")
+    with pytest.raises(SchemaError, match="column 'high' is string"):
+        Pipeline(stage).plan(make(y=y, high=["a"] * ROWS))
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    ("stage", "given", "message"),
+    [
+        (st.XGBoostRegressor, {"objective": "reg:poison"}, "expected one of reg:squarederror, .* survival:aft"),
+        (st.XGBoostRegressor, {"objective": "count:poison"}, r"Did you mean 'count:poisson'\?"),
+        (st.XGBoostRegressor, {"objective": "binary:logistic"}, "expected one of reg:"),
+        (st.XGBoostClassifier, {"objective": "binary:hinge"}, "expected one of binary:logistic, multi:softprob"),
+        (st.XGBoostRegressor, {"objective": "reg:quantileerror"}, "needs quantile_alpha"),
+        (st.XGBoostRegressor, {"objective": "survival:aft"}, "needs label_upper_bound"),
+        (st.XGBoostRegressor, {"quantile_alpha": 0.5}, "is for objective 'reg:quantileerror', not 'the default'"),
+        (st.XGBoostRegressor, {"objective": "reg:quantileerror", "quantile_alpha": (0.5, 1.0)}, "between 0 and 1"),
+        (st.XGBoostRegressor, {"objective": "reg:quantileerror", "quantile_alpha": ()}, "between 0 and 1"),
+    ],
+)
+def test_an_objective_that_cannot_be_is_refused_when_it_is_given(stage: Any, given: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        stage("y", **given)
+
+
+@pytest.mark.parametrize(("objective", "classes"), [("binary:logistic", 3), ("multi:softprob", 2)])
+def test_an_objective_for_another_number_of_classes_is_refused(
+    make: Callable[..., Dataset], objective: str, classes: int
+) -> None:
+    with pytest.raises(ConfigError, match=f"'{objective}' is not for {classes} classes, which label 'label' has"):
+        Pipeline(st.XGBoostClassifier("label", objective=objective)).fit(make(label=np.arange(ROWS) % classes))
+
+
+def test_hazards_are_compared_on_one_rank_only() -> None:
+    stage = st.XGBoostRegressor("y", objective="survival:cox")
+    with pytest.raises(ConfigError, match="there are 2 ranks") as caught:
+        stage.train(SimpleNamespace(size=2), {})  # type: ignore[arg-type]
+    assert "world_size=1" in str(caught.value.hint)
