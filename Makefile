@@ -35,6 +35,7 @@ bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own i
 	tools/java.sh $(BIN)/python
 	$(BIN)/python benchmarks/clicks.py --rows $(ROWS) --json benchmarks/results/latest.json
 	$(BIN)/python benchmarks/evaluation.py --rows $(ROWS) --json benchmarks/results/latest-evaluation.json
+	$(BIN)/python benchmarks/training.py --rows $(ROWS) --json benchmarks/results/latest-training.json
 
 lock: $(VENV)/.dev ## resolve the lock files again
 	tools/lock.sh --write $(BIN)/uv

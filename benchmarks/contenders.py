@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 COUNTS = [f"I{i}" for i in range(1, 14)]
 CATEGORIES = [f"C{i}" for i in range(1, 27)]
@@ -75,3 +77,21 @@ EVALUATIONS = (
     Contender("local.shared", "shared", "penstock_evaluate.py"),
     Contender("sklearn", "shared", "sklearn_evaluate.py", ("local.shared",)),
 )
+
+FEATURES = [f"f{i}" for i in range(20)]
+REG_PARAMS, FOLDS = (0.001, 0.01, 0.1, 1.0, 10.0), 5
+HYPERPARAMETERS: dict[str, dict[str, Any]] = {  # by work, under our names; those of MLlib are the same in camel case
+    "linear": {"reg_param": 0.1, "elastic_net_param": 0.0},
+    "logistic": {"reg_param": 0.01, "max_iter": 100, "tol": 1e-6},
+    "kmeans": {"k": 8, "max_iter": 20, "init_mode": "k-means||", "init_steps": 2, "tol": 1e-4, "seed": 1},
+    "ridge_cv": {"reg_params": REG_PARAMS, "num_folds": FOLDS},
+}
+
+
+def _trainings(work: str) -> Iterator[Contender]:
+    ours = tuple(f"{engine}.{work}" for engine in ("local", "spark", "dask"))
+    yield from (Contender(name, work, "penstock_models.py") for name in ours)
+    yield from (Contender(f"{peer}.{work}", work, "mllib_models.py", ours[:2]) for peer in ("mllib", "mllib.cached"))
+
+
+TRAININGS = tuple(contender for work in HYPERPARAMETERS for contender in _trainings(work))
