@@ -22,7 +22,10 @@ from penstock.outputs import MODEL, FileEntry, Json, StagedDirectory, encode_jso
 if TYPE_CHECKING:
     from penstock.pipeline import FitReport, PipelineModel
 
-_LIBRARIES = ("penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu")
+_LIBRARIES = (
+    "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",
+    "scikit-learn", "skops", "onnxruntime",
+)  # fmt: skip
 
 
 def save(

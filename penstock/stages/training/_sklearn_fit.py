@@ -1,0 +1,173 @@
+"""All rows on one rank as matrices, and the fit of an estimator on them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from penstock import arrays
+from penstock.errors import ConfigError, DataValueError
+from penstock.spmd import Rank
+
+_SHARE = 4
+"""The matrix may take this part of a machine's memory: estimators make copies, and results need room."""
+_VALUE = 8
+_MOST_WARNINGS = 20
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What an estimator is fitted on: features of shape (rows, features), labels, weights."""
+
+    x: np.ndarray
+    label: np.ndarray | None
+    weight: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class ToRows:
+    """Turns a frame, whose values were checked before, into rows on the host.
+
+    Parameters
+    ----------
+    features, labels : tuple of str
+    classes : tuple or None
+        Labels become their position among these; None takes them as numbers.
+    weight : str or None
+    """
+
+    features: tuple[str, ...]
+    labels: tuple[str, ...]
+    classes: tuple[Any, ...] | None
+    weight: str | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (*self.features, *self.labels) + (() if self.weight is None else (self.weight,))
+
+    def __call__(self, frame: nw.DataFrame) -> np.ndarray:
+        """Return all columns as one matrix, in the order of `columns`."""
+        if self.classes is not None:
+            codes = [float(place) for place in range(len(self.classes))]
+            label = nw.col(self.labels[0]).replace_strict(list(self.classes), codes, return_dtype=nw.Float64)
+            frame = frame.with_columns(label)
+        return arrays.to_host(arrays.to_matrix(frame, self.columns, "float64"))
+
+
+def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
+    """Read all rows, in the order of their numbers.
+
+    Raises
+    ------
+    ConfigError
+        Before reading: they take more memory than `limit`, or than a quarter of what this process may use.
+    """
+    _check_size(rank, rows, len(convert.columns), limit)
+    values = np.empty((rows, len(convert.columns)))
+    begin = 0
+    for part in rank.batches("train", convert.columns, convert):
+        values[begin : begin + len(part)] = part
+        begin += len(part)
+    width, labels = len(convert.features), len(convert.labels)
+    weight = values[:, -1].copy() if convert.weight is not None else None
+    if weight is not None and not weight.any():
+        raise DataValueError(f"all weights in column {convert.weight!r} are 0", column=convert.weight)
+    return Rows(np.ascontiguousarray(values[:, :width]), _label(values[:, width : width + labels], convert), weight)
+
+
+def _label(values: np.ndarray, convert: ToRows) -> np.ndarray | None:
+    if not convert.labels:
+        return None
+    if convert.classes is not None:
+        return class_values(convert.classes)[values[:, 0].astype(np.intp)]
+    return values[:, 0].copy() if len(convert.labels) == 1 else values.copy()
+
+
+def class_values(classes: tuple[Any, ...]) -> np.ndarray:
+    """Return the classes as an estimator sees them, strings as objects of Python.
+
+    Examples
+    --------
+    >>> class_values(("no", "yes")), class_values((0, 1))
+    (array(['no', 'yes'], dtype=object), array([0, 1]))
+    """
+    return np.array(classes, dtype=object if isinstance(classes[0], str) else None)
+
+
+def _check_size(rank: Rank, rows: int, columns: int, limit: int | None) -> None:
+    needed = rows * columns * _VALUE
+    allowed = machine_memory() // _SHARE if limit is None else limit
+    size = f"{rows:,} rows x {columns} columns x {_VALUE} bytes = {needed:,} bytes"
+    if needed > allowed:
+        source = "memory_limit" if limit is not None else "a quarter of the memory that the process may use"
+        raise ConfigError(
+            f"{size} do not fit on one rank: the limit is {allowed:,} bytes, {source}",
+            hint="Take a sample or fewer columns, raise memory_limit, or use a stage that trains on all ranks.",
+        )
+    rank.report(0, f"reading {size} on one rank")
+
+
+def machine_memory(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return how many bytes this process may use: those of the machine, or of its control group if that has fewer.
+
+    Examples
+    --------
+    >>> machine_memory() > 2**26
+    True
+    """
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        text = (root / "memory.max").read_text().strip()
+    except OSError:
+        return physical
+    return physical if text == "max" else min(physical, int(text))
+
+
+def fit(estimator: Any, rows: Rows, weight_argument: str | None, threads: int) -> list[str]:
+    """Fit an estimator, and return what it warned of.
+
+    Its own parallel loops run in threads: ranks are not to start processes.
+
+    Raises
+    ------
+    ConfigError
+        A parameter of it is wrong.
+    """
+    from joblib import parallel_config
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    given = {} if rows.label is None else {"y": rows.label}
+    if rows.weight is not None:
+        given[str(weight_argument)] = rows.weight
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with parallel_config(backend="threading", n_jobs=threads), np.errstate(all="ignore"):
+            try:
+                estimator.fit(rows.x, **given)
+            except InvalidParameterError as error:
+                raise ConfigError(str(error)) from error
+    texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+    return list(texts)[:_MOST_WARNINGS]
+
+
+@contextmanager
+def values_refused(what: str, features: tuple[str, ...]) -> Iterator[None]:
+    """Tell a ValueError of scikit-learn as one about the features."""
+    try:
+        yield
+    except (ConfigError, DataValueError):
+        raise
+    except ValueError as error:
+        raise DataValueError(
+            f"{what} refuses the values of {', '.join(map(repr, features[:10]))}: {error}",
+            hint="See which values it takes; clip, scale or fill them before.",
+        ) from error
