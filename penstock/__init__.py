@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.engines.dask import DaskEngine
+    from penstock.engines.local import LocalEngine
+    from penstock.engines.spark import SparkEngine
+    from penstock.pipeline import Pipeline, PipelineModel
+    from penstock.progress import RichProgress
+    from penstock.spmd import SpmdOptions
+    from penstock.stages.evaluation.shared_scan import evaluate
+    from penstock.stages.evaluation.views import Bootstrap
+    from penstock.stages.functions import register_function
+    from penstock.stages.modules import register_module
 
 __version__ = "0.1.0"
 

@@ -8,6 +8,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock import frames, frames_cudf
 from penstock.frames import Kind
@@ -24,6 +26,27 @@ def column(frame: nw.DataFrame, name: str, values: Any) -> nw.Series:
     if isinstance(series.dtype, pl.Array):
         series = series.arr.to_list()
     return nw.from_native(series, series_only=True)
+
+
+def masked(frame: nw.DataFrame, name: str, values: np.ndarray, missing: np.ndarray) -> nw.Series:
+    """Return floating `values` (on the host; one or two dimensions) as a float32 series for `frame`.
+
+    Rows where `missing` is true are null; the others of a matrix are lists.
+
+    Examples
+    --------
+    >>> frame = frames.from_arrow(pa.table({"x": [1, 2]}))
+    >>> masked(frame, "y", np.ones((2, 2)), np.array([True, False])).to_list()
+    [None, [1.0, 1.0]]
+    """
+    if values.ndim == 1:
+        made: pa.Array = pa.array(values, pa.float32(), mask=missing)
+    else:
+        known = values[~missing] if missing.any() else values
+        offsets = np.concatenate([[0], np.cumsum(np.where(missing, 0, values.shape[1]), dtype=np.int64)])
+        starts = pa.array(offsets, mask=np.append(missing, False))
+        made = pa.LargeListArray.from_arrays(starts, pa.array(known.ravel(), pa.float32()))
+    return frames.from_arrow(pa.table({name: made}), frames.kind_of(frame))[name]
 
 
 def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32") -> Any:
@@ -43,6 +66,44 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
     if frames.is_gpu(frame):
         return frames_cudf.to_matrix(native, columns, len(frame), dtype)
     return native.to_numpy(order="c").reshape(len(frame), len(columns))
+
+
+def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:
+    """Return how many elements each list of a column has, int64 of shape (n_rows,) on the host; -1 for null.
+
+    Examples
+    --------
+    >>> list_lengths(frames.from_arrow(pa.table({"v": [[1.0, 2.0], None, []]})), "v")
+    array([ 2, -1,  0])
+    """
+    lengths: np.ndarray = pc.list_value_length(_lists(frame, name)).cast(pa.int64()).fill_null(-1).to_numpy()
+    return lengths
+
+
+def lists_to_matrix(frame: nw.DataFrame, name: str, width: int) -> Any:
+    """Return a column of lists of `width` numbers as a float32 matrix, NaN for null and in the rows of null lists.
+
+    From a frame on a GPU by way of the host.
+
+    Examples
+    --------
+    >>> lists_to_matrix(frames.from_arrow(pa.table({"v": [[1, 2], None]})), "v", 2)
+    array([[ 1.,  2.],
+           [nan, nan]], dtype=float32)
+    """
+    lists = _lists(frame, name)
+    known = [pc.list_flatten(chunk).cast(pa.float32()).to_numpy(zero_copy_only=False) for chunk in lists.chunks]
+    values = np.concatenate([np.empty(0, np.float32), *known]).reshape(-1, width)
+    if lists.null_count:
+        whole = np.full((len(lists), width), np.nan, dtype=np.float32)
+        whole[lists.is_valid().to_numpy()] = values
+        values = whole
+    return to_device(values, frames.kind_of(frame))
+
+
+def _lists(frame: nw.DataFrame, name: str) -> pa.ChunkedArray:
+    chosen = frame.select(name)
+    return (frames.to_arrow(chosen) if frames.is_gpu(frame) else chosen.to_arrow())[name]
 
 
 def features(frame: nw.DataFrame, columns: Sequence[str]) -> Any:

@@ -30,7 +30,7 @@ app = typer.Typer(
 
 Name = Annotated[str, typer.Argument(metavar="PIPELINE", help="A module of the pipelines folder, or a .py file.")]
 Data = Annotated[list[str], typer.Option(help="File, glob, directory or URL; may be repeated.")]
-Format = Annotated[str | None, typer.Option(help="parquet, csv or jsonl; found by the suffixes unless given.")]
+Format = Annotated[str | None, typer.Option(help="parquet, csv, jsonl or files; found by the suffixes unless given.")]
 Unmanifested = Annotated[bool, typer.Option("--allow-unmanifested", help="Read directories with no _SUCCESS.")]
 EngineName = Annotated[
     str | None, typer.Option("--engine", help="local, dask, spark, a file of conf/engines, or a path.")

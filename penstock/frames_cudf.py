@@ -1,6 +1,7 @@
 """What `penstock.frames` does with a frame on a GPU: cuDF for columns, CuPy for matrices.
 
-cuDF has neither dates nor columns that are nothing but null: there they are timestamps in seconds, and strings.
+cuDF has neither dates, nor binary columns, nor any that are nothing but null: there they are timestamps in seconds,
+lists of bytes, and strings.
 `restored` gives them back on the host, and `conform` and `is_stored_exactly` know of it.
 """
 
@@ -39,16 +40,16 @@ def types(schema: pa.Schema) -> Mapping[str, Any]:
     Raises
     ------
     SchemaError
-        cuDF has no such type: times of day, binary, decimals of more than 38 digits.
+        cuDF has no such type: times of day, lists of binary, decimals of more than 38 digits.
     """
     for field in schema:
-        if not _is_held(field.type):
+        if not _is_held(field.type) and not pa.types.is_binary(field.type):
             raise SchemaError(
                 f"column {field.name!r} is {field.type}, which cuDF cannot hold",
                 hint='Leave the column out, or use device="cpu".',
                 column=field.name,
             )
-    return dict(cudf().DataFrame.from_arrow(schema.empty_table()).dtypes.items())
+    return dict(cudf().DataFrame.from_arrow(_as_lists(schema.empty_table())).dtypes.items())
 
 
 def _is_held(kind: pa.DataType) -> bool:
@@ -64,7 +65,31 @@ def from_arrow(table: pa.Table) -> Any:
     """
     schema = canonical(table.schema)
     types(schema)
-    return cudf().DataFrame.from_arrow(table.cast(schema))
+    return cudf().DataFrame.from_arrow(_as_lists(table.cast(schema)))
+
+
+def _as_lists(table: pa.Table) -> pa.Table:
+    """Return the table with lists of bytes in place of binary columns; the memory is the same."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type):
+            chunks = [_list_of_bytes(chunk) for chunk in table[field.name].chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(chunks, pa.list_(pa.uint8())))
+    return table
+
+
+def _list_of_bytes(values: pa.Array) -> pa.Array:
+    valid, offsets, data = values.buffers()
+    size = 0 if data is None else data.size
+    content = pa.Array.from_buffers(pa.uint8(), size, [None, data])
+    kind = pa.list_(pa.uint8())
+    return pa.Array.from_buffers(kind, len(values), [valid, offsets], offset=values.offset, children=[content])
+
+
+def _binary(values: pa.Array) -> pa.Array:
+    valid, offsets = values.buffers()[:2]
+    content = pa.concat_arrays([values.values])  # which has no offset
+    buffers = [valid, offsets, content.buffers()[1]]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers, offset=values.offset)
 
 
 def nan_to_null(native: Any, columns: Sequence[str]) -> Any:
@@ -129,10 +154,16 @@ def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [
         pa.nulls(len(table), field.type)
         if field.name not in table.column_names or pa.types.is_null(field.type)
-        else table[field.name].cast(field.type)
+        else _restored(table[field.name], field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)
+
+
+def _restored(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_binary(kind) and pa.types.is_list(column.type):
+        return pa.chunked_array([_binary(chunk) for chunk in column.cast(pa.list_(pa.uint8())).chunks], kind)
+    return column.cast(kind)
 
 
 def conform(native: Any, schema: pa.Schema) -> Any:

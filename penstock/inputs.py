@@ -13,7 +13,8 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, did_you_mean
 from penstock.sources import csv, jsonlines, parquet
 
-SUFFIXES = {"parquet": parquet.SUFFIXES, "csv": csv.SUFFIXES, "jsonl": jsonlines.SUFFIXES}
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
+SUFFIXES = {"parquet": parquet.SUFFIXES, "csv": csv.SUFFIXES, "jsonl": jsonlines.SUFFIXES, "files": IMAGES}
 
 
 def read(
@@ -31,8 +32,8 @@ def read(
     engine : Engine
     data : sequence of str
         Files, globs, directories or URLs, all of one format.
-    format : {"parquet", "csv", "jsonl"}, optional
-        Found by the suffixes unless given.
+    format : {"parquet", "csv", "jsonl", "files"}, optional
+        Found by the suffixes unless given; ``files`` are whole ones, of any kind, and images unless it is given.
     types : pyarrow.Schema, optional
         For text files: the types of the columns that they have of these; the others are inferred. Without it all are.
     allow_unmanifested : bool
@@ -52,6 +53,8 @@ def read(
             f"format is {format!r}, expected one of {', '.join(SUFFIXES)}.{did_you_mean(format, SUFFIXES)}"
         )
     paths = list(data)
+    if format == "files":
+        return engine.read_files(paths)
     if format == "parquet":
         return engine.read_parquet(paths, allow_unmanifested=allow_unmanifested)
     dataset = _text(engine, paths, format, None, allow_unmanifested)

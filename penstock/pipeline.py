@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,8 +186,9 @@ class _Fit:
             data["validation"] = self._up_to(self.validation, position)
         learned = self.fitted[position] or {}
         engine = self.dataset.engine
+        options = replace(self.options, world_size=1) if stage.tags.single_rank else self.options
         try:
-            fitted = engine.spmd(_Training(stage, learned), data, self.options, label=f"train {stage.title}")
+            fitted = engine.spmd(_Training(stage, learned), data, options, label=f"train {stage.title}")
         except PenstockError as error:
             raise error.at(stage=stage.title) from error
         self.report.seconds[f"train {stage.title}"] = time.perf_counter() - began

@@ -19,7 +19,7 @@ class Job:
     ----------
     data : sequence of str
         Files, globs, directories or URLs of one format.
-    format : {"parquet", "csv", "jsonl"}, optional
+    format : {"parquet", "csv", "jsonl", "files"}, optional
         Found by the suffixes unless given.
     allow_unmanifested : bool
         Read directories that do not say that they are whole.

@@ -51,7 +51,7 @@ def test_no_known_suffix_is_refused(tmp_path):
     (tmp_path / "train.txt").touch()
     with pytest.raises(ConfigError, match=r"train.txt has no suffix that tells its format") as found:
         format_of([str(tmp_path / "train.txt")])
-    assert found.value.hint == "Pass --format parquet|csv|jsonl."
+    assert found.value.hint == "Pass --format parquet|csv|jsonl|files."
 
 
 def test_an_unknown_format_is_refused_with_the_nearest(local):
@@ -86,3 +86,10 @@ def test_tsv_is_cut_at_tabs(local, tmp_path):
 def test_a_directory_that_does_not_say_it_is_whole_is_read_when_asked(local, tmp_path: Path):
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
     assert read(local, [str(tmp_path)], allow_unmanifested=True).count() == 2
+
+
+def test_images_are_read_as_whole_files(local, tmp_path):
+    for name in ("b.PNG", "a.jpg"):
+        (tmp_path / name).write_bytes(name.encode())
+    found = read(local, [str(tmp_path)]).select("path", "content").to_arrow().to_pylist()
+    assert [(Path(row["path"]).name, row["content"]) for row in found] == [("a.jpg", b"a.jpg"), ("b.PNG", b"b.PNG")]

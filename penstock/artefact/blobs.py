@@ -12,16 +12,16 @@ from typing import Any
 
 from penstock.artefact.booster import check_features, read_booster
 from penstock.artefact.checks import need
-from penstock.artefact.layout import EXPORTED, ONNX, SAFETENSORS, SKOPS, UBJSON
+from penstock.artefact.layout import ONNX, SAFETENSORS, SKOPS, UBJSON
 from penstock.errors import UntrustedArtifactError
 from penstock.stages.base import Blob
+from penstock.stages.inference._onnx_file import check_onnx
 
 _HEADER_LIMIT = 100 * 2**20
 _DTYPE = r"BOOL|[IU](8|16|32|64)|F(16|32|64)|BF16|C64|F8_E4M3|F8_E5M2"
 _WIDTHS = {"BOOL": 8, "BF16": 16, "C64": 64, "F8_E4M3": 8, "F8_E5M2": 8}
 _ZIP = b"PK\x03\x04"
 _PICKLE = rb"\x80[\x00-\x05]"
-_LEAST_ONNX = 16
 
 
 def check_blob(blob: Blob, path: str, columns: Sequence[str], stage: str, *, trusted: bool) -> None:
@@ -103,13 +103,8 @@ def _check_skops(data: bytes) -> None:
         need("schema.json" in archive.namelist(), "it has no schema.json")
 
 
-def _check_onnx(data: bytes) -> None:
-    need(len(data) >= _LEAST_ONNX, f"it has {len(data)} bytes")
-
-
 _CHECKS: dict[str, Callable[[bytes], None]] = {
     SAFETENSORS: _check_safetensors,
     SKOPS: _check_skops,
-    EXPORTED: _check_archive,
-    ONNX: _check_onnx,
+    ONNX: check_onnx,
 }

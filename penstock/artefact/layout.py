@@ -9,7 +9,7 @@
 ``booster/<n>.<k>.ubj``  ... model file of stage n: an XGBoost model
 ``weights/<n>.<k>.safetensors``  ... the weights of a PyTorch module
 ``estimator/<n>.<k>.skops``  ... a scikit-learn estimator
-``network/<n>.<k>.onnx``, ``network/<n>.<k>.pt2``  ... a network in ONNX, a program of ``torch.export``
+``network/<n>.<k>.onnx``  ... a network in ONNX
 ``report.json``       metrics, versions and the fit report, for people; never parsed at loading
 ====================  =====================================================================
 """
@@ -35,29 +35,25 @@ UBJSON = "xgboost-ubj"
 SAFETENSORS = "safetensors"
 SKOPS = "skops"
 ONNX = "onnx"
-EXPORTED = "torch-export"
 
 _BLOBS = {
     UBJSON: ("booster", "ubj"),
     SAFETENSORS: ("weights", "safetensors"),
     SKOPS: ("estimator", "skops"),
     ONNX: ("network", "onnx"),
-    EXPORTED: ("network", "pt2"),
 }
 BLOB_KINDS = tuple(_BLOBS)
 _PARTS = {PARQUET: ("state", "parquet"), **_BLOBS}
 _SLOTS = {r"(pipeline|schema|report)\.json|state/\d{1,4}\.json": JSON} | {
     rf"{folder}/\d{{1,4}}\.\d{{1,6}}\.{suffix}": kind for kind, (folder, suffix) in _PARTS.items()
 }
-_ZIP = rb"PK\x03\x04"
 _BEGINS = {
     JSON: rb"\{",
     PARQUET: rb"PAR1",
     UBJSON: rb"\{L",
     SAFETENSORS: rb".{8}\{",
-    SKOPS: _ZIP,
+    SKOPS: rb"PK\x03\x04",
     ONNX: rb"\x08",
-    EXPORTED: _ZIP,
 }
 _MAGIC = (
     (rb"\x80[\x00-\x05]", "a pickle"),

@@ -14,7 +14,7 @@ from penstock.devices import Device
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.progress import Progress
 from penstock.schemas import declared
-from penstock.sources import MemorySource, csv, jsonlines, parquet
+from penstock.sources import MemorySource, binary, csv, jsonlines, parquet
 from penstock.sources.base import Reader, Source, log_absent
 from penstock.sources.files import Storage
 from penstock.sources.paths import expand
@@ -260,6 +260,43 @@ class Engine(ABC):
             fragment_bytes=fragment_bytes,
         )
         return self._dataset(*planned, missing_columns)
+
+    def read_files(
+        self,
+        paths: Paths,
+        *,
+        extensions: Sequence[str] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        fragment_bytes: int = binary.FILE_FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Plan a dataset of whole files, images say, one a row; nothing but their listing is read.
+
+        Columns are ``path`` (string, a URL where it is not local), ``size`` (int64, bytes), ``modified`` (timestamp in
+        UTC; null where the store does not know) and ``content`` (binary). Files are opened only where ``content`` is
+        asked for. They are in the order of `paths`, those of a glob or a directory sorted by name; one that is named
+        twice is one row.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Files, globs, directories (all visible files below) or fsspec URLs.
+        extensions : sequence of str, optional
+            Only files whose names end so, in upper or lower case: ``["jpg", "jpeg", "png"]``.
+        storage_options : mapping, optional
+            Passed to fsspec; never shown in a message.
+        fragment_bytes : int
+            Files that one fragment takes, in bytes, about.
+
+        Raises
+        ------
+        MissingInputError, InputError
+            When it is planned: nothing matches, or a folder cannot be listed.
+        IncompleteInputError
+            When it is read: a file changed since it was planned, or is gone.
+        """
+        storage = Storage(dict(storage_options or {}))
+        files = expand(paths, binary.SUFFIXES, storage, allow_unmanifested=True)
+        return self._dataset(*binary.plan(files, storage, extensions=extensions, fragment_bytes=fragment_bytes))
 
     def from_arrow(self, table: pa.Table, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a table in memory; NaN becomes null when it is read."""

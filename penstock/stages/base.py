@@ -47,23 +47,27 @@ class Tags:
     ----------
     keeps_rows : bool
         Every row that comes in goes out, in order.
-    accepts : {"any", "numeric", "string", "categorical"}
+    accepts : {"any", "numeric", "string", "categorical", "binary"}
         Types of the columns it takes: categorical ones are strings, integers and booleans.
     devices : frozenset of {"cpu", "gpu"}
     numbers_rows : bool
         It reads the row number.
+    single_rank : bool
+        Of a trainer: one rank has all rows, whatever world size is asked for.
     """
 
     keeps_rows: bool = True
     accepts: str = "any"
     devices: frozenset[str] = frozenset({"cpu", "gpu"})
     numbers_rows: bool = False
+    single_rank: bool = False
 
 
 _ACCEPTS: dict[str, Any] = {
     "any": lambda kind: True,
     "numeric": is_numeric,
     "string": pa.types.is_string,
+    "binary": pa.types.is_binary,
     "categorical": lambda kind: (
         pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
     ),
@@ -73,6 +77,7 @@ _EXAMPLE_COLUMNS = {
     "any": ("n1", "s1"),
     "numeric": ("n1", "n2"),
     "string": ("s1", "s2"),
+    "binary": ("image",),
     "categorical": ("s1", "n1", "b"),
 }
 
@@ -156,7 +161,7 @@ class Stage(ABC):
             A parameter is code: a function, or a selector that was never bound.
         """
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {name: _jsonable(self.title, name, value) for name, value in values.items()}
+        return {name: jsonable(self.title, name, value) for name, value in values.items()}
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -366,13 +371,14 @@ def check_number(stage: Stage, name: str, *, least: float | None = None, above: 
     raise ConfigError(f"{name} of {stage.title} is {value!r}, expected {expected}", stage=stage.title)
 
 
-def _jsonable(stage: str, name: str, value: Any) -> Any:
+def jsonable(stage: str, name: str, value: Any) -> Any:
+    """Return a parameter as a JSON value; UnsupportedStepError if it is none, and so cannot be stored."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):
-        return [_jsonable(stage, name, item) for item in value]
+        return [jsonable(stage, name, item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): _jsonable(stage, name, item) for key, item in value.items()}
+        return {str(key): jsonable(stage, name, item) for key, item in value.items()}
     raise UnsupportedStepError(
         f"parameter {name!r} of {stage} is {value!r}, which cannot be stored without storing code",
         hint="Use plain values; a function has no place in a saved pipeline.",

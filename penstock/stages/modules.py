@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.errors import ConfigError, UnsupportedStepError, did_you_mean
+from penstock.errors import ConfigError, MissingExtraError, UnsupportedStepError, did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -14,6 +15,10 @@ Factory = Callable[..., "torch.nn.Module"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FACTORIES: dict[str, Factory] = {}
+_BUILT_IN = {
+    "resnet18": "penstock.stages.inference._resnet",
+}
+"""The library's own modules and where each is registered; imported, with PyTorch, when one is asked for."""
 
 
 def register_module(name: str) -> Callable[[Function], Function]:
@@ -52,17 +57,27 @@ def register_module(name: str) -> Callable[[Function], Function]:
 
 
 def module_factory(name: str) -> Factory:
-    """Return the factory that is registered as `name`.
+    """Return the factory that is registered as `name`, by the user or by the library itself.
 
     Raises
     ------
     UnsupportedStepError
         None is; nothing is imported by name.
+    MissingExtraError
+        It is one of the library's, and PyTorch is not installed.
     """
+    if name not in _FACTORIES and name in _BUILT_IN:
+        try:
+            importlib.import_module(_BUILT_IN[name])
+        except ImportError as error:
+            raise MissingExtraError(
+                f"module {name!r} needs PyTorch, which cannot be imported: {error}",
+                hint="pip install 'penstock[torch]'",
+            ) from error
     if name not in _FACTORIES:
+        known = {*_FACTORIES, *_BUILT_IN}
         raise UnsupportedStepError(
-            f"module {name!r} is not registered.{did_you_mean(name, _FACTORIES)} "
-            f"Registered are: {', '.join(sorted(_FACTORIES)) or 'none'}",
+            f"module {name!r} is not registered.{did_you_mean(name, known)} Registered are: {', '.join(sorted(known))}",
             hint=f"Import what registers it first: @penstock.register_module({name!r}).",
         )
     return _FACTORIES[name]

@@ -21,7 +21,7 @@ def discover() -> dict[str, type[Stage]]:
     """
     found: dict[str, type[Stage]] = {}
     for module in pkgutil.walk_packages(penstock.stages.__path__, "penstock.stages."):
-        if module.name.rpartition(".")[2].startswith("_"):
+        if any(part.startswith("_") for part in module.name.split(".")):
             continue
         for name, value in vars(importlib.import_module(module.name)).items():
             if inspect.isclass(value) and issubclass(value, Stage) and not inspect.isabstract(value):

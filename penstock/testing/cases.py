@@ -27,6 +27,7 @@ _TABLES: Mapping[str, Callable[[], pa.Table]] = {
         tables.large_numbers,
         tables.long_strings,
         tables.far_dates,
+        tables.broken_images,
         tables.unseen,
     )
 }

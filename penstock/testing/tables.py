@@ -15,6 +15,7 @@ s2        string       many values, not all of them ASCII
 b         bool         nulls
 t1, t2    timestamp    `t2` after `t1`, nulls in both
 d         date
+image     binary        small PPM files, nulls
 label     int64        0 and 1
 class     string       three values
 y         float64
@@ -31,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 ROWS = 120
-FEATURES = ("n1", "n2", "n3", "s1", "s2", "b", "t1", "t2", "d")
+FEATURES = ("n1", "n2", "n3", "s1", "s2", "b", "t1", "t2", "d", "image")
 MEGABYTE = 2**20
 _STRANGE = ("", " ", "NaN", "null", "true", "1", "\0", 'say "hi",\r\n', "é", "e\u0301", "größe", "\U0001f600", "\ufeff")
 
@@ -60,12 +61,21 @@ def ordinary(rows: int = ROWS, seed: int = 0) -> pa.Table:
             "t1": _with_nulls(begin, 13),
             "t2": _with_nulls(begin + draw.integers(1, 10**10, rows).astype("timedelta64[us]"), 17),
             "d": begin.astype("datetime64[D]"),
+            "image": _images(rows, seed),
             "label": (score > 12).astype(np.int64),
             "class": np.array(["low", "middle", "top"])[np.digitize(score, [8, 16])],
             "y": score,
             "w": draw.uniform(0.5, 2.0, rows),
         }
     )
+
+
+def _images(rows: int, seed: int) -> pa.Array:
+    """Return PPM files of 1 to 4 by 1 to 3 pixels: the one format that takes no library to write."""
+    draw = np.random.default_rng(seed + 1)
+    sizes = ((1 + row % 4, 1 + row % 3) for row in range(rows))
+    files = [b"P6 %d %d 255 " % size + draw.bytes(3 * size[0] * size[1]) for size in sizes]
+    return pa.array([None if row % 19 == 18 else file for row, file in enumerate(files)], pa.binary())
 
 
 def _with_nulls(values: np.ndarray, every: int) -> pa.Array:
@@ -88,7 +98,8 @@ def no_rows() -> pa.Table:
 def constant(rows: int = ROWS) -> pa.Table:
     """Return features of a single value each; that of ``n2``, 0.1, is no float64, so that sums of squares betray it."""
     at = datetime.datetime(2024, 2, 29, 23, 59, 59, 999999)
-    values = (7, 0.1, 0.1, "a", "größe", True, at, at + datetime.timedelta(microseconds=1), at.date())
+    later = at + datetime.timedelta(microseconds=1)
+    values = (7, 0.1, 0.1, "a", "größe", True, at, later, at.date(), b"P5 1 1 255 \x07")
     return replaced(ordinary(rows), **{name: [value] * rows for name, value in zip(FEATURES, values, strict=True)})
 
 
@@ -164,6 +175,13 @@ def far_dates() -> pa.Table:
     times = [datetime.datetime.fromisoformat(texts[i % len(texts)]) for i in range(ROWS)]
     t2 = [None if i % 17 == 16 else times[(3 * i + 1) % ROWS] for i in range(ROWS)]
     return replaced(ordinary(), t1=times, t2=t2, d=[at.date() for at in times])
+
+
+def broken_images() -> pa.Table:
+    """Return what are no images, and images that are cut off, or larger than any that anyone has, beside good ones."""
+    odd = (b"", b"no image", b"P6 2 2 255 \0\1", b"P6 99999 99999 255 ", b"P5 1 1 65535 \1\2", b"\x89PNG\r\n\x1a\n")
+    good = ordinary()["image"].to_pylist()
+    return replaced(ordinary(), image=[odd[i // 4 % len(odd)] if i % 4 == 1 else file for i, file in enumerate(good)])
 
 
 def retyped(kind: pa.DataType) -> pa.Table:

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save as save_tensors
 
 from penstock.artefact.blobs import check_blob
-from penstock.artefact.layout import EXPORTED, ONNX, SAFETENSORS, SKOPS
+from penstock.artefact.layout import ONNX, SAFETENSORS, SKOPS
 from penstock.errors import UntrustedArtifactError
 from penstock.stages.base import Blob
 
@@ -73,19 +73,18 @@ def test_weights_whose_header_lies_are_refused(data, reason):
         check(SAFETENSORS, data)
 
 
-@pytest.mark.parametrize("kind", [SKOPS, EXPORTED])
-def test_a_pickle_in_an_archive_is_refused_however_deep(kind):
+def test_a_pickle_in_an_archive_is_refused_however_deep():
     bad = pickle.dumps({"a": 1}, protocol=2)
-    check(kind, zipped(**{"schema.json": b"{}", "data/0": b"\x00" * 10}))
+    check(SKOPS, zipped(**{"schema.json": b"{}", "data/0": b"\x00" * 10}))
     for content in (bad, zipped(data=bad), zipped(more=zipped(data=bad))):
         with pytest.raises(UntrustedArtifactError, match="is a pickle"):
-            check(kind, zipped(**{"schema.json": b"{}", "data/0": content}))
+            check(SKOPS, zipped(**{"schema.json": b"{}", "data/0": content}))
 
 
 @pytest.mark.parametrize("name", ["../schema.json", "/etc/passwd"])
 def test_a_member_outside_the_archive_is_refused(name):
     with pytest.raises(UntrustedArtifactError, match="leaves its folder"):
-        check(EXPORTED, zipped(**{name: b"{}"}))
+        check(SKOPS, zipped(**{name: b"{}"}))
 
 
 def test_an_archive_that_skops_did_not_write_is_refused():
@@ -93,12 +92,11 @@ def test_an_archive_that_skops_did_not_write_is_refused():
         check(SKOPS, zipped(data=b"1"))
 
 
-@pytest.mark.parametrize("kind", [SKOPS, EXPORTED])
-def test_a_broken_archive_is_refused(kind):
+def test_a_broken_archive_is_refused():
     with pytest.raises(UntrustedArtifactError, match="not a zip file"):
-        check(kind, zipped(data=b"1")[:-5])
+        check(SKOPS, zipped(data=b"1")[:-5])
 
 
-def test_a_network_of_a_few_bytes_is_refused():
-    with pytest.raises(UntrustedArtifactError, match="3 bytes"):
-        check(ONNX, b"\x08\x01\x02")
+def test_a_network_that_is_cut_off_is_refused():
+    with pytest.raises(UntrustedArtifactError, match="cut off at byte 3"):
+        check(ONNX, b"\x08\x01\x3a")

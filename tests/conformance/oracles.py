@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,8 +16,11 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
+from PIL import Image
 from sklearn import linear_model
 from sklearn import naive_bayes as sk
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from penstock import stages as st
 from penstock.stages.base import Stage
@@ -180,13 +184,76 @@ def classify(stage: st.XGBoostClassifier, learned: Columns, given: Columns) -> C
         probability[:, 1] if len(classes) == 2 else probability,
     )
     winners = [classes[place] for place in probability.argmax(axis=1)]
-    return {"id": given["id"], **dict(zip(stage.outputs(), (*(each.tolist() for each in made), winners), strict=True))}
+    shares = model.get_booster().predict(xgb.DMatrix(rows), pred_contribs=True)
+    outputs = [*(each.tolist() for each in made), winners, shares.reshape(len(rows), -1).astype(float).tolist()]
+    return {"id": given["id"], **dict(zip(stage.outputs(), outputs, strict=False))}
 
 
 def regress(stage: st.XGBoostRegressor, learned: Columns, given: Columns) -> Columns:
     model = xgb.XGBRegressor(n_estimators=stage.num_boost_round, max_depth=stage.max_depth, n_jobs=1)
     model.fit(_matrix(stage, learned), learned[stage.label], sample_weight=_weights(stage, learned))
     return {"id": given["id"], stage.prediction: model.predict(_matrix(stage, given)).astype(float).tolist()}
+
+
+def _tree(stage: Any, kind: Any, learned: Columns, label: Any) -> Any:
+    """Return scikit-learn's tree, which every tree of a forest is that is grown on all rows and columns."""
+    weight = np.array(_weights(stage, learned) or [1.0] * len(label))
+    tree = kind(max_depth=stage.max_depth, min_weight_fraction_leaf=min(0.5, stage.min_child_weight / weight.sum()))
+    return tree.fit(_matrix(stage, learned), label, sample_weight=weight)
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    """Return values as float32 holds them, which is what leaves are; equal ones then have no deviation at all."""
+    return values.astype(np.float32).astype(float)
+
+
+def classifying_forest(stage: st.RandomForestClassifier, learned: Columns, given: Columns) -> Columns:
+    classes, label = np.unique(learned[stage.label], return_inverse=True)
+    if len(classes) < 2:
+        raise Refused(stage.label)
+    trees = [_tree(stage, DecisionTreeClassifier, learned, label == place) for place in range(len(classes))]
+    shares = _single(np.column_stack([tree.predict_proba(_matrix(stage, given))[:, 1] for tree in trees]))
+    probability = shares / shares.sum(axis=1, keepdims=True)
+    scores = (shares[:, 1], shares[:, 1]) if len(classes) == 2 else (shares, probability)
+    made = [*(each.tolist() for each in scores), classes[probability.argmax(axis=1)].tolist()]
+    return {"id": given["id"], **dict(zip(stage.outputs(), made, strict=True))}
+
+
+def forest(stage: st.RandomForestRegressor, learned: Columns, given: Columns) -> Columns:
+    tree = _tree(stage, DecisionTreeRegressor, learned, learned[stage.label])
+    return {"id": given["id"], stage.prediction: _single(tree.predict(_matrix(stage, given))).tolist()}
+
+
+def rank(stage: st.XGBoostRanker, learned: Columns, given: Columns) -> Columns:
+    """Return what XGBoost's ranker makes of rows sorted by group."""
+    _matrix(stage, learned)
+    order = sorted(range(len(learned[stage.group])), key=lambda row: learned[stage.group][row])
+    rows = {name: [values[row] for row in order] for name, values in learned.items()}
+    options = {"n_estimators": stage.num_boost_round, "max_depth": stage.max_depth, **stage.params}
+    model = xgb.XGBRanker(objective=stage.objective, n_jobs=1, **options)
+    model.fit(_matrix(stage, rows), rows[stage.label], qid=np.unique(rows[stage.group], return_inverse=True)[1])
+    return {"id": given["id"], stage.prediction: model.predict(_matrix(stage, given)).astype(float).tolist()}
+
+
+def by_hand(stage: st.SklearnEstimator, learned: Columns, given: Columns) -> Columns:
+    """Return what the estimator itself makes of the matrix; the boosted classifier of the examples takes nulls."""
+    boosts = stage.label is not None
+    read = _numbers if boosts else _known_matrix
+    train, rows = read(stage, learned), read(stage, given)
+    model = clone(stage.estimator)
+    if not boosts:
+        return {"id": given["id"], stage.outputs()[0]: model.fit(train).transform(rows).tolist()}
+    if len(set(learned[stage.label])) < 2:
+        raise Refused(stage.label)
+    model.fit(train, learned[stage.label], sample_weight=learned[stage.weight])
+    made = (model.predict_proba(rows).tolist(), model.predict(rows).tolist())
+    return {"id": given["id"], **dict(zip(stage.outputs(), made, strict=True))}
+
+
+def _numbers(stage: Stage, columns: Columns) -> np.ndarray:
+    for name in stage.inputs():
+        _some(name, columns[name])
+    return np.column_stack([np.array(columns[name], dtype=float) for name in stage.inputs()])
 
 
 def naive_bayes(stage: st.NaiveBayes, learned: Columns, given: Columns) -> Columns:
@@ -237,6 +304,28 @@ def fit_line(stage: st.LinearRegression, learned: Columns, given: Columns) -> Co
     return {"id": given["id"], stage.prediction: (middle + (rows - mean) @ slopes).tolist()}
 
 
+def fit_mean(stage: st.GeneralizedLinearRegression, learned: Columns, given: Columns) -> Columns:
+    """Return what scikit-learn's regressions of standardised columns make of it, without a penalty."""
+    train, rows = (_known_matrix(stage, columns) for columns in (learned, given))
+    label = np.array(learned[stage.label], dtype=float)
+    if stage.family == "binomial" and len(set(label)) < 2:
+        raise Refused(stage.label)
+    mean, spread = _moments(train, np.ones(len(label)))
+    train, rows = ((each - mean) / np.where(spread > 0, spread, 1.0) * (spread > 0) for each in (train, rows))
+    if stage.offset:
+        beside, at = ((each * spread + mean)[:, -1] for each in (train, rows))
+        line = linear_model.LinearRegression().fit(train[:, :-1], label - beside)
+        return {"id": given["id"], stage.prediction: (line.predict(rows[:, :-1]) + at).tolist()}
+    if stage.family != "binomial":
+        power = {"poisson": 1, "tweedie": stage.variance_power}[stage.family]
+        model = linear_model.TweedieRegressor(power=power, alpha=0, link="log", tol=1e-8, max_iter=1000)
+        model.fit(train, label, sample_weight=_weights(stage, learned))
+        return {"id": given["id"], stage.prediction: model.predict(rows).tolist()}
+    share = linear_model.LogisticRegression(C=np.inf, tol=1e-8).fit(train, label)
+    made = share.decision_function(rows), share.predict_proba(rows)[:, 1]
+    return {"id": given["id"], **{name: each.tolist() for name, each in zip(stage.outputs(), made, strict=True)}}
+
+
 def _moments(values: np.ndarray, weight: np.ndarray) -> tuple[Any, Any]:
     mean = np.average(values, axis=0, weights=weight)
     return mean, np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
@@ -266,16 +355,72 @@ def _matrix(stage: Stage, columns: Columns) -> np.ndarray:
     return np.column_stack(list(features.values()))
 
 
+def sum_of_two(stage: st.FunctionStage, learned: Columns, given: Columns) -> Columns:
+    first, second = (given[name] for name in stage.inputs())
+    both = zip(first, second, strict=True)
+    return {"id": given["id"], "sum": [None if None in pair else float(pair[0]) + float(pair[1]) for pair in both]}
+
+
+def decode_images(stage: st.DecodeImage, learned: Columns, given: Columns) -> Columns:
+    """Return what Pillow makes of the PPM files; those of three channels are scaled to cover the size, and cut."""
+    made = [None if file is None else _pixels(stage, file) for file in given["image"]]
+    if stage.on_error == "error" and "broken" in made:
+        raise Refused("image")
+    gone = "broken" if stage.on_error == "quarantine" else None
+    kept = [place for place, pixels in enumerate(made) if pixels is None or pixels != gone]
+    pixels = [None if made[place] == "broken" else made[place] for place in kept]
+    return {"id": [given["id"][place] for place in kept], "pixels": pixels}
+
+
+def _pixels(stage: st.DecodeImage, file: bytes) -> Any:
+    header = re.match(rb"(P[56]) (\d+) (\d+) 255 ", file)
+    channels = {b"P5": 1, b"P6": 3}[header[1]] if header else 0
+    width, height = (int(header[2]), int(header[3])) if header else (0, 0)
+    content = file[header.end() :] if header else b""
+    if not header or len(content) < channels * width * height:
+        return "broken"
+    image = Image.frombytes("L" if channels == 1 else "RGB", (width, height), content).convert(stage.mode)
+    if stage.mode == "L":
+        return np.asarray(image.resize(stage.size[::-1], Image.Resampling.BILINEAR), float).ravel().tolist()
+    cover = max(stage.size[0] / height, stage.size[1] / width)
+    image = image.resize((round(width * cover), round(height * cover)), Image.Resampling.BILINEAR)
+    top, left = round((image.height - stage.size[0]) / 2), round((image.width - stage.size[1]) / 2)
+    cut = np.asarray(image, float)[top : top + stage.size[0], left : left + stage.size[1]]
+    return ((cut / 255 - stage.mean) / stage.std).transpose(2, 0, 1).ravel().tolist()
+
+
+def infer_mean(stage: Any, learned: Columns, given: Columns) -> Columns:
+    """Return the mean of two numbers in float32, which both example networks give."""
+    largest = float(np.finfo(np.float32).max)
+    for name in stage.inputs():
+        if any(abs(value) > largest for value in _known(given[name])):
+            raise Refused(name)
+    made = []
+    for pair in zip(*(given[name] for name in stage.inputs()), strict=True):
+        halves = [None if value is None else np.float32(value) * np.float32(0.5) for value in pair]
+        made.append(None if None in halves else float(halves[0] + halves[1]))
+    return {"id": given["id"], stage.prediction: made}
+
+
 ORACLES: dict[type[Stage], Oracle] = {
     st.Clip: clip,
+    st.DecodeImage: decode_images,
     st.Expect: expect,
+    st.FunctionStage: sum_of_two,
+    st.GeneralizedLinearRegression: fit_mean,
     st.Imputer: impute,
     st.LinearRegression: fit_line,
     st.Log1p: log1p,
     st.NaiveBayes: naive_bayes,
+    st.OnnxInference: infer_mean,
+    st.RandomForestClassifier: classifying_forest,
+    st.RandomForestRegressor: forest,
+    st.SklearnEstimator: by_hand,
     st.StandardScaler: scale,
     st.StringIndexer: index,
+    st.TorchInference: infer_mean,
     st.XGBoostClassifier: classify,
+    st.XGBoostRanker: rank,
     st.XGBoostRegressor: regress,
     DateDifference: date_difference,
     DateParts: date_parts,

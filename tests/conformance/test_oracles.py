@@ -18,10 +18,15 @@ CHECKS = [
 
 
 ELSEWHERE = {
+    st.GaussianMixture: "the number of a component means nothing to another library: parameters are held to"
+    " scikit-learn's in tests/stages/training/test_gaussian_mixture.py",
     st.KMeans: "the number of a cluster means nothing to another library: centres and costs are held to scikit-learn's"
     " and MLlib's in tests/stages/training/test_kmeans.py",
+    st.LinearRegressionCV: "scikit-learn fits every model of every fold in tests/stages/training/test_linear_cv.py",
     st.LogisticRegression: "coefficients are held to scikit-learn's and MLlib's"
     " in tests/stages/training/test_logistic.py",
+    st.TorchClassifier: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
+    st.TorchRegressor: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
 }
 
 

@@ -13,6 +13,7 @@ from penstock.errors import BadRowsError, ConfigError
 from penstock.expressions import Expression, parse
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage, Tags, check_choice
+from penstock.stages.preprocessing._quarantine import check_names, set_aside
 from penstock.steps import RowLog
 
 
@@ -96,13 +97,8 @@ class Expect(Stage):
     def bind(self, schema: pa.Schema) -> Self:
         """Check that the condition suits the columns."""
         self._parsed().check(schema, stage=self.title)
-        taken = {"row", "reason"} & set(schema.names)
-        if self.action == "quarantine" and taken:
-            raise ConfigError(
-                f"the data has a column {sorted(taken)[0]!r}, which the quarantine table has for itself",
-                hint="Rename the column before this step.",
-                stage=self.title,
-            )
+        if self.action == "quarantine":
+            check_names(schema, self.title)
         return self
 
     def inputs(self) -> tuple[str, ...]:
@@ -132,7 +128,7 @@ class Expect(Stage):
         if self.action == "drop":
             log.drop(self.rule, len(bad))
         else:
-            log.quarantine(self.rule, self._set_aside(bad))
+            log.quarantine(self.rule, set_aside(bad, self.rule))
         return frame.filter(holds)
 
     def _error(self, bad: nw.DataFrame, rows: int) -> BadRowsError:
@@ -143,13 +139,6 @@ class Expect(Stage):
             hint='Pass action="drop" or "quarantine" to go on without them; "x is None or ..." lets nulls pass.',
             row=first.get(ROW),
         )
-
-    def _set_aside(self, bad: nw.DataFrame) -> pa.Table:
-        table = frames.to_arrow(bad)
-        numbers = table[ROW] if ROW in table.column_names else pa.nulls(len(table), pa.int64())
-        table = table.drop_columns([ROW]) if ROW in table.column_names else table
-        reasons = pa.array([self.rule] * len(table), pa.string())
-        return pa.table([numbers, reasons, *table.columns], names=["row", "reason", *table.column_names])
 
 
 def _shorten(value: Any, most: int = 60) -> str:

@@ -28,7 +28,7 @@ from penstock.stages.base import (
 )
 from penstock.stages.training._design import finite_matrix
 from penstock.stages.training._learner import Learner, known
-from penstock.stages.training._sklearn_kinds import (
+from penstock.stages.training._sklearn.kinds import (
     METHODS,
     Described,
     check_use,
@@ -38,7 +38,7 @@ from penstock.stages.training._sklearn_kinds import (
     kept,
     unfitted,
 )
-from penstock.stages.training._sklearn_rules import check_classes, demand_none, rules
+from penstock.stages.training._sklearn.rules import check_classes, demand_none, rules
 from penstock.statistics import RowCount, Statistic, ValueCounts, Violations
 
 
@@ -210,7 +210,7 @@ class SklearnEstimator(Learner, Trainer):
         return {"estimator": self._described.to_json(), **values}
 
     def _check_storable(self) -> None:
-        from penstock.stages.training._sklearn_store import InMemory, store
+        from penstock.stages.training._sklearn.store import InMemory, store
 
         stored = store(kept(self.estimator))
         if isinstance(stored, InMemory):
@@ -306,16 +306,16 @@ class SklearnEstimator(Learner, Trainer):
         return {**learned, "classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
-        from penstock.stages.training import _sklearn_fit, _sklearn_store
+        from penstock.stages.training._sklearn import fit, store
 
         estimator = self._to_fit(rank)
         classes = _classes(learned)
-        convert = _sklearn_fit.ToRows(self.inputs(), self._labels, classes, self.weight)
-        rows = _sklearn_fit.read(rank, convert, learned["rows"], self.memory_limit)
-        with _sklearn_fit.values_refused(self._described.text[:200], self.inputs()):
-            warned = _sklearn_fit.fit(estimator, rows, self._described.weight_argument, rank.threads)
-        stored = _sklearn_store.store(kept(estimator))
-        fitted = {"estimator": stored, "sklearn": _sklearn_store.installed(), **learned, "warnings": warned}
+        convert = fit.ToRows(self.inputs(), self._labels, classes, self.weight)
+        rows = fit.read(rank, convert, learned["rows"], self.memory_limit)
+        with fit.values_refused(self._described.text[:200], self.inputs()):
+            warned = fit.fit(estimator, rows, self._described.weight_argument, rank.threads)
+        stored = store.store(kept(estimator))
+        fitted = {"estimator": stored, "sklearn": store.installed(), **learned, "warnings": warned}
         rank.report(1, "; ".join(warned[:3]))
         first = self._scores(rows.x[:1], fitted)
         widths = {name: 0 if values.ndim == 1 else values.shape[1] for name, values in first.items()}
@@ -345,13 +345,13 @@ class SklearnEstimator(Learner, Trainer):
         ArtifactVersionError, UntrustedArtifactError, ArtifactError
             It was fitted by another minor version of scikit-learn, or its file is not to be trusted or read.
         """
-        from penstock.stages.training._sklearn_store import fitted_estimator
+        from penstock.stages.training._sklearn.store import fitted_estimator
 
         return fitted_estimator(fitted)
 
     def _scores(self, matrix: np.ndarray, fitted: Fitted) -> dict[str, np.ndarray]:
         """Return the results by column, for rows without a missing value that the estimator does not take."""
-        from penstock.stages.training._sklearn_score import named, score
+        from penstock.stages.training._sklearn.score import named, score
 
         classes = _classes(fitted) if self._described.kind == "classifier" else None
         estimator = self.fitted_estimator(fitted)
@@ -373,7 +373,7 @@ class SklearnEstimator(Learner, Trainer):
     def _column(
         self, frame: nw.DataFrame, name: str, values: np.ndarray, present: np.ndarray, fitted: Fitted
     ) -> nw.Series:
-        from penstock.stages.training._sklearn_score import spread
+        from penstock.stages.training._sklearn.score import spread
 
         whole, missing = spread(values, present)
         device = frames.kind_of(frame)

@@ -19,6 +19,7 @@ _SCHEMA = tables.ordinary(1).schema
 _REFUSED = {
     "numeric": [pa.string(), pa.date32(), pa.list_(pa.float64())],
     "string": [pa.int64(), pa.float64(), pa.bool_()],
+    "binary": [pa.string(), pa.int64(), pa.list_(pa.uint8())],
     "categorical": [pa.float64(), pa.timestamp("us"), pa.list_(pa.string())],
     "any": [],
 }

@@ -31,7 +31,7 @@ from penstock.errors import ConfigError, DataValueError, EmptyInputError, Schema
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.spmd.rank import Rank
-from penstock.stages.training import _sklearn_fit
+from penstock.stages.training._sklearn import fit
 
 ROWS = 240
 FEATURES = ("a", "b", "c")
@@ -198,7 +198,7 @@ def test_too_large_a_matrix_is_refused_before_it_is_read(make, size, monkeypatch
     limited = stage(LogisticRegression(), "size", memory_limit=ROWS * 32 - 1)
     with pytest.raises(ConfigError, match=r"240 rows x 4 columns x 8 bytes = 7,680 bytes .* 7,679 bytes, memory_limit"):
         Pipeline(limited).fit(make(size=size))
-    monkeypatch.setattr(_sklearn_fit, "machine_memory", lambda: ROWS * 32 * 4 - 4)
+    monkeypatch.setattr(fit, "machine_memory", lambda: ROWS * 32 * 4 - 4)
     with pytest.raises(ConfigError, match="limit is 7,679 bytes, a quarter of the memory"):
         Pipeline(stage(LogisticRegression(), "size")).fit(make(size=size))
 
@@ -208,11 +208,11 @@ def test_a_matrix_as_large_as_the_limit_is_fitted(make, size):
 
 
 def test_the_memory_of_a_control_group_counts(tmp_path):
-    whole = _sklearn_fit.machine_memory(tmp_path)
+    whole = fit.machine_memory(tmp_path)
     (tmp_path / "memory.max").write_text("max\n")
-    assert _sklearn_fit.machine_memory(tmp_path) == whole
+    assert fit.machine_memory(tmp_path) == whole
     (tmp_path / "memory.max").write_text("4096\n")
-    assert _sklearn_fit.machine_memory(tmp_path) == 4096
+    assert fit.machine_memory(tmp_path) == 4096
 
 
 def test_warnings_of_the_fit_are_kept(make, size):

@@ -47,8 +47,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ArtifactError, ArtifactVersionError, UnsupportedStepError, UntrustedArtifactError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob
-from penstock.stages.training import _sklearn_store
-from penstock.stages.training._sklearn_store import InMemory, fitted_estimator, installed, store
+from penstock.stages.training._sklearn.store import TRUSTED, InMemory, fitted_estimator, installed, store
 
 ROWS = 80
 X = np.random.default_rng(7).normal(size=(ROWS, 4))
@@ -327,6 +326,6 @@ def test_trees_that_expect_something_else_than_they_are_given_are_refused(estima
 
 def test_only_the_types_that_are_listed_are_trusted():
     known = set(skops.io.get_untrusted_types(data=skops.io.dumps(GaussianProcessClassifier().fit(X, Y))))
-    assert known <= _sklearn_store.TRUSTED
-    others = {name for name in _sklearn_store.TRUSTED if not name.startswith("sklearn.")}
+    assert known <= TRUSTED
+    others = {name for name in TRUSTED if not name.startswith("sklearn.")}
     assert others == {"functools.partial", "numpy.dtype"}

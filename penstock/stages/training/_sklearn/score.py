@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.errors import ConfigError, DataValueError
-from penstock.stages.training._sklearn_fit import class_values, values_refused
+from penstock.stages.training._sklearn.fit import class_values, values_refused
 
 
 def score(

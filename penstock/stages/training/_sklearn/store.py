@@ -104,7 +104,7 @@ def fitted_estimator(fitted: Fitted) -> Any:
 def _load(blob: Blob) -> Any:
     from sklearn.exceptions import InconsistentVersionWarning
 
-    from penstock.stages.training._sklearn_trees import check_trees
+    from penstock.stages.training._sklearn.trees import check_trees
 
     skops = _skops()
     found = _untrusted(blob.data)

@@ -1,0 +1,1 @@
+"""Inference: networks that were trained elsewhere, run in batches on every worker."""
