@@ -12,11 +12,24 @@ from typing import Any, Self, TypeVar
 
 from penstock.errors import ExecutionError, StageTimeoutError
 from penstock.spmd.checkpoints import Checkpoint
-from penstock.spmd.messages import Alive, Done, Failed, Joined, Meet, Ready, Round, Saved, Start, Ticket
+from penstock.spmd.messages import (
+    Alive,
+    Done,
+    Failed,
+    Gather,
+    Gathered,
+    Joined,
+    Meet,
+    Ready,
+    Round,
+    Saved,
+    Start,
+    Ticket,
+)
 
 _BEAT = 1.0
 """Seconds between signs of life, at most; a quarter of the time after which silence is a loss, where that is less."""
-Answer = TypeVar("Answer", Start, Meet)
+Answer = TypeVar("Answer", Start, Meet, Gathered)
 
 
 class Channel:
@@ -50,6 +63,23 @@ class Channel:
         """Wait until all ranks are ready for collective calls; a frozen one is found by its silence."""
         self._send(Ready(self.ticket.index))
         return self._wait(Meet, None).arguments
+
+    def gather(self, value: Any) -> list[Any]:
+        """Hand a small value to the coordinator, and wait for those of all ranks."""
+        self._send(Gather(self.ticket.index, value))
+        return self._wait(Gathered, None).values
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a collective call may wait."""
+        return self.ticket.timeout
+
+    @property
+    def host(self) -> str:
+        """The address of this machine on the network of the coordinator."""
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as connected:
+            address: str = connected.getsockname()[0]
+            return address
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Hand a checkpoint to the coordinator."""

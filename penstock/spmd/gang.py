@@ -120,6 +120,7 @@ class _Attempt:
         self.names: dict[int, str] = {}
         self.heard: dict[int, float] = {}
         self.ready: set[int] = set()
+        self.given: dict[int, Any] = {}
         self.done: dict[int, Any] = {}
         self.rounds = 0
         self.cut_off: dict[int, m.Failed] = {}
@@ -200,6 +201,8 @@ class _Attempt:
         match message:
             case m.Ready():
                 self._meet(index)
+            case m.Gather():
+                self._gather(message)
             case m.Round():
                 self._advance(message)
             case m.Saved():
@@ -234,6 +237,12 @@ class _Attempt:
         self.ready.add(index)
         if len(self.ready) == self.size:
             self._tell(m.Meet(self._communicator()))
+
+    def _gather(self, message: m.Gather) -> None:
+        self.given[message.index] = message.value
+        if len(self.given) == self.size:
+            values = [self.given.pop(index) for index in range(self.size)]
+            self._tell(m.Gathered(values))
 
     def _communicator(self) -> dict[str, Any]:
         if self.size == 1:

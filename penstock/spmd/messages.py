@@ -51,6 +51,21 @@ class Meet:
 
 
 @dataclass(frozen=True)
+class Gather:
+    """Rank to coordinator: a small value for all ranks to know."""
+
+    index: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Coordinator to rank: what each rank gave, in the order of the ranks."""
+
+    values: list[Any]
+
+
+@dataclass(frozen=True)
 class Alive:
     """Rank to coordinator, once a second: I am not frozen."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -83,6 +84,16 @@ class Rank:
         self._work, self._channel = work, channel
 
     @property
+    def host(self) -> str:
+        """The address of this machine at which the other ranks reach it."""
+        return self._channel.host
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a collective call may wait for another rank."""
+        return self._channel.timeout
+
+    @property
     def datasets(self) -> list[str]:
         """Names of the datasets there are: "train", and "validation" where it was given."""
         return list(self._work.shares)
@@ -117,6 +128,17 @@ class Rank:
     def report(self, rounds: int, detail: str = "") -> None:
         """Tell that this many rounds are complete."""
         self._channel.round(rounds, detail)
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what every rank gave, in the order of the ranks; each calls it, as often as the others.
+
+        Parameters
+        ----------
+        value : object
+            A few numbers, say; it goes by way of the driver. Ranks wait here for each other without a time limit, so it
+            is a place to wait for those that still read.
+        """
+        return self._channel.gather(value)
 
     @contextmanager
     def collective(self) -> Iterator[None]:
@@ -196,21 +218,33 @@ def run_rank(ticket: Ticket, work: Work) -> None:
                 channel.failed(error, lost_peer=is_lost_peer(error))
 
 
+_LOST = {
+    "XGBoostError": ("collective/", "allreduce", "allgather", "broadcast", "socket"),
+    "DistError": ("",),  # all of torch.distributed but gloo, which has no class of its own
+    "RuntimeError": ("/gloo/",),
+}
+"""Classes of errors, and words one of which is in the text of those that tell of a lost peer."""
+
+
 def is_lost_peer(error: BaseException) -> bool:
     """Return whether an error is what a lost peer looks like from inside a collective call."""
-    return type(error).__name__ == "XGBoostError" and any(
-        word in str(error) for word in ("collective/", "allreduce", "allgather", "broadcast", "socket")
-    )
+    words = [word for kind in type(error).__mro__ for word in _LOST.get(kind.__name__, ())]
+    return any(word in str(error) for word in words)
 
 
 class _Alone:
     """The channel of the only rank: no one to talk to but the progress and the checkpoints of this process."""
+
+    host, timeout = "127.0.0.1", math.inf
 
     def __init__(self, store: CheckpointStore, advance: Callable[[int, str], None]) -> None:
         self._store, self._advance, self._rounds = store, advance, 0
 
     def meet(self) -> dict[str, Any]:
         return {}
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
 
     def save(self, checkpoint: Checkpoint) -> None:
         self._store.save(checkpoint)

@@ -1,0 +1,169 @@
+"""How a module is spread over the ranks: what wraps it, runs it on the rows of a batch, and gathers what it learned.
+
+The training loop knows no more of it than `Strategy`. Every method is called on all ranks, as often and in the same
+order, so that each may be a collective call; ranks have different rows of a batch, and some of them none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from penstock.errors import ConfigError
+from penstock.spmd import Rank
+from penstock.stages.training._torch.data import Rows
+from penstock.stages.training._torch.state import whole
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+_REDUCED = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The weighted sum of the losses of some rows; the module runs in reduced precision where asked for.
+
+    Parameters
+    ----------
+    loss : callable
+        Takes outputs in float32 and labels, and gives the loss of each row.
+    precision : {"float32", "bfloat16", "float16"}
+    scaler : torch.amp.GradScaler
+        Enabled for float16 only, whose gradients would vanish unless scaled.
+    """
+
+    loss: Loss
+    precision: str
+    scaler: torch.amp.GradScaler
+
+    def __call__(self, module: nn.Module, rows: Rows) -> torch.Tensor:
+        """Return the sum, float64."""
+        kind = rows.features.device.type
+        with torch.autocast(kind, _REDUCED.get(self.precision), enabled=self.precision in _REDUCED):
+            outputs = module(*rows.inputs)
+        return self.of(outputs, rows)
+
+    def of(self, outputs: torch.Tensor, rows: Rows) -> torch.Tensor:
+        """Return the sum for the outputs of these rows."""
+        return (self.loss(outputs.float(), rows.label) * rows.weight).sum(dtype=torch.float64)
+
+
+class Strategy(ABC):
+    """One module on all ranks.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The same on every rank, on `device`.
+    rank : Rank
+    device : torch.device
+    """
+
+    def __init__(self, module: nn.Module, rank: Rank, device: torch.device) -> None:
+        self.module, self.rank, self.device = module, rank, device
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """Return what the optimiser of this rank changes."""
+        parameters: Iterable[nn.Parameter] = self.module.parameters()
+        return parameters
+
+    @abstractmethod
+    def backward(self, objective: Objective, rows: Rows, factor: float, *, last: bool) -> torch.Tensor:
+        """Add to the gradients those of `factor` times the loss of the rows of all ranks, scaled as `scaler` says.
+
+        Parameters
+        ----------
+        objective : Objective
+        rows : Rows
+            Those of one batch that are on this rank.
+        factor : float
+            One divided by the weight of all rows of the update.
+        last : bool
+            The optimiser is called next, so gradients must be the same on all ranks, or each its own part of them.
+
+        Returns
+        -------
+        torch.Tensor
+            The loss of this rank's rows, float64, without a gradient; their sum over ranks is that of the batch.
+        """
+
+    def evaluate(self, objective: Objective, rows: Rows) -> torch.Tensor:
+        """Return the loss of this rank's rows, as `backward` does; the module is in eval mode."""
+        with torch.no_grad():
+            return objective(self.module, rows)
+
+    def clip(self, norm: float) -> None:
+        """Scale the gradients down where their norm, over all ranks, is larger."""
+        nn.utils.clip_grad_norm_(self.parameters(), norm)
+
+    def total(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the sum over all ranks of small values, on the host."""
+        summed = values.to(self.device)
+        if self.rank.size > 1:
+            dist.all_reduce(summed)
+        return summed.cpu()
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return parameters and buffers of the whole module by the names that it has alone, copied to the CPU."""
+        return {name: whole(value) for name, value in self.module.state_dict().items()}
+
+    def load(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Take what `state` gave, on any number of ranks."""
+        self.module.load_state_dict(state)
+
+    def optimiser_state(self, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+        """Return the state of the optimisers of all ranks together."""
+        state: dict[str, Any] = optimiser.state_dict()
+        return state
+
+    def load_optimiser(self, optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+        """Take what `optimiser_state` gave."""
+        optimiser.load_state_dict(state)
+
+
+class Alone(Strategy):
+    """The only rank."""
+
+    def backward(self, objective: Objective, rows: Rows, factor: float, *, last: bool) -> torch.Tensor:
+        loss = objective(self.module, rows)
+        objective.scaler.scale(loss * factor).backward()
+        return loss.detach()
+
+
+class DataParallel(Strategy):
+    """The whole module on every rank, and `DistributedDataParallel`, which takes the mean of their gradients.
+
+    Statistics of batch normalisation are those of all ranks' rows on GPUs. On CPUs PyTorch cannot share them.
+    """
+
+    def __init__(self, module: nn.Module, rank: Rank, device: torch.device) -> None:
+        if device.type == "cuda":
+            module = nn.SyncBatchNorm.convert_sync_batchnorm(module)
+        elif any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in module.modules()):
+            raise ConfigError(
+                f"the module has batch normalisation, which would see only the rows of one of {rank.size} ranks",
+                hint="Use nn.LayerNorm or nn.GroupNorm, GPUs, or SpmdOptions(world_size=1).",
+            )
+        super().__init__(module, rank, device)
+        self._wrapped = DistributedDataParallel(module, device_ids=None if device.type == "cpu" else [device.index])
+
+    def backward(self, objective: Objective, rows: Rows, factor: float, *, last: bool) -> torch.Tensor:
+        with nullcontext() if last else self._wrapped.no_sync():
+            loss = objective(self._wrapped, rows)
+            objective.scaler.scale(loss * factor * self.rank.size).backward()
+        return loss.detach()
+
+
+STRATEGIES: dict[str, type[Strategy]] = {"ddp": DataParallel}
+
+
+def spread(name: str, module: nn.Module, rank: Rank, device: torch.device) -> Strategy:
+    """Return the strategy of this name, or that of the only rank."""
+    return Alone(module, rank, device) if rank.size == 1 else STRATEGIES[name](module, rank, device)

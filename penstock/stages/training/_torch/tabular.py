@@ -1,0 +1,76 @@
+"""Layers for tables: a multilayer perceptron, and one whose inputs are joined by embeddings of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from penstock.errors import ConfigError, did_you_mean
+
+_ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
+_LONGEST = 600
+
+
+def layers(inputs: int, outputs: int, hidden: Sequence[int], dropout: float, activation: str) -> nn.Sequential:
+    """Return linear layers with an activation after each but the last.
+
+    Examples
+    --------
+    >>> [tuple(weight.shape) for weight in layers(4, 2, [8], 0.0, "relu").parameters()]
+    [(8, 4), (8,), (2, 8), (2,)]
+    """
+    if activation not in _ACTIVATIONS:
+        raise ConfigError(
+            f"activation is {activation!r}, expected one of {', '.join(_ACTIVATIONS)}."
+            + did_you_mean(activation, _ACTIVATIONS)
+        )
+    made: list[nn.Module] = []
+    for width in hidden:
+        made += [nn.Linear(inputs, width), _ACTIVATIONS[activation]()]
+        made += [nn.Dropout(dropout)] if dropout else []
+        inputs = width
+    return nn.Sequential(*made, nn.Linear(inputs, outputs))
+
+
+def embedding_length(cardinality: int) -> int:
+    """Return how long the embedding of so many values is: the rule of fast.ai's tabular models.
+
+    Examples
+    --------
+    >>> [embedding_length(size) for size in (2, 100, 10**6)]
+    [2, 21, 600]
+    """
+    return min(_LONGEST, round(1.6 * float(cardinality**0.56)))
+
+
+class Tabular(nn.Module):
+    """Embeddings of categories beside numeric features, through fully connected layers.
+
+    ``forward(features, codes)`` takes float32 of shape (rows, inputs) and int64 of shape (rows, categories); code 0, a
+    value that was not seen at fit, has an embedding of zeros that is not trained.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        cardinalities: Sequence[int],
+        embedding_size: int | None,
+        hidden: Sequence[int],
+        dropout: float,
+        activation: str,
+    ) -> None:
+        super().__init__()
+        lengths = [embedding_size or embedding_length(size) for size in cardinalities]
+        sizes = zip(cardinalities, lengths, strict=True)
+        self.embeddings = nn.ModuleList(nn.Embedding(size, length, padding_idx=0) for size, length in sizes)
+        self.layers = layers(inputs + sum(lengths), outputs, hidden, dropout, activation)
+
+    def forward(self, features: torch.Tensor, codes: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the outputs of each row."""
+        columns = () if codes is None else codes.unbind(dim=1)
+        embedded = [embedding(column) for embedding, column in zip(self.embeddings, columns, strict=True)]
+        made: torch.Tensor = self.layers(torch.cat([features, *embedded], dim=1))
+        return made

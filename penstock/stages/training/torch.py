@@ -1,0 +1,188 @@
+"""Neural networks: PyTorch modules trained by all ranks at once, scored anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import arrays, frames
+from penstock.errors import DataValueError, SchemaError
+from penstock.selectors import is_numeric
+from penstock.stages.base import Fitted, with_fields
+from penstock.stages.training._learner import Classifier, known
+from penstock.stages.training._torch.learner import TorchLearner
+from penstock.statistics import Statistic, ValueCounts
+from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.value_counts import Frequencies
+
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class TorchClassifier(Classifier, TorchLearner):
+    """A neural network for two classes or more.
+
+    Labels may be integers, booleans, strings, or floating numbers without a fraction; their values are the classes, in
+    ascending order. Columns added by `transform`, named as MLlib names them:
+
+    ============== ============================ ==========================================
+    column         two classes                  more classes
+    ============== ============================ ==========================================
+    rawPrediction  float64: margin of class 2   list of float64: margin of each class
+    ..             less that of class 1
+    probability    float64: of class 2          list of float64: of each class
+    prediction     the class, in the label's type
+    ============== =======================================================================
+
+    A row with a null feature or category has null in all three.
+
+    Parameters
+    ----------
+    loss : {"cross_entropy"}
+    raw_prediction, probability : str
+        Names of those columns.
+
+    Raises
+    ------
+    SchemaError, ConfigError, UnsupportedStepError
+        Before reading: a column is missing or of the wrong type, or no module of the name is registered.
+    DataValueError
+        Before training: a label, weight, feature or category is null or infinite, a feature is too large for float32, a
+        code or weight is negative, a label has a fraction, there is a single class, or more than 1,000. While training:
+        a loss is not finite; names epoch, batch and learning rate. When predicting: a feature is infinite, or outputs
+        overflow.
+    MissingExtraError
+        PyTorch or safetensors is not installed.
+
+    Notes
+    -----
+    Learned are ``weights`` (safetensors), ``classes``, ``cardinalities``, ``epochs``, ``best_epoch`` (from 1) and
+    ``history``: the mean ``loss`` of each epoch, and ``validation_loss`` where there is validation data, to 5 digits.
+    Every rank reads its rows once and keeps them in memory, 4 bytes a feature. In which batch a row is depends on its
+    number in the dataset, the seed and the epoch. Any number of ranks learns the same up to the rounding of float32,
+    unless there is dropout, whose random numbers are each rank's own. A training that goes on from a checkpoint, which
+    is saved every `checkpoint_interval` epochs, learns what an undisturbed one learns. Scores of a row may differ in
+    the last digits of float32 with the rows beside it.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "label": ["no", "yes"] * 50}))
+    >>> stage = st.TorchClassifier("label", module_options={"hidden": [8]}, learning_rate=0.1, batch_size=20)
+    >>> ps.Pipeline(stage).fit(data).transform(data).head(2)["prediction"].to_list()
+    ['no', 'yes']
+    """
+
+    _: KW_ONLY
+    loss: str = "cross_entropy"
+    raw_prediction: str = "rawPrediction"
+    probability: str = "probability"
+
+    _LOSSES: ClassVar[tuple[str, ...]] = ("cross_entropy",)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite: all rows in one batch, whose order then means nothing."""
+        return (
+            cls("label", features=("n3", "y"), module_options={"hidden": [4]}, epochs=2, batch_size=200),
+            cls(
+                "class", features=("n3",), categories=("label",), module="tabular", weight="w", epochs=2, batch_size=200
+            ),
+        )
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        return {**super().statistics(schema), "labels": ValueCounts((self.label,))}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        learned = super().finish(results)
+        counted = results["labels"][self.label]
+        self._check_classes(counted)
+        return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks(), **learned}
+
+    def _check_classes(self, counted: Frequencies) -> None:
+        classes, counts = (counted.table[name].to_pylist() for name in ("value", "count"))
+        odd = [value for value in classes if isinstance(value, float) and not value.is_integer()]
+        if odd:
+            hint = "Classes are whole numbers; use TorchRegressor for others."
+            error = DataValueError(
+                f"column {self.label!r} has values that are not a class: {odd[:5]}", hint=hint, column=self.label
+            )
+            error.predicate = nw.col(self.label).is_in(odd)
+            raise error
+        self._check_count(classes, counts, _MOST_CLASSES, "very many are a regression.")
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        from penstock.stages.training._log_loss import sigmoid, softmax
+
+        raw, missing = self.scores(frame, fitted)
+        code = raw.argmax(axis=1).astype("int32") if len(frame) else raw[:, 0].astype("int32")
+        if fitted["classes"].num_rows == 2:
+            raw = raw[:, 1] - raw[:, 0]
+            probability = sigmoid(raw)
+        else:
+            probability = softmax(raw.T).T.copy()
+        made = {self.raw_prediction: raw, self.probability: probability}
+        columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        code[missing] = -1
+        classes = fitted["classes"]["value"].combine_chunks()
+        return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
+
+
+@dataclass(frozen=True)
+class TorchRegressor(TorchLearner):
+    """A neural network for a number; adds the float64 column ``prediction``, null where a feature or category is.
+
+    Parameters
+    ----------
+    loss : {"mse", "l1", "huber", "smooth_l1"}, default="mse"
+        As PyTorch defines them. Labels are taken as they are; divide them first if they are far from 1 in size.
+
+    Raises
+    ------
+    SchemaError, ConfigError, UnsupportedStepError, DataValueError, MissingExtraError
+        As `TorchClassifier` does, whose notes hold for it too; a label must be a finite number.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "y": [0.5, 2.5] * 50}))
+    >>> stage = st.TorchRegressor("y", module_options={"hidden": []}, optimizer="sgd", learning_rate=0.5, epochs=60)
+    >>> [round(value, 3) for value in ps.Pipeline(stage).fit(data).transform(data).head(2)["prediction"]]
+    [0.5, 2.5]
+    """
+
+    _: KW_ONLY
+    loss: str = "mse"
+
+    _LOSSES: ClassVar[tuple[str, ...]] = ("mse", "l1", "huber", "smooth_l1")
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite: all rows in one batch, whose order then means nothing."""
+        return (
+            cls("y", features=("w",), categories=("label",), module="tabular", loss="huber", epochs=2, batch_size=200),
+        )
+
+    def _check_label(self, schema: pa.Schema, label: str) -> None:
+        kind = schema.field(label).type
+        if not is_numeric(kind):
+            raise SchemaError(f"label {label!r} is {kind}, expected a number", column=label, stage=self.title)
+
+    def _checks(self) -> Checks:
+        return [*super()._checks(), (self.label, Rule("infinite"))]
+
+    def outputs(self) -> tuple[str, ...]:
+        return (self.prediction,)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, {self.prediction: pa.float64()})
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        outputs, missing = self.scores(frame, fitted)
+        return frame.with_columns(known(frame, arrays.column(frame, self.prediction, outputs[:, 0]), missing))

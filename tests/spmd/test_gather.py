@@ -1,0 +1,87 @@
+"""What every rank gives comes to all of them, by way of the coordinator."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from test_channel import arrival, hear, ticket
+from test_gang import Notes, Threads, run
+
+from penstock.dataset import Dataset
+from penstock.engines.local import LocalEngine
+from penstock.errors import WorkerLostError
+from penstock.spmd import Rank, SpmdOptions
+from penstock.spmd import messages as m
+from penstock.spmd.channel import Channel
+from penstock.spmd.door import Door
+from penstock.spmd.rank import is_lost_peer
+
+
+@pytest.fixture
+def data() -> dict[str, Dataset]:
+    engine = LocalEngine(device="cpu", progress=Notes())
+    return {"train": engine.from_arrow(pa.table({"x": range(10)}))}
+
+
+def test_every_rank_knows_what_each_gave_in_their_order(data: dict[str, Dataset]) -> None:
+    known: dict[int, Any] = {}
+
+    def body(rank: Rank) -> None:
+        known[rank.index] = [rank.gather(("first", rank.index)), rank.gather(rank.index**2)]
+
+    run(Threads(), body, data, size=3)
+    expected = [[("first", 0), ("first", 1), ("first", 2)], [0, 1, 4]]
+    assert known == {0: expected, 1: expected, 2: expected}
+
+
+def test_the_only_rank_knows_what_it_gave(data: dict[str, Dataset]) -> None:
+    assert data["train"].engine.spmd(lambda rank: rank.gather(7), data, SpmdOptions()) == [7]
+
+
+def test_who_waits_for_a_lost_rank_is_let_go(data: dict[str, Dataset]) -> None:
+    def body(rank: Rank) -> Any:
+        if rank.index == 1:
+            raise SystemExit
+        return rank.gather(None)
+
+    launch = Threads()
+    with pytest.raises(WorkerLostError, match=r"rank 1 .* its process ended"):
+        run(launch, body, data, SpmdOptions(max_restarts=0))
+    assert not any(thread.is_alive() for thread in launch.threads)
+
+
+def test_a_rank_tells_where_others_reach_it_and_how_long_to_wait() -> None:
+    with Door("127.0.0.1", b"key of the test", backlog=1) as door:
+        channel = Channel(ticket(door, timeout=60.0))
+        entered = threading.Thread(target=channel.__enter__)
+        entered.start()
+        coordinator = arrival(door)
+        entered.join()
+        assert (channel.host, channel.timeout) == ("127.0.0.1", 60.0)
+        coordinator.send(m.Gathered([1, 2]))
+        assert channel.gather(2) == [1, 2]
+        assert hear(coordinator, m.Gather) == m.Gather(1, 2)
+        channel.__exit__(None, None, None)
+        coordinator.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("[third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:28046.", True),
+        ("[third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 4000ms for recv", True),
+        ("mat1 and mat2 shapes cannot be multiplied (0x3 and 4x1)", False),
+    ],
+)
+def test_what_gloo_raises_means_a_lost_peer(text: str, lost: bool) -> None:
+    assert is_lost_peer(RuntimeError(text)) is lost
+
+
+@pytest.mark.parametrize("name", ["DistBackendError", "DistNetworkError", "DistStoreError"])
+def test_what_torch_distributed_raises_means_a_lost_peer(name: str) -> None:
+    import torch.distributed
+
+    assert is_lost_peer(getattr(torch.distributed, name)("NCCL error: remote process exited"))

@@ -1,0 +1,111 @@
+"""Ranks that form a group of `torch.distributed`: three learn what one does, and a lost one costs nothing but time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from safetensors.torch import load
+from test_gang import Notes, Processes
+
+import penstock as ps
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.engines.local import LocalEngine
+from penstock.spmd import Body, SpmdOptions, run_gang
+
+pytestmark = pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank")
+
+OPTIONS: dict[str, Any] = {
+    "features": ("a", "b"), "categories": ("c",), "module": "tabular", "module_options": {"hidden": [8]},
+    "optimizer": "sgd", "momentum": 0.9, "learning_rate": 0.02, "batch_size": 16, "epochs": 6, "schedule": "cosine",
+}  # fmt: skip
+
+
+def rows(engine: Engine) -> Dataset:
+    draw = np.random.default_rng(0)
+    x, c = draw.normal(size=(150, 2)), draw.integers(0, 3, 150)
+    return engine.from_arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "c": c, "y": x[:, 0] - c}), fragment_bytes=1000)
+
+
+class GangEngine(LocalEngine):
+    """Trains on processes of this machine."""
+
+    name = "gang"
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        size = options.world_size or 1
+        return run_gang(Processes(), body, datasets, options, self, size=size, threads=1, host="127.0.0.1", label=label)
+
+
+def learned(engine: Engine, options: SpmdOptions | None = None) -> dict[str, torch.Tensor]:
+    model = ps.Pipeline(st.TorchRegressor("y", **OPTIONS)).fit(rows(engine), options=options)
+    return load(model.fitted[0]["weights"].data)
+
+
+def test_three_processes_learn_what_one_does() -> None:
+    alone = learned(LocalEngine(device="cpu"))
+    together = learned(GangEngine(device="cpu"), SpmdOptions(world_size=3, timeout=60))
+    for name, values in alone.items():
+        torch.testing.assert_close(together[name], values, rtol=0, atol=1e-6)
+
+
+@pytest.fixture(params=["dask", "spark"])
+def cluster(request: pytest.FixtureRequest, engines: Any) -> Iterator[Engine]:
+    if request.param not in request.config.getoption("--engines"):
+        pytest.skip(f"{request.param} is not among --engines")
+    engine = engines.get(request.param)
+    before, engine.progress = engine.progress, Notes()
+    yield engine
+    engine.progress = before
+
+
+def struck(marker: Path, blow: int) -> st.TorchRegressor:
+    """Return a regressor whose rank 1 is once sent a signal in the middle of epoch 5; sent to workers by value."""
+
+    @dataclass(frozen=True)
+    class Struck(st.TorchRegressor):
+        def train(self, rank: Any, learned: Any) -> Any:
+            from penstock.stages.training._torch import strategy
+
+            backward = strategy.DataParallel.backward
+            calls = iter(range(10**6))
+
+            def deadly(*arguments: Any, **options: Any) -> Any:
+                loss = backward(*arguments, **options)
+                if rank.index == 1 and next(calls) == 4 * 10 + 5 and not marker.exists():
+                    marker.touch()
+                    os.kill(os.getpid(), blow)
+                return loss
+
+            strategy.DataParallel.backward = deadly  # type: ignore[method-assign]
+            try:
+                return st.TorchRegressor.train(self, rank, learned)
+            finally:
+                strategy.DataParallel.backward = backward  # type: ignore[method-assign]
+
+    Struck.__module__ = "__main__"
+    return Struck("y", **OPTIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_rank_lost_in_the_middle_of_an_epoch_costs_nothing_but_time(
+    cluster: Engine, tmp_path: Path, blow: signal.Signals
+) -> None:
+    options = SpmdOptions(world_size=2, checkpoint_interval=2, timeout=8)
+    model = ps.Pipeline(struck(tmp_path / "hit", blow)).fit(rows(cluster), options=options)
+    assert (tmp_path / "hit").exists()
+    assert any("rank 1 (" in line and "after round 4" in line for line in cluster.progress.notes)  # type: ignore[attr-defined]
+    undisturbed = learned(cluster, options)
+    found = load(model.fitted[0]["weights"].data)
+    assert all(torch.equal(found[name], values) for name, values in undisturbed.items())

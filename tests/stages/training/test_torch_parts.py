@@ -1,0 +1,116 @@
+"""The parts of a training by themselves: the order of rows, the learning rates, packed states."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from penstock.stages.training._torch.group import interface_of
+from penstock.stages.training._torch.optimisers import Rates
+from penstock.stages.training._torch.order import Order, round_keys, shuffled
+from penstock.stages.training._torch.state import pack, unpack
+
+# The order of rows
+
+
+def sets(total: int, ranks: int, *, size: int = 7, epoch: int = 3, seed: int = 5) -> list[set[int]]:
+    """Return the rows of each batch, by their numbers, put together from all ranks."""
+    bounds = [total * rank // ranks for rank in range(ranks + 1)]
+    parts = [
+        [begin + batch for batch in Order(seed, total, begin, end, size).batches(epoch)]
+        for begin, end in itertools.pairwise(bounds)
+    ]
+    return [set(np.concatenate(batch).tolist()) for batch in zip(*parts, strict=True)]
+
+
+@pytest.mark.parametrize("total", [1, 6, 7, 8, 100, 5041])
+def test_batches_are_whole_and_hold_every_row_once(total: int) -> None:
+    found = sets(total, 1)
+    assert [len(batch) for batch in found] == [7] * (total // 7) + [total % 7] * (total % 7 > 0)
+    assert set.union(*found) == set(range(total))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 11])
+def test_a_batch_is_the_same_set_of_rows_for_any_number_of_ranks(ranks: int) -> None:
+    assert sets(100, ranks) == sets(100, 1)
+
+
+def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+    first = sets(100, 1)
+    assert sets(100, 1, epoch=4) != first != sets(100, 1, seed=6)
+
+
+def test_each_row_comes_at_each_place_as_often() -> None:
+    numbers, epochs = np.arange(12, dtype=np.uint64), 4000
+    counts = np.zeros((12, 12))
+    for epoch in range(epochs):
+        counts[numbers, shuffled(numbers, 12, round_keys(1, epoch))] += 1
+    spread = (counts - epochs / 12) / np.sqrt(epochs / 12)
+    assert np.abs(spread).max() < 5  # of 144 counts, each about normal
+
+
+def test_neighbours_are_torn_apart() -> None:
+    numbers = np.arange(20_000, dtype=np.uint64)
+    places = shuffled(numbers, 20_000, round_keys(1, epoch=0)).astype(np.int64)
+    together = np.mean(places[1:] // 200 == places[:-1] // 200)
+    assert together == pytest.approx(1 / 100, abs=0.004)
+    assert abs(np.corrcoef(numbers, places)[0, 1]) < 0.03
+
+
+# Learning rates
+
+_SCHEDULERS: dict[str, Callable[[Any, int, int], Any]] = {
+    "cosine": lambda plain, updates, epochs: torch.optim.lr_scheduler.CosineAnnealingLR(plain, updates * epochs),
+    "step": lambda plain, updates, epochs: torch.optim.lr_scheduler.StepLR(plain, 2 * updates, 0.5),
+    "one_cycle": lambda plain, updates, epochs: torch.optim.lr_scheduler.OneCycleLR(
+        plain, 0.3, total_steps=updates * epochs, cycle_momentum=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(_SCHEDULERS))
+@pytest.mark.parametrize(("updates", "epochs"), [(7, 5), (1, 3), (2, 1), (1, 1)])
+def test_schedules_are_those_of_pytorch(name: str, updates: int, epochs: int) -> None:
+    plain = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
+    scheduler = _SCHEDULERS[name](plain, updates, epochs)
+    rates = Rates(name, 0.3, updates, epochs, step_size=2, gamma=0.5)
+    for number in range(updates * epochs):
+        assert rates.of(number) == pytest.approx(plain.param_groups[0]["lr"], rel=1e-12)
+        plain.step()
+        if number + 1 < updates * epochs:
+            scheduler.step()
+
+
+# States
+
+
+def test_the_state_of_an_optimiser_survives_bytes() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    optimiser = torch.optim.AdamW([weight], lr=0.1)
+    (weight**2).sum().backward()
+    optimiser.step()
+    found = unpack(pack(optimiser.state_dict()))
+    again = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2))])
+    again.load_state_dict(found)
+    expected = optimiser.state_dict()
+    assert found["param_groups"][0]["lr"] == expected["param_groups"][0]["lr"] == 0.1
+    for name, value in expected["state"][0].items():
+        torch.testing.assert_close(again.state_dict()["state"][0][name], value, rtol=0, atol=0)
+
+
+def test_states_are_stored_without_pickle() -> None:
+    shared = torch.ones(2)
+    packed = pack({"one": shared, "other": shared, "sums": [0.1, 2**60], "none": None})
+    document, _, tensors = packed.partition(b"\n")
+    assert document.startswith(b'{"pairs"')
+    assert tensors[8:9] == b"{"  # the header of safetensors
+    assert unpack(packed)["sums"] == [0.1, 2**60]
+
+
+def test_an_address_without_an_interface_has_none() -> None:
+    assert interface_of("203.0.113.7") is None
