@@ -191,7 +191,8 @@ class _Fit:
             fitted = engine.spmd(_Training(stage, learned), data, options, label=f"train {stage.title}")
         except PenstockError as error:
             raise error.at(stage=stage.title) from error
-        self.report.seconds[f"train {stage.title}"] = time.perf_counter() - began
+        part = f"train {stage.title}"
+        self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
         return fitted  # type: ignore[no-any-return]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -42,40 +43,37 @@ class Parameters(BaseModel, extra="forbid"):
     """What `conf/pipelines/digits.yaml` and ``--set`` can change."""
 
     hidden: list[int] = [128]
+    dropout: float = Field(default=0.5, ge=0, lt=1)
     channels: int = Field(default=16, ge=1)
-    epochs: int = Field(default=30, ge=1)
+    epochs: int = Field(default=60, ge=1)
     batch_size: int = Field(default=64, ge=1)
-    learning_rate: float = Field(default=0.003, gt=0)
+    learning_rate: float = Field(default=0.01, gt=0)
     seed: int = 0
 
 
 def build(parameters: Parameters) -> ps.Pipeline:
     """Return the pipeline; pixels are from 0 to 1."""
-    training = {
-        "features": PIXELS,
-        "optimizer": "adam",
-        "learning_rate": parameters.learning_rate,
-        "epochs": parameters.epochs,
-        "batch_size": parameters.batch_size,
-        "seed": parameters.seed,
-    }
-    return ps.Pipeline(
-        st.TorchClassifier(
-            LABEL,
-            module="mlp",
-            module_options={"hidden": parameters.hidden},
-            raw_prediction="mlp_margins",
-            probability="mlp_probability",
-            prediction="mlp_prediction",
-            **training,
-        ),
-        st.TorchClassifier(
-            LABEL,
-            module="digits: convolutional",
-            module_options={"channels": parameters.channels},
-            **training,
-        ),
+    network = st.TorchClassifier(
+        LABEL,
+        features=PIXELS,
+        module="digits: convolutional",
+        module_options={"channels": parameters.channels},
+        optimizer="adam",
+        learning_rate=parameters.learning_rate,
+        schedule="one_cycle",
+        epochs=parameters.epochs,
+        batch_size=parameters.batch_size,
+        seed=parameters.seed,
     )
+    perceptron = replace(
+        network,
+        module="mlp",
+        module_options={"hidden": parameters.hidden, "dropout": parameters.dropout},
+        raw_prediction="mlp_margins",
+        probability="mlp_probability",
+        prediction="mlp_prediction",
+    )
+    return ps.Pipeline(perceptron, network)
 
 
 def evaluators(parameters: Parameters) -> dict[str, Evaluator]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -14,7 +15,20 @@ import penstock as ps
 from penstock import stages as st
 from penstock.engines.base import Engine
 
-HEAVY = ("cudf", "dask", "distributed", "pandas", "polars", "pyspark", "torch", "xgboost")
+HEAVY = (
+    "cudf",
+    "dask",
+    "distributed",
+    "onnxruntime",
+    "pandas",
+    "PIL",
+    "polars",
+    "pyspark",
+    "sklearn",
+    "skops",
+    "torch",
+    "xgboost",
+)
 
 
 def python(code: str, *arguments: str) -> str:
@@ -102,3 +116,11 @@ except ImportError as error:
     print(error)
 """
     assert f"pip install 'penstock[{extra}]'" in python(code)
+
+
+@pytest.mark.parametrize(("package", "lazy"), [(ps, ps._HOMES), (st, st._MODULES)], ids=["penstock", "penstock.stages"])
+def test_type_checkers_see_what_is_imported_on_use(package, lazy):
+    tree = ast.parse(Path(package.__file__).read_text())
+    branch = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {name.name: node.module for node in branch.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert seen == lazy

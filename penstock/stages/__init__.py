@@ -3,7 +3,46 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.stages.evaluation.binary import BinaryClassificationEvaluator as BinaryClassificationEvaluator
+    from penstock.stages.evaluation.clustering import ClusteringEvaluator as ClusteringEvaluator
+    from penstock.stages.evaluation.multiclass import (
+        MulticlassClassificationEvaluator as MulticlassClassificationEvaluator,
+    )
+    from penstock.stages.evaluation.multilabel import (
+        MultilabelClassificationEvaluator as MultilabelClassificationEvaluator,
+    )
+    from penstock.stages.evaluation.ranking import RankingEvaluator as RankingEvaluator
+    from penstock.stages.evaluation.regression import RegressionEvaluator as RegressionEvaluator
+    from penstock.stages.inference.onnx import OnnxInference as OnnxInference
+    from penstock.stages.inference.torch import TorchInference as TorchInference
+    from penstock.stages.preprocessing.clip import Clip as Clip
+    from penstock.stages.preprocessing.date_difference import DateDifference as DateDifference
+    from penstock.stages.preprocessing.date_parts import DateParts as DateParts
+    from penstock.stages.preprocessing.expect import Expect as Expect
+    from penstock.stages.preprocessing.function import FunctionStage as FunctionStage
+    from penstock.stages.preprocessing.image import DecodeImage as DecodeImage
+    from penstock.stages.preprocessing.imputer import Imputer as Imputer
+    from penstock.stages.preprocessing.indexer import StringIndexer as StringIndexer
+    from penstock.stages.preprocessing.log1p import Log1p as Log1p
+    from penstock.stages.preprocessing.scaler import StandardScaler as StandardScaler
+    from penstock.stages.training.forest import RandomForestClassifier as RandomForestClassifier
+    from penstock.stages.training.forest import RandomForestRegressor as RandomForestRegressor
+    from penstock.stages.training.gaussian_mixture import GaussianMixture as GaussianMixture
+    from penstock.stages.training.generalized_linear import GeneralizedLinearRegression as GeneralizedLinearRegression
+    from penstock.stages.training.kmeans import KMeans as KMeans
+    from penstock.stages.training.linear import LinearRegression as LinearRegression
+    from penstock.stages.training.linear_cv import LinearRegressionCV as LinearRegressionCV
+    from penstock.stages.training.logistic import LogisticRegression as LogisticRegression
+    from penstock.stages.training.naive_bayes import NaiveBayes as NaiveBayes
+    from penstock.stages.training.ranker import XGBoostRanker as XGBoostRanker
+    from penstock.stages.training.sklearn import SklearnEstimator as SklearnEstimator
+    from penstock.stages.training.torch import TorchClassifier as TorchClassifier
+    from penstock.stages.training.torch import TorchRegressor as TorchRegressor
+    from penstock.stages.training.xgboost import XGBoostClassifier as XGBoostClassifier
+    from penstock.stages.training.xgboost import XGBoostRegressor as XGBoostRegressor
 
 _MODULES = {
     "BinaryClassificationEvaluator": "penstock.stages.evaluation.binary",
@@ -13,14 +52,14 @@ _MODULES = {
     "DateParts": "penstock.stages.preprocessing.date_parts",
     "DecodeImage": "penstock.stages.preprocessing.image",
     "Expect": "penstock.stages.preprocessing.expect",
-    "GeneralizedLinearRegression": "penstock.stages.training.generalized_linear",
     "FunctionStage": "penstock.stages.preprocessing.function",
     "GaussianMixture": "penstock.stages.training.gaussian_mixture",
+    "GeneralizedLinearRegression": "penstock.stages.training.generalized_linear",
     "Imputer": "penstock.stages.preprocessing.imputer",
     "KMeans": "penstock.stages.training.kmeans",
     "LinearRegression": "penstock.stages.training.linear",
-    "Log1p": "penstock.stages.preprocessing.log1p",
     "LinearRegressionCV": "penstock.stages.training.linear_cv",
+    "Log1p": "penstock.stages.preprocessing.log1p",
     "LogisticRegression": "penstock.stages.training.logistic",
     "MulticlassClassificationEvaluator": "penstock.stages.evaluation.multiclass",
     "MultilabelClassificationEvaluator": "penstock.stages.evaluation.multilabel",
