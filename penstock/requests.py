@@ -231,6 +231,8 @@ class FitResult(Metrics):
         Passes over the data that gathered statistics.
     seconds : float
         In all; ``seconds_of`` has the parts.
+    notes : sequence of str
+        What trainers have to say: that one has not converged, say.
     """
 
     pipeline: str
@@ -245,6 +247,7 @@ class FitResult(Metrics):
     scans: int
     seconds: float
     seconds_of: Mapping[str, float]
+    notes: Sequence[str]
     engine: str
     device: str
     device_reason: str

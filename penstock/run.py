@@ -253,6 +253,7 @@ def _fit_result(
         **told(metrics, request),
         seconds=clock.total(),
         seconds_of={**clock.parts, **report.seconds},
+        notes=report.notes,
         engine=report.engine,
         device=report.device,
         device_reason=report.device_reason,

@@ -20,7 +20,8 @@ from penstock.errors import UnsupportedStepError, UntrustedArtifactError
 from penstock.outputs import MODEL, FileEntry, Json, StagedDirectory, encode_json, file_entry, new_run_id, translating
 
 if TYPE_CHECKING:
-    from penstock.pipeline import FitReport, PipelineModel
+    from penstock.fitting import FitReport
+    from penstock.pipeline import PipelineModel
 
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",

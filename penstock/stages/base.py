@@ -212,6 +212,12 @@ class Trainer(Stage):
             What `finish` made of the statistics before.
         """
 
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Return what a user should know of the training, and would not find out from predictions; mostly nothing."""
+        if fitted.get("converged", True):
+            return []
+        return [f"not converged after {fitted['iterations']} iterations; raise max_iter or tol"]
+
 
 @dataclass(frozen=True)
 class ColumnStage(Stage):

@@ -321,6 +321,10 @@ class SklearnEstimator(Learner, Trainer):
         widths = {name: 0 if values.ndim == 1 else values.shape[1] for name, values in first.items()}
         return {**fitted, "widths": widths}
 
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Return the warnings of scikit-learn."""
+        return list(fitted["warnings"])
+
     def _to_fit(self, rank: Rank) -> Any:
         """Return a copy of the estimator, to be fitted."""
         if isinstance(self.estimator, Described):

@@ -533,3 +533,11 @@ def test_text_is_no_feature_and_a_label_neither(local: Engine) -> None:
         Pipeline(st.LogisticRegression("label", features=["f0", "s"])).plan(data)
     with pytest.raises(ConfigError, match="label 'label' is among the features"):
         Pipeline(st.LogisticRegression("label", features=["f0", "label"])).plan(data)
+
+
+def test_a_training_that_has_not_converged_is_noted(local: Engine) -> None:
+    x, label, _ = sample(2)
+    data = local.from_arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "label": label}))
+    report = Pipeline(st.LogisticRegression("label", max_iter=1)).fit(data).report
+    assert report.notes == ["LogisticRegression: not converged after 1 iterations; raise max_iter or tol"]
+    assert not Pipeline(st.LogisticRegression("label")).fit(data).report.notes

@@ -1,0 +1,137 @@
+"""A fit under way: level by level, the statistics of all stages that are ready in one scan, then trainers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.dataset import Dataset
+from penstock.errors import DataValueError, EmptyInputError, PenstockError
+from penstock.planner import Plan, Request, Scan
+from penstock.spmd import SpmdOptions
+from penstock.stages.base import Fitted, StageStep, Trainer
+from penstock.statistics.base import State
+from penstock.steps import RowLog
+
+
+@dataclass
+class FitReport:
+    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of trainers."""
+
+    engine: str
+    device: str
+    device_reason: str
+    scans: int = 0
+    rows: RowLog = field(default_factory=RowLog)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class Fit:
+    """One fit under way."""
+
+    def __init__(self, plan: Plan, dataset: Dataset, validation: Dataset | None, options: SpmdOptions) -> None:
+        self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
+        learns = {position for level in plan.levels for position in level.finishes}
+        self.fitted: list[Fitted | None] = [
+            None if position in learns else stage.finish({}) for position, stage in enumerate(plan.stages)
+        ]
+        device = dataset.engine.device
+        self.report = FitReport(dataset.engine.name, str(device), device.reason)
+
+    def run(self) -> tuple[Fitted, ...]:
+        """Return what each stage learned."""
+        for level in self.plan.levels:
+            results = self._gather(level.scan) if level.scan is not None else {}
+            for position in level.finishes:
+                self.fitted[position] = self._finish(position, results.get(position, {}))
+            for position in level.trains:
+                self.fitted[position] = self._train(position)
+        return tuple({} if state is None else state for state in self.fitted)
+
+    def _steps(self, position: int) -> tuple[StageStep, ...]:
+        return tuple(StageStep(self.plan.stages[place], self.fitted[place], place) for place in range(position))
+
+    def _up_to(self, dataset: Dataset, position: int) -> Dataset:
+        for step in self._steps(position):
+            dataset = dataset.with_step(step)
+        return dataset
+
+    def _gather(self, scan: Scan) -> dict[int, dict[str, Any]]:
+        began = time.perf_counter()
+        self.report.scans += 1
+        ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
+        probes = [probe.after(len(self.dataset.steps)) for probe in scan.probes()]
+        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {self.plan.scans}")
+        self.report.rows = log
+        self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
+        if not log.kept:
+            raise _nothing_left(log)
+        results: dict[int, dict[str, Any]] = {}
+        for request, state in scan.answers(states):
+            results.setdefault(request.stage, {})[request.name] = self._result(request, state)
+        return results
+
+    def _result(self, request: Request, state: State) -> Any:
+        try:
+            return request.statistic.finish(state)
+        except DataValueError as error:
+            title = self.plan.stages[request.stage].title
+            raise self._located(error, request.position).at(stage=title) from error
+
+    def _finish(self, position: int, results: Mapping[str, Any]) -> Fitted:
+        try:
+            return self.plan.stages[position].finish(results)
+        except DataValueError as error:
+            raise self._located(error, position).at(stage=self.plan.stages[position].title) from error
+
+    def _located(self, error: DataValueError, position: int) -> DataValueError:
+        """Find the first file and row of a value that makes fitting meaningless; one more scan, only then."""
+        if error.predicate is None or error.path is not None:
+            return error
+        column = error.column
+        ready = self._up_to(self.dataset, position)
+        found = ready.first_where(error.predicate, [column] if column else ready.columns)
+        return error if found is None else error.at(path=found[0], row=found[1])  # type: ignore[return-value]
+
+    def _train(self, position: int) -> Fitted:
+        stage = self.plan.stages[position]
+        assert isinstance(stage, Trainer)
+        began = time.perf_counter()
+        data = {"train": self._up_to(self.dataset, position)}
+        if self.validation is not None:
+            data["validation"] = self._up_to(self.validation, position)
+        learned = self.fitted[position] or {}
+        engine = self.dataset.engine
+        options = replace(self.options, world_size=1) if stage.tags.single_rank else self.options
+        try:
+            fitted = engine.spmd(_Training(stage, learned), data, options, label=f"train {stage.title}")
+        except PenstockError as error:
+            raise error.at(stage=stage.title) from error
+        part = f"train {stage.title}"
+        self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
+        self.report.notes += [f"{stage.title}: {note}" for note in stage.notes(fitted)]
+        return fitted  # type: ignore[no-any-return]
+
+
+def _nothing_left(log: RowLog) -> EmptyInputError:
+    gone = ", ".join(f"{rows} by {reason!r}" for reason, rows in {**log.dropped, **log.quarantined}.items())
+    problem = f"no row is left of {log.read} read, so there is nothing to learn from"
+    return EmptyInputError(f"{problem}; dropped: {gone}" if gone else problem, rows=log.read)
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The body of a trainer, as it travels to every rank."""
+
+    stage: Trainer
+    learned: Fitted
+
+    @property
+    def rounds(self) -> int:
+        return self.stage.rounds
+
+    def __call__(self, rank: Any) -> Fitted:
+        return self.stage.train(rank, self.learned)
