@@ -86,7 +86,8 @@ class KMeans(Learner, Trainer):
     ranks. Of up to 10,000 rows k-means|| draws none and takes all as candidates: then not even their order matters.
 
     Each rank reads its rows once and keeps them as float64, 8 bytes a value: in float32 rows that are nearly as near to
-    two centres would change sides. A round is one pass over them and one all-reduce. Training runs on the CPU.
+    two centres would change sides. A round is one pass over them and one all-reduce. Training runs on the CPU: where
+    the rows fit into the memory of one GPU, prefer cuML's KMeans, which `SklearnEstimator` takes.
 
     Examples
     --------

@@ -98,9 +98,12 @@ class LogisticRegression(Classifier, Trainer):
     binomial family), ``intercepts``, ``classes``, ``family``, ``converged``, ``iterations``, ``objective_history``
     (at the start and after each iteration) and ``constant_features``, whose coefficients are 0. Multinomial intercepts
     are centred, and without a penalty coefficients too, as in MLlib. A training that has not converged, because
-    `max_iter` is reached or the classes are separable and there is no penalty, says so in ``converged``, and in the
-    last line of its progress. Every rank reads its rows once and keeps them in memory, 8 bytes a value. The same rows
-    in the same fragments give the same model to the bit, on any engine and any number of ranks.
+    `max_iter` is reached or the classes are separable and there is no penalty, says so in ``converged``, in the fit
+    report, and in the last line of its progress. Every rank reads its rows once and keeps them in memory, 8 bytes a
+    value. The same rows in the same fragments give the same model to the bit, on any engine and any number of ranks.
+
+    Where the rows fit into the memory of one GPU, and equal bits do not matter, cuML's LogisticRegression, which
+    `SklearnEstimator` takes, has the same objective in scikit-learn's terms and never leaves the device.
 
     Examples
     --------
