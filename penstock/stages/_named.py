@@ -23,7 +23,7 @@ class Named(Generic[Code]):
 
     def __init__(self, what: str, decorator: str) -> None:
         self._what, self._decorator = what, decorator
-        self._known: dict[str, Code] = {}
+        self.known: dict[str, Code] = {}
 
     def register(self, name: str) -> Callable[[Code], Code]:
         """Return a decorator that registers under `name`; the last one registered counts."""
@@ -33,14 +33,14 @@ class Named(Generic[Code]):
             )
 
         def keep(code: Code) -> Code:
-            self._known[name] = code
+            self.known[name] = code
             return code
 
         return keep
 
     def get(self, name: str) -> Code | None:
         """Return what is registered as `name`, if anything is."""
-        return self._known.get(name)
+        return self.known.get(name)
 
     def lookup(self, name: str, more: Collection[str] = ()) -> Code:
         """Return what is registered as `name`; `more` are names to suggest besides.
@@ -50,17 +50,17 @@ class Named(Generic[Code]):
         UnsupportedStepError
             Nothing is; nothing is imported by name.
         """
-        if name not in self._known:
-            known = sorted({*self._known, *more})
+        if name not in self.known:
+            known = sorted({*self.known, *more})
             raise UnsupportedStepError(
                 f"{self._what} {name!r} is not registered.{did_you_mean(name, known)}"
                 f" Registered are: {', '.join(known) or 'none'}",
                 hint=f"Import what registers it first, @penstock.{self._decorator}({name!r}); on a command line, name"
                 " the pipeline with --pipeline.",
             )
-        return self._known[name]
+        return self.known[name]
 
     def restore(self, name: str, code: Code | None) -> None:
         """Register what came with a stage, unless this process has its own of that name."""
         if code is not None:
-            self._known.setdefault(name, code)
+            self.known.setdefault(name, code)

@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.errors import ConfigError, MissingExtraError, UnsupportedStepError, did_you_mean
+from penstock.errors import MissingExtraError
+from penstock.stages._named import Named
 
 if TYPE_CHECKING:
     import torch
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 Factory = Callable[..., "torch.nn.Module"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FACTORIES: dict[str, Factory] = {}
+_FACTORIES: Named[Any] = Named("module", "register_module")
 _BUILT_IN = {
+    "mlp": "penstock.stages.training._torch.modules",
     "resnet18": "penstock.stages.inference._resnet",
+    "tabular": "penstock.stages.training._torch.modules",
 }
 """The library's own modules and where each is registered; imported, with PyTorch, when one is asked for."""
 
@@ -46,14 +49,7 @@ def register_module(name: str) -> Callable[[Function], Function]:
     >>> module_factory("line") is line
     True
     """
-    if not isinstance(name, str) or not name:
-        raise ConfigError(f"a module is registered as {name!r}, expected a name", hint="@register_module('my-net')")
-
-    def keep(factory: Function) -> Function:
-        _FACTORIES[name] = factory
-        return factory
-
-    return keep
+    return _FACTORIES.register(name)
 
 
 def module_factory(name: str) -> Factory:
@@ -66,7 +62,7 @@ def module_factory(name: str) -> Factory:
     MissingExtraError
         It is one of the library's, and PyTorch is not installed.
     """
-    if name not in _FACTORIES and name in _BUILT_IN:
+    if name in _BUILT_IN and _FACTORIES.get(name) is None:
         try:
             importlib.import_module(_BUILT_IN[name])
         except ImportError as error:
@@ -74,13 +70,8 @@ def module_factory(name: str) -> Factory:
                 f"module {name!r} needs PyTorch, which cannot be imported: {error}",
                 hint="pip install 'penstock[torch]'",
             ) from error
-    if name not in _FACTORIES:
-        known = {*_FACTORIES, *_BUILT_IN}
-        raise UnsupportedStepError(
-            f"module {name!r} is not registered.{did_you_mean(name, known)} Registered are: {', '.join(sorted(known))}",
-            hint=f"Import what registers it first: @penstock.register_module({name!r}).",
-        )
-    return _FACTORIES[name]
+    factory: Factory = _FACTORIES.lookup(name, _BUILT_IN)
+    return factory
 
 
 class CarriesModule:
@@ -94,5 +85,4 @@ class CarriesModule:
     def __setstate__(self, state: dict[str, Any]) -> None:
         factory = state.pop("_factory")
         self.__dict__.update(state)
-        if factory is not None:
-            _FACTORIES.setdefault(self.module, factory)
+        _FACTORIES.restore(self.module, factory)

@@ -82,10 +82,10 @@ def demand_same(found: PipelineModel, expected: PipelineModel) -> None:
 @pytest.fixture
 def registered() -> Iterator[None]:
     """Forget the modules that a test registers."""
-    before = copy.copy(_FACTORIES)
+    before = copy.copy(_FACTORIES.known)
     yield
-    _FACTORIES.clear()
-    _FACTORIES.update(before)
+    _FACTORIES.known.clear()
+    _FACTORIES.known.update(before)
 
 
 # What is learned
@@ -337,7 +337,7 @@ def test_a_module_of_ones_own_goes_to_the_workers(engines: Any) -> None:
 def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Path) -> None:
     register_module("gone")(lambda inputs, outputs: torch.nn.Linear(inputs, outputs))
     fitted(data(local), regressor(module="gone", module_options={}, **EXACT)).save(tmp_path / "model")
-    del _FACTORIES["gone"]
+    del _FACTORIES.known["gone"]
     model = PipelineModel.load(tmp_path / "model")
     with pytest.raises(UnsupportedStepError, match="module 'gone' is not registered"):
         model.transform(data(local)).to_arrow()
@@ -382,4 +382,4 @@ def test_batch_normalisation_over_some_ranks_is_refused_on_cpus(engines: Any) ->
 
 def test_modules_are_registered_by_the_library() -> None:
     assert ps.register_module is register_module
-    assert {"mlp", "tabular"} <= _FACTORIES.keys()
+    assert {"mlp", "tabular"} <= _FACTORIES.known.keys()

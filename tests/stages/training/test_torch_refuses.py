@@ -47,10 +47,10 @@ def regressor(**options: Any) -> st.TorchRegressor:
 
 @pytest.fixture
 def register() -> Iterator[Any]:
-    before = copy.copy(_FACTORIES)
+    before = copy.copy(_FACTORIES.known)
     yield lambda factory: register_module("own")(factory)
-    _FACTORIES.clear()
-    _FACTORIES.update(before)
+    _FACTORIES.known.clear()
+    _FACTORIES.known.update(before)
 
 
 @pytest.mark.parametrize(
