@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -11,11 +10,10 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError, DataValueError
+from penstock.errors import ConfigError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number
+from penstock.stages.preprocessing.categories import check_frequency, coder, codes, frequent, values_of
 from penstock.statistics import Frequencies, Statistic, ValueCounts
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,7 @@ class StringIndexer(ColumnStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.min_frequency, float):
-            check_number(self, "min_frequency", above=0, most=1)
-        else:
-            check_number(self, "min_frequency", least=1, whole=True)
+        check_frequency(self)
         check_number(self, "max_categories", least=1, whole=True)
         check_choice(self, "handle_invalid", ("keep", "error"))
         if self.handle_invalid == "error" and (self.min_frequency != 1 or self.max_categories is not None):
@@ -121,38 +116,22 @@ class StringIndexer(ColumnStage):
         return {"categories": {name: self._kept(results["values"][name]).table for name in self.inputs()}}
 
     def _kept(self, found: Frequencies) -> Frequencies:
-        if isinstance(self.min_frequency, float):
-            share = self.min_frequency * (found.total + found.nulls)
-            frequent = found.at_least(math.ceil(share))
-        else:
-            frequent = found.at_least(self.min_frequency)
-        return frequent if self.max_categories is None else frequent.top(self.max_categories)
+        kept = frequent(found, self.min_frequency)
+        return kept if self.max_categories is None else kept.top(self.max_categories)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call."""
-        values = {name: _values(fitted["categories"][name]) for name in self.inputs()}
-        texts = frame.select([_text(name, frame.schema[name]) for name in self.inputs()])
+        values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
         unseen = {name: len(known) for name, known in values.items()}
-        codes = frames.encode(texts, {name: known.cast(pa.string()) for name, known in values.items()}, unseen)
-        if self.handle_invalid == "error":
-            for name in self.inputs():
-                _refuse(name, texts.filter(codes[name] == unseen[name]), frame.schema[name])
-        return frame.with_columns(*[codes[name].fill_null(unseen[name] + 1).alias(out) for name, out in self.pairs()])
+        found = codes(frame, values, unseen, refuse=self.handle_invalid == "error")
+        return frame.with_columns(*[found[name].fill_null(unseen[name] + 1).alias(out) for name, out in self.pairs()])
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Encode one value."""
-        codes = {value: code for code, value in enumerate(_values(fitted["categories"][name]).to_pylist())}
-        unseen = len(codes)
-
-        def encode(value: Any) -> int:
-            if value is None:
-                return unseen + 1
-            code = codes.get(value, unseen)
-            if code == unseen and self.handle_invalid == "error":
-                raise _unseen(name, 1, _shorten(_spelt(value)))
-            return code
-
-        return encode
+        known = values_of(fitted["categories"][name])
+        missing = len(known) + 1
+        code = coder(name, known, len(known), refuse=self.handle_invalid == "error")
+        return lambda value: missing if value is None else code(value)
 
     def inverse(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Return a frame of codes with the values they stand for, under the names that the columns had before.
@@ -167,46 +146,5 @@ class StringIndexer(ColumnStage):
         >>> stage.inverse(frames.from_arrow(pa.table({"c": [1, 0, 2]})), fitted)["c"].to_list()
         ['a', 'b', None]
         """
-        values = {name: _values(fitted["categories"][name]) for name in self.inputs()}
+        values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
         return frame.with_columns(*[frames.decode(frame[out], values[name]).alias(name) for name, out in self.pairs()])
-
-
-def _values(table: pa.Table) -> pa.Array:
-    """Return the values as one array; without a copy of what is one already, so that encoders can tell it again."""
-    values = table["value"]
-    return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays([pa.array([], values.type), *values.chunks])
-
-
-def _text(name: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Return a column as strings; booleans are spelt out, since libraries write them differently."""
-    value = nw.col(name)
-    if dtype != nw.Boolean:
-        return value if dtype == nw.String else value.cast(nw.String)
-    return nw.when(value).then(nw.lit("true")).otherwise(nw.when(~value).then(nw.lit("false"))).alias(name)
-
-
-def _refuse(name: str, unseen: nw.DataFrame, dtype: nw.dtypes.DType) -> None:
-    if not len(unseen):
-        return
-    counted = frames.value_counts(unseen, [name])[name].sort_by([("count", "descending"), ("value", "ascending")])
-    shown = [f"{_shorten(row['value'])} ({row['count']})" for row in counted.slice(0, _SHOWN).to_pylist()]
-    more = ", ..." if counted.num_rows > _SHOWN else ""
-    error = _unseen(name, len(unseen), f"{counted.num_rows} different ones: {', '.join(shown)}{more}")
-    error.predicate = _text(name, dtype).is_in(counted["value"].to_pylist())
-    raise error
-
-
-def _unseen(name: str, count: int, which: str) -> DataValueError:
-    return DataValueError(
-        f"column {name!r} has {count} values that were not there at fit, {which}",
-        hint='Fit again with them, or pass handle_invalid="keep" to give them a code of their own.',
-        column=name,
-    )
-
-
-def _spelt(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _shorten(value: str, most: int = 60) -> str:
-    return repr(value if len(value) <= most else value[:most] + "...")

@@ -1,0 +1,257 @@
+"""Categories as columns of 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.errors import ConfigError, DataValueError
+from penstock.selectors import Columns, resolve
+from penstock.stages.base import (
+    Fitted,
+    RowFunction,
+    Stage,
+    Tags,
+    check_choice,
+    check_number,
+    check_types,
+    normalise_columns,
+    with_fields,
+)
+from penstock.stages.preprocessing.categories import (
+    check_frequency,
+    check_new,
+    coder,
+    codes,
+    frequent,
+    holds,
+    spelt,
+    values_of,
+)
+from penstock.statistics import Frequencies, Statistic, ValueCounts
+
+
+@dataclass(frozen=True)
+class OneHotEncoder(Stage):
+    """Adds columns of 0 and 1 (int8), one for each category, that say which one a row has.
+
+    Stages to come are bound to columns before any data is read, so the columns are told by the parameters alone:
+
+    - With `categories` they are named for the values, ``<column>_<value>``, and nothing is learned.
+    - With `max_categories` = k they are ``<column>_0`` to ``<column>_<k - 1>``: column i is for the value at place i of
+      the order that :class:`StringIndexer` gives, most frequent first, and 0 throughout if there are fewer.
+
+    ============================ =============================== ============= ==============
+    value                        ``handle_invalid="keep"``       ``"ignore"``  ``"error"``
+    ============================ =============================== ============= ==============
+    a category                   1 in its column                 the same      the same
+    none: unseen, or infrequent  1 in ``<column>_other``         0 everywhere  DataValueError
+    null                         1 in ``<column>_null``          0 everywhere  null everywhere
+    ============================ =============================== ============= ==============
+
+    Each trainer of the library takes such columns, as none takes the vectors of MLlib. The columns encoded stay.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        Columns of strings, integers or booleans. The last two are matched by their text, see :class:`StringIndexer`.
+    categories : sequence of sequences, optional
+        The values of each column, in the order of its columns; scikit-learn's parameter.
+    max_categories : int, optional
+        How many values have a column; without the one for others, which scikit-learn counts. Either this or
+        `categories` is given.
+    min_frequency : int or float, default=1
+        Values that occur less often have no column: an integer is a count, a float a share of all rows, nulls included.
+        It goes with `max_categories`.
+    handle_invalid : {"keep", "error", "ignore"}, default="keep"
+        What becomes of other values; MLlib and scikit-learn say ``error`` by default. With ``error`` every value at fit
+        needs a column of its own.
+    drop : {"first"}, optional
+        Leave out the column of the first category, so that columns do not add up to one: for linear models without a
+        penalty. MLlib leaves out the last category unless told otherwise (``dropLast``), which is the rarest.
+
+    Raises
+    ------
+    ConfigError
+        A parameter is wrong, a category cannot be a value of its column, or two columns would have one name.
+    SchemaError
+        At fit, before reading: a column is missing or of another type.
+    DataValueError
+        With ``handle_invalid="error"``: at fit, there are more than `max_categories` values; when it runs, there are
+        values unseen at fit. It names the column and the count, of unseen ones also the values, file and row.
+
+    Notes
+    -----
+    A column of nulls has no categories. Learned are ``categories``, an Arrow table by column of ``value`` and, where it
+    was counted, ``count``: the row at place i belongs to column i.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"c": ["b", "a", "b", None]}))
+    >>> model = ps.Pipeline(st.OneHotEncoder("c", max_categories=2)).fit(data)
+    >>> model.transform(data).to_polars().rows()
+    [('b', 1, 0, 0, 0), ('a', 0, 1, 0, 0), ('b', 1, 0, 0, 0), (None, 0, 0, 0, 1)]
+    >>> st.OneHotEncoder("c", categories=[["a", "b"]], drop="first").bind(data.schema).outputs()
+    ('c_b', 'c_other', 'c_null')
+    """
+
+    columns: Columns
+    _: KW_ONLY
+    categories: tuple[tuple[Any, ...], ...] | None = None
+    max_categories: int | None = None
+    min_frequency: int | float = 1
+    handle_invalid: str = "keep"
+    drop: str | None = None
+
+    tags: ClassVar[Tags] = Tags(accepts="categorical")
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "columns")
+        if self.categories is not None:
+            self._check_nested(self.categories)
+            object.__setattr__(self, "categories", tuple(tuple(values) for values in self.categories))
+        check_frequency(self)
+        check_number(self, "max_categories", least=1, whole=True)
+        check_choice(self, "handle_invalid", ("keep", "error", "ignore"))
+        if self.drop is not None:
+            check_choice(self, "drop", ("first",))
+        if (self.categories is None) == (self.max_categories is None):
+            raise ConfigError(
+                f"categories of OneHotEncoder are {self.categories!r} and max_categories is {self.max_categories!r},"
+                " expected one of them",
+                hint="They tell how many columns there will be, before any data is read.",
+                stage=self.title,
+            )
+        if self.min_frequency != 1 and (self.categories is not None or self.handle_invalid == "error"):
+            raise ConfigError(
+                f"min_frequency of OneHotEncoder is {self.min_frequency!r}, expected 1 with categories and with"
+                " handle_invalid='error': each value has a column then",
+                stage=self.title,
+            )
+
+    def _check_nested(self, categories: Sequence[Any]) -> None:
+        for values in categories:
+            if not isinstance(values, Sequence) or isinstance(values, str):
+                raise ConfigError(
+                    f"categories of OneHotEncoder hold {values!r:.200}, expected a list of values for each column",
+                    hint='Write categories=[["a", "b"]] for one column.',
+                    stage=self.title,
+                )
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (
+            cls(("s1", "s2", "n1", "b"), max_categories=4),
+            cls(("s1", "b"), categories=(("a", "b"), (True,)), handle_invalid="ignore"),
+            cls(("s1", "n1"), max_categories=20, handle_invalid="error", drop="first"),
+            cls("s2", max_categories=8, min_frequency=0.05),
+        )
+
+    def bind(self, schema: pa.Schema) -> Self:
+        """Resolve the columns, and check the categories and the names of what is made."""
+        names = resolve(self.columns, schema, self.title)
+        check_types(self, schema, names)
+        bound = replace(self, columns=names)
+        if self.categories is not None:
+            bound._check_categories(schema, self.categories)
+        check_new(bound, schema)
+        return bound
+
+    def _check_categories(self, schema: pa.Schema, categories: Sequence[Sequence[Any]]) -> None:
+        if len(categories) != len(self.inputs()):
+            raise ConfigError(
+                f"OneHotEncoder has {len(self.inputs())} columns but categories of {len(categories)}", stage=self.title
+            )
+        for name, values in zip(self.inputs(), categories, strict=True):
+            kind = schema.field(name).type
+            if not values or len(set(values)) < len(values) or not all(holds(kind, value) for value in values):
+                raise ConfigError(
+                    f"categories of column {name!r} are {values!r:.200}, expected different values of type {kind}",
+                    column=name, stage=self.title,
+                )  # fmt: skip
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns encoded."""
+        return self.columns  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return the columns made, those of the first column first."""
+        return tuple(out for name in self.inputs() for out, _ in self._made(name))
+
+    def _made(self, name: str) -> list[tuple[str, int]]:
+        """Return the columns made of one, each with the code it is for."""
+        texts = [spelt(value) for value in self._given(name)] or [str(place) for place in range(self._width(name))]
+        made = [(text, place) for place, text in enumerate(texts)][self.drop is not None :]
+        if self.handle_invalid == "keep":
+            made += [("other", len(texts)), ("null", len(texts) + 1)]
+        return [(f"{name}_{text}", code) for text, code in made]
+
+    def _given(self, name: str) -> tuple[Any, ...]:
+        return () if self.categories is None else self.categories[self.inputs().index(name)]
+
+    def _width(self, name: str) -> int:
+        """Return the code of what is no category."""
+        return self.max_categories or len(self._given(name))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema with the columns made, int8, at the end."""
+        return with_fields(schema, dict.fromkeys(self.outputs(), pa.int8()))
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask how often each value occurs, unless categories are given."""
+        return {} if self.categories is not None else {"values": ValueCounts(self.inputs())}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return ``categories`` of each column."""
+        if self.categories is not None:
+            return {"categories": {name: pa.table({"value": list(self._given(name))}) for name in self.inputs()}}
+        return {"categories": {name: self._kept(name, results["values"][name]).table for name in self.inputs()}}
+
+    def _kept(self, name: str, found: Frequencies) -> Frequencies:
+        if self.handle_invalid == "error" and found.distinct > self._width(name):
+            raise DataValueError(
+                f"column {name!r} has {found.distinct} different values, but max_categories is {self._width(name)}",
+                hint='Raise max_categories, or pass handle_invalid="keep" to join the rarest in one column.',
+                column=name,
+            )
+        return frequent(found, self.min_frequency).top(self._width(name))
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Encode all columns in one call, and compare the codes in another."""
+        values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
+        widths = {name: self._width(name) for name in self.inputs()}
+        found = codes(frame, values, widths, refuse=self.handle_invalid == "error")
+        coded = frame.select(self.inputs()).with_columns(*found.values())
+        columns = [self._is(name, code).alias(out) for name in self.inputs() for out, code in self._made(name)]
+        made = coded.select(*columns)
+        return frame.with_columns(*[made[out] for out in made.columns])
+
+    def _is(self, name: str, code: int) -> nw.Expr:
+        value = nw.col(name)
+        if self.handle_invalid == "keep":
+            value = value.fill_null(self._width(name) + 1)
+        hit = value == code
+        return (hit.fill_null(False) if self.handle_invalid == "ignore" else hit).cast(nw.Int8)
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Encode one row."""
+        refuse, missing = self.handle_invalid == "error", {"keep": 1, "ignore": 2, "error": None}[self.handle_invalid]
+        coders = [
+            (name, coder(name, values_of(fitted["categories"][name]), self._width(name), refuse=refuse),
+             None if missing is None else self._width(name) + missing, self._made(name))
+            for name in self.inputs()
+        ]  # fmt: skip
+
+        def call(row: dict[str, Any]) -> None:
+            for name, code, of_null, made in coders:
+                found = of_null if row[name] is None else code(row[name])
+                row.update({out: None if found is None else int(found == wanted) for out, wanted in made})
+
+        return call

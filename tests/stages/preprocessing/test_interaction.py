@@ -1,0 +1,77 @@
+"""Interaction against MLlib and closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import selectors
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.stages import Interaction
+
+GROUPS = [["a", "b"], "c", ["d", "e", "f"]]
+X = np.random.default_rng(4).normal(size=(20, 6))
+TABLE = pa.table(dict(zip("abcdef", X.T, strict=True)))
+
+
+def test_every_row_gets_the_kronecker_product_of_its_groups(apply):
+    made = apply(Interaction(GROUPS), TABLE)
+    assert made.schema.names[6:] == ["a:c:d", "a:c:e", "a:c:f", "b:c:d", "b:c:e", "b:c:f"]
+    expected = [np.kron(np.kron(row[:2], row[2:3]), row[3:]) for row in X]
+    np.testing.assert_allclose(np.column_stack(made.columns[6:]), expected, rtol=1e-15)
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_products_are_those_of_mllib_in_its_order(apply, spark: Any):
+    from pyspark.ml import feature
+    from pyspark.ml.functions import vector_to_array
+
+    frame = spark.createDataFrame([tuple(row) for row in X.tolist()], list("abcdef")).coalesce(1)
+    for name, columns in (("u", ["a", "b"]), ("v", ["d", "e", "f"])):
+        frame = feature.VectorAssembler(inputCols=columns, outputCol=name).transform(frame)
+    frame = feature.Interaction(inputCols=["u", "c", "v"], outputCol="i").transform(frame)
+    theirs = [row.i for row in frame.select(vector_to_array("i").alias("i")).collect()]
+    np.testing.assert_allclose(np.column_stack(apply(Interaction(GROUPS), TABLE).columns[6:]), theirs, rtol=1e-14)
+
+
+def test_a_null_makes_null_of_the_products_it_is_in(apply):
+    made = apply(Interaction(["x", ["y", "z"]]), pa.table({"x": [2, 2], "y": [None, True], "z": [5.0, None]}))
+    assert [made["x:y"].to_pylist(), made["x:z"].to_pylist()] == [[None, 2.0], [10.0, None]]
+
+
+def test_a_column_may_be_in_two_groups(apply):
+    assert apply(Interaction(["x", "x"]), pa.table({"x": [3]})).to_pydict() == {"x": [3], "x:x": [9.0]}
+
+
+def test_a_group_may_be_a_selector():
+    stage = Interaction(["a", selectors.numeric() - "a"]).bind(TABLE.schema)
+    assert stage.outputs() == ("a:b", "a:c", "a:d", "a:e", "a:f")
+    assert Interaction.from_parameters(stage.parameters()) == stage
+
+
+def test_what_would_overflow_is_refused_with_its_row(local):
+    data = local.from_arrow(pa.table({"x": [1.0, 1e200], "y": [1.0, 1e200]}))
+    with pytest.raises(DataValueError, match=r"column 'x' has 1 values beyond 1.34e\+154") as caught:
+        ps.Pipeline(Interaction(["x", "y"])).fit(data).transform(data).to_arrow()
+    assert caught.value.row == 1
+
+
+@pytest.mark.parametrize("columns", ["x", ["x"], [["x", "y"]], []])
+def test_fewer_than_two_groups_are_refused(columns):
+    with pytest.raises(ConfigError, match="expected two or more groups"):
+        Interaction(columns)
+
+
+def test_columns_that_do_not_suit_are_refused_before_reading():
+    with pytest.raises(SchemaError, match="column 's' is string, but Interaction takes numeric columns"):
+        Interaction(["x", "s"]).bind(pa.schema({"x": pa.int64(), "s": pa.string()}))
+    with pytest.raises(ConfigError, match="adds 'x:y', but there is a column of that name"):
+        Interaction(["x", "y"]).bind(pa.schema(dict.fromkeys(["x", "y", "x:y"], pa.int64())))
+    wide = pa.schema({f"x{place}": pa.float64() for place in range(101)})
+    with pytest.raises(ConfigError, match="would add 10,201 columns, expected at most 10,000"):
+        Interaction([wide.names, wide.names]).bind(wide)
