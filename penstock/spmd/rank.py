@@ -103,7 +103,18 @@ class Rank:
 
         Bad values that `convert` finds (a `DataValueError` with a predicate) are told with their file and row.
         """
-        share = self._work.shares[name][self.index]
+        return self._converted(self._work.shares[name][self.index], columns, convert)
+
+    def all_batches(
+        self, name: str, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]
+    ) -> Iterator[Batch]:
+        """Yield, as `batches` does, what `convert` makes of the fragments of all ranks, in the order of the dataset."""
+        for share in self._work.shares[name]:
+            yield from self._converted(share, columns, convert)
+
+    def _converted(
+        self, share: Share, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]
+    ) -> Iterator[Batch]:
         scan = Scan(share.scan.reader, share.scan.steps, tuple(columns), self.kind)
         for fragment in share.fragments:
             yield scan.convert(fragment, RowLog(), convert)

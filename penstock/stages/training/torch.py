@@ -49,7 +49,8 @@ class TorchClassifier(Classifier, TorchLearner):
     Raises
     ------
     SchemaError, ConfigError, UnsupportedStepError
-        Before reading: a column is missing or of the wrong type, or no module of the name is registered.
+        Before reading: a column is missing or of the wrong type, or no module of the name is registered. While
+        training, a ConfigError: a module does not keep its contract, or cannot be spread as `strategy` says.
     DataValueError
         Before training: a label, weight, feature or category is null or infinite, a feature is too large for float32, a
         code or weight is negative, a label has a fraction, there is a single class, or more than 1,000. While training:
@@ -62,7 +63,8 @@ class TorchClassifier(Classifier, TorchLearner):
     -----
     Learned are ``weights`` (safetensors), ``classes``, ``cardinalities``, ``epochs``, ``best_epoch`` (from 1) and
     ``history``: the mean ``loss`` of each epoch, and ``validation_loss`` where there is validation data, to 5 digits.
-    Every rank reads its rows once and keeps them in memory, 4 bytes a feature. In which batch a row is depends on its
+    Every rank reads its rows once and keeps them in memory, 4 bytes a feature; with ``strategy="pipeline"``, those of
+    all ranks. In which batch a row is depends on its
     number in the dataset, the seed and the epoch. Any number of ranks learns the same up to the rounding of float32,
     unless there is dropout, whose random numbers are each rank's own. A training that goes on from a checkpoint, which
     is saved every `checkpoint_interval` epochs, learns what an undisturbed one learns. Scores of a row may differ in

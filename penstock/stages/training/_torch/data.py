@@ -120,9 +120,10 @@ class ToRows:
         )
 
 
-def read(rank: Rank, name: str, convert: ToRows, device: torch.device) -> Rows:
-    """Return this rank's rows of a dataset, in its order."""
-    parts = [convert.empty(device), *rank.batches(name, convert.columns, convert)]
+def read(rank: Rank, name: str, convert: ToRows, device: torch.device, *, everything: bool = False) -> Rows:
+    """Return this rank's rows of a dataset, or those of all ranks, in its order."""
+    batches = rank.all_batches if everything else rank.batches
+    parts = [convert.empty(device), *batches(name, convert.columns, convert)]
     coded = [part.codes for part in parts if part.codes is not None]
     return Rows(
         torch.cat([part.features for part in parts]),

@@ -84,8 +84,24 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         The largest norm of the gradients of all parameters together; larger ones are scaled down.
     precision : {"float32", "bfloat16", "float16"}, default="float32"
         In which the module computes (autocast); weights and losses are float32 always.
-    strategy : {"ddp"}, default="ddp"
-        How several ranks train a module: ``ddp`` has all of it on each, with `DistributedDataParallel`.
+    strategy : {"ddp", "fsdp", "pipeline"}, default="ddp"
+        How several ranks train a module; one rank has all of it, whatever is said here. All learn the same.
+
+        - ``ddp`` has all of it on each rank (`DistributedDataParallel`): the fastest where it fits, with the state of
+          the optimiser, into the memory of one device.
+        - ``fsdp`` has a shard of each parameter, and of the optimiser's state for it, on each rank (`fully_shard`), and
+          sends the parameters of a layer to all each time it computes: for a module too large for one device. Layers
+          are the module's children, which must be called as such.
+        - ``pipeline`` has some consecutive layers on each rank (`Schedule1F1B`), and sends only what passes between
+          them: for a module too large for one device, and a slow network. All rows are in the memory of every rank.
+          The factory must return an ``nn.Sequential``, or a module with a method ``stages()``: modules that, called
+          one after the other, do what it does, and pass on one float tensor of shape (rows, ...). No parameter may be
+          in two of the parts, and there may be no batch normalisation.
+
+        Each rank makes all of the module in the memory of its host first.
+    microbatches : int, optional
+        Of ``pipeline``: into how many pieces a batch is cut, the more of which are under way the less a rank waits: for
+        ``(ranks - 1) / (microbatches + ranks - 1)`` of the time. At least the number of ranks; twice that unless given.
     early_stopping_rounds : int, optional
         Stop after so many epochs without a smaller loss on the validation data given to `fit`; the best is kept.
     seed : int, default=0
@@ -116,6 +132,7 @@ class TorchLearner(CarriesModule, Learner, Trainer):
     clip_norm: float | None = None
     precision: str = "float32"
     strategy: str = "ddp"
+    microbatches: int | None = None
     early_stopping_rounds: int | None = None
     seed: int = 0
     prediction: str = "prediction"
@@ -130,10 +147,10 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         self._check_loss()
         check_choice(self, "optimizer", ("adam", "adamw", "sgd"))
         check_choice(self, "precision", ("float32", "bfloat16", "float16"))
-        check_choice(self, "strategy", ("ddp",))
+        check_choice(self, "strategy", ("ddp", "fsdp", "pipeline"))
         if self.schedule is not None:
             check_choice(self, "schedule", ("cosine", "step", "one_cycle"))
-        for name in ("step_size", "epochs", "batch_size", "accumulate", "early_stopping_rounds"):
+        for name in ("step_size", "epochs", "batch_size", "accumulate", "microbatches", "early_stopping_rounds"):
             check_number(self, name, least=1, whole=True)
         for name in ("learning_rate", "gamma", "clip_norm"):
             check_number(self, name, above=0)
@@ -144,6 +161,19 @@ class TorchLearner(CarriesModule, Learner, Trainer):
             raise ConfigError(
                 f"momentum of {self.title} is {self.momentum}, but optimizer is {self.optimizer!r}",
                 hint="Momentum is for optimizer='sgd'.", stage=self.title,
+            )  # fmt: skip
+        self._check_strategy()
+
+    def _check_strategy(self) -> None:
+        if self.microbatches is not None and self.strategy != "pipeline":
+            raise ConfigError(
+                f"microbatches of {self.title} is {self.microbatches}, but strategy is {self.strategy!r}",
+                hint="Batches are cut for strategy='pipeline' alone.", stage=self.title,
+            )  # fmt: skip
+        if self.strategy == "pipeline" and self.precision == "float16":
+            raise ConfigError(
+                f"precision of {self.title} is 'float16', but strategy is 'pipeline', whose parts cannot share a scale",
+                hint="Use precision='bfloat16', or strategy='fsdp'.", stage=self.title,
             )  # fmt: skip
 
     def _normalise_options(self, name: str) -> None:

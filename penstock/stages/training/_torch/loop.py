@@ -21,7 +21,7 @@ from penstock.stages.training._torch.losses import row_losses
 from penstock.stages.training._torch.optimisers import Rates, optimiser
 from penstock.stages.training._torch.order import Order, round_keys
 from penstock.stages.training._torch.state import pack, unpack
-from penstock.stages.training._torch.strategy import Objective, spread
+from penstock.stages.training._torch.strategy import Objective, strategy_of
 
 if TYPE_CHECKING:
     from penstock.stages.training._torch.learner import TorchLearner
@@ -71,7 +71,8 @@ def fit(stage: TorchLearner, rank: Rank, learned: Fitted) -> Fitted:
     Raises
     ------
     ConfigError
-        Early stopping without a "validation" dataset; a module that does not keep its contract.
+        Early stopping without a "validation" dataset; a module that does not keep its contract, or that the
+        strategy cannot spread over the ranks.
     EmptyInputError
         The validation data has no rows.
     DataValueError
@@ -85,7 +86,8 @@ def fit(stage: TorchLearner, rank: Rank, learned: Fitted) -> Fitted:
     device = device_of(rank.kind)
     with _own_settings(rank, device):
         convert = stage.to_rows(learned)
-        rows = {name: read(rank, name, convert, device) for name in rank.datasets}
+        everything = strategy_of(stage, rank).whole_batches
+        rows = {name: read(rank, name, convert, device, everything=everything) for name in rank.datasets}
         counts = rank.gather({name: len(each) for name, each in rows.items()})
         if not sum(count.get("validation", 1) for count in counts):
             raise EmptyInputError("the validation data has no rows", hint="Leave it out, or pass rows to watch.")
@@ -118,9 +120,10 @@ class _Training:
         counts: list[dict[str, int]],
     ) -> None:
         self.stage, self.rank, self.rows, self.device = stage, rank, rows, device
+        kind = strategy_of(stage, rank)
         held = [count["train"] for count in counts]
-        begin = sum(held[: rank.index])
-        self.order = Order(stage.seed, sum(held), begin, begin + held[rank.index], stage.batch_size)
+        total, begin = (held[0], 0) if kind.whole_batches else (sum(held), sum(held[: rank.index]))
+        self.order = Order(stage.seed, total, begin, begin + held[rank.index], stage.batch_size)
         self.most_watched = max(count.get("validation", 0) for count in counts)
         self.updates = -(-self.order.count // stage.accumulate)
         self.rates = Rates(
@@ -129,8 +132,7 @@ class _Training:
         self.scaler = torch.amp.GradScaler(device.type, enabled=stage.precision == "float16")
         self.objective = Objective(row_losses(stage.loss, stage.loss_options), stage.precision, self.scaler)
         torch.manual_seed(stage.seed)
-        module = build(stage, learned).to(device)
-        self.strategy = spread(stage.strategy, module, rank, device)
+        self.strategy = kind(build(stage, learned), stage, rank, device)
         self.optimiser = optimiser(
             stage.optimizer,
             self.strategy.parameters(),
@@ -172,7 +174,7 @@ class _Training:
         """
         (key, *_) = round_keys(self.stage.seed, epoch)
         torch.manual_seed(key + self.rank.index)
-        self.strategy.module.train()
+        self.strategy.train(True)
         rows = self.rows["train"]
         batches = [torch.from_numpy(places).to(self.device) for places in self.order.batches(epoch)]
         own = [rows.weight[places].sum(dtype=torch.float64) for places in batches]
@@ -208,7 +210,7 @@ class _Training:
 
     def _watch(self) -> float:
         """Return the mean loss on the validation data; all ranks take as many steps."""
-        self.strategy.module.eval()
+        self.strategy.train(False)
         rows = self.rows["validation"]
         places = torch.arange(len(rows), device=self.device)
         parts = places.tensor_split(-(-self.most_watched // _EVALUATED))

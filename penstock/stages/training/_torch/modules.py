@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def mlp(
     *, inputs: int, outputs: int, hidden: Sequence[int] = (64, 64), dropout: float = 0.0, activation: str = "relu"
 ) -> torch.nn.Module:
-    """Return fully connected layers over numeric features.
+    """Return fully connected layers over numeric features, each of which may be on a rank of its own.
 
     Parameters
     ----------

@@ -70,7 +70,27 @@ class Tabular(nn.Module):
 
     def forward(self, features: torch.Tensor, codes: torch.Tensor | None = None) -> torch.Tensor:
         """Return the outputs of each row."""
-        columns = () if codes is None else codes.unbind(dim=1)
-        embedded = [embedding(column) for embedding, column in zip(self.embeddings, columns, strict=True)]
-        made: torch.Tensor = self.layers(torch.cat([features, *embedded], dim=1))
+        made: torch.Tensor = self.layers(_joined(self.embeddings, features, codes))
         return made
+
+    def stages(self) -> list[nn.Module]:
+        """Return what may be on different ranks: the embeddings, and each layer."""
+        return [_Embedded(self.embeddings), *self.layers] if len(self.embeddings) else list(self.layers)
+
+
+class _Embedded(nn.Module):
+    """The embeddings of a `Tabular`."""
+
+    def __init__(self, embeddings: nn.ModuleList) -> None:
+        super().__init__()
+        self.embeddings = embeddings
+
+    def forward(self, features: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        """Return features and embeddings side by side."""
+        return _joined(self.embeddings, features, codes)
+
+
+def _joined(embeddings: nn.ModuleList, features: torch.Tensor, codes: torch.Tensor | None) -> torch.Tensor:
+    columns = () if codes is None else codes.unbind(dim=1)
+    embedded = [embedding(column) for embedding, column in zip(embeddings, columns, strict=True)]
+    return torch.cat([features, *embedded], dim=1)
