@@ -18,16 +18,32 @@ if TYPE_CHECKING:
     from penstock.stages.evaluation.regression import RegressionEvaluator as RegressionEvaluator
     from penstock.stages.inference.onnx import OnnxInference as OnnxInference
     from penstock.stages.inference.torch import TorchInference as TorchInference
+    from penstock.stages.preprocessing.binarizer import Binarizer as Binarizer
+    from penstock.stages.preprocessing.bucketizer import Bucketizer as Bucketizer
     from penstock.stages.preprocessing.clip import Clip as Clip
+    from penstock.stages.preprocessing.count_encoder import CountEncoder as CountEncoder
     from penstock.stages.preprocessing.date_difference import DateDifference as DateDifference
     from penstock.stages.preprocessing.date_parts import DateParts as DateParts
     from penstock.stages.preprocessing.expect import Expect as Expect
     from penstock.stages.preprocessing.function import FunctionStage as FunctionStage
     from penstock.stages.preprocessing.image import DecodeImage as DecodeImage
     from penstock.stages.preprocessing.imputer import Imputer as Imputer
+    from penstock.stages.preprocessing.index_to_string import IndexToString as IndexToString
     from penstock.stages.preprocessing.indexer import StringIndexer as StringIndexer
+    from penstock.stages.preprocessing.interaction import Interaction as Interaction
+    from penstock.stages.preprocessing.kbins_discretizer import KBinsDiscretizer as KBinsDiscretizer
     from penstock.stages.preprocessing.log1p import Log1p as Log1p
+    from penstock.stages.preprocessing.max_abs_scaler import MaxAbsScaler as MaxAbsScaler
+    from penstock.stages.preprocessing.min_max_scaler import MinMaxScaler as MinMaxScaler
+    from penstock.stages.preprocessing.normalizer import Normalizer as Normalizer
+    from penstock.stages.preprocessing.one_hot import OneHotEncoder as OneHotEncoder
+    from penstock.stages.preprocessing.pca import PCA as PCA
+    from penstock.stages.preprocessing.polynomial_expansion import PolynomialExpansion as PolynomialExpansion
+    from penstock.stages.preprocessing.quantile_discretizer import QuantileDiscretizer as QuantileDiscretizer
+    from penstock.stages.preprocessing.robust_scaler import RobustScaler as RobustScaler
     from penstock.stages.preprocessing.scaler import StandardScaler as StandardScaler
+    from penstock.stages.preprocessing.target_encoder import TargetEncoder as TargetEncoder
+    from penstock.stages.preprocessing.truncated_svd import TruncatedSVD as TruncatedSVD
     from penstock.stages.training.forest import RandomForestClassifier as RandomForestClassifier
     from penstock.stages.training.forest import RandomForestRegressor as RandomForestRegressor
     from penstock.stages.training.gaussian_mixture import GaussianMixture as GaussianMixture
@@ -45,9 +61,12 @@ if TYPE_CHECKING:
     from penstock.stages.training.xgboost import XGBoostRegressor as XGBoostRegressor
 
 _MODULES = {
+    "Binarizer": "penstock.stages.preprocessing.binarizer",
     "BinaryClassificationEvaluator": "penstock.stages.evaluation.binary",
+    "Bucketizer": "penstock.stages.preprocessing.bucketizer",
     "Clip": "penstock.stages.preprocessing.clip",
     "ClusteringEvaluator": "penstock.stages.evaluation.clustering",
+    "CountEncoder": "penstock.stages.preprocessing.count_encoder",
     "DateDifference": "penstock.stages.preprocessing.date_difference",
     "DateParts": "penstock.stages.preprocessing.date_parts",
     "DecodeImage": "penstock.stages.preprocessing.image",
@@ -56,25 +75,38 @@ _MODULES = {
     "GaussianMixture": "penstock.stages.training.gaussian_mixture",
     "GeneralizedLinearRegression": "penstock.stages.training.generalized_linear",
     "Imputer": "penstock.stages.preprocessing.imputer",
+    "IndexToString": "penstock.stages.preprocessing.index_to_string",
+    "Interaction": "penstock.stages.preprocessing.interaction",
+    "KBinsDiscretizer": "penstock.stages.preprocessing.kbins_discretizer",
     "KMeans": "penstock.stages.training.kmeans",
     "LinearRegression": "penstock.stages.training.linear",
     "LinearRegressionCV": "penstock.stages.training.linear_cv",
     "Log1p": "penstock.stages.preprocessing.log1p",
     "LogisticRegression": "penstock.stages.training.logistic",
+    "MaxAbsScaler": "penstock.stages.preprocessing.max_abs_scaler",
+    "MinMaxScaler": "penstock.stages.preprocessing.min_max_scaler",
     "MulticlassClassificationEvaluator": "penstock.stages.evaluation.multiclass",
     "MultilabelClassificationEvaluator": "penstock.stages.evaluation.multilabel",
     "NaiveBayes": "penstock.stages.training.naive_bayes",
+    "Normalizer": "penstock.stages.preprocessing.normalizer",
+    "OneHotEncoder": "penstock.stages.preprocessing.one_hot",
     "OnnxInference": "penstock.stages.inference.onnx",
+    "PCA": "penstock.stages.preprocessing.pca",
+    "PolynomialExpansion": "penstock.stages.preprocessing.polynomial_expansion",
+    "QuantileDiscretizer": "penstock.stages.preprocessing.quantile_discretizer",
     "RandomForestClassifier": "penstock.stages.training.forest",
     "RandomForestRegressor": "penstock.stages.training.forest",
     "RankingEvaluator": "penstock.stages.evaluation.ranking",
     "RegressionEvaluator": "penstock.stages.evaluation.regression",
+    "RobustScaler": "penstock.stages.preprocessing.robust_scaler",
     "SklearnEstimator": "penstock.stages.training.sklearn",
     "StandardScaler": "penstock.stages.preprocessing.scaler",
     "StringIndexer": "penstock.stages.preprocessing.indexer",
+    "TargetEncoder": "penstock.stages.preprocessing.target_encoder",
     "TorchClassifier": "penstock.stages.training.torch",
     "TorchInference": "penstock.stages.inference.torch",
     "TorchRegressor": "penstock.stages.training.torch",
+    "TruncatedSVD": "penstock.stages.preprocessing.truncated_svd",
     "XGBoostClassifier": "penstock.stages.training.xgboost",
     "XGBoostRanker": "penstock.stages.training.ranker",
     "XGBoostRegressor": "penstock.stages.training.xgboost",

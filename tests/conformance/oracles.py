@@ -7,6 +7,7 @@ forms themselves; boosted trees are held against XGBoost's own classes.
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import re
 import statistics
@@ -20,6 +21,7 @@ from PIL import Image
 from sklearn import linear_model
 from sklearn import naive_bayes as sk
 from sklearn.base import clone
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from penstock import stages as st
@@ -116,14 +118,77 @@ def index(stage: st.StringIndexer, learned: Columns, given: Columns) -> Columns:
 
 
 def _codes(stage: st.StringIndexer, name: str, learned: Values, given: Values) -> list[int]:
+    places = {value: place for place, value in enumerate(_vocabulary(stage, learned))}
+    if stage.handle_invalid == "error" and set(_known(given)) - set(places):
+        raise Refused(name)
+    return [len(places) + 1 if value is None else places.get(value, len(places)) for value in given]
+
+
+def _vocabulary(stage: Any, learned: Values) -> list[Any]:
     counts = Counter(_known(learned))
     share = isinstance(stage.min_frequency, float)
     least = math.ceil(stage.min_frequency * len(learned)) if share else stage.min_frequency
     ordered = sorted((v for v in counts if counts[v] >= least), key=lambda value: (-counts[value], _order(value)))
-    places = {value: place for place, value in enumerate(ordered[: stage.max_categories])}
-    if stage.handle_invalid == "error" and set(_known(given)) - set(places):
-        raise Refused(name)
-    return [len(places) + 1 if value is None else places.get(value, len(places)) for value in given]
+    return ordered[: stage.max_categories]
+
+
+def count(stage: st.CountEncoder, learned: Columns, given: Columns) -> Columns:
+    counts = {name: Counter(learned[name]) for name in stage.inputs()}
+    share = (lambda count: count / len(learned["id"])) if stage.normalize else _same
+    made = {out: [share(counts[name][value]) for value in given[name]] for name, out in stage.pairs()}
+    return {"id": given["id"], **made}
+
+
+def target_means(stage: st.TargetEncoder, learned: Columns, given: Columns) -> Columns:
+    label = learned[stage.label]
+    made = {}
+    for name, out in zip(stage.inputs(), stage.output_columns or (), strict=True):
+        if stage.handle_invalid == "error" and set(_known(given[name])) - set(learned[name]):
+            raise Refused(name)
+        shares = {f"_{each}": [value == each for value in label] for each in stage.classes or ()}
+        for suffix, target in (shares or {"": label}).items():
+            made[out + suffix] = _means(learned[name], target, given[name], stage.smoothing)
+    return {"id": given["id"], **made}
+
+
+def _means(learned: Values, target: Values, given: Values, smoothing: float) -> list[float]:
+    prior = statistics.fmean(target)
+    found = {each: [y for c, y in zip(learned, target, strict=True) if c == each] for each in set(learned)}
+    means = {each: (math.fsum(ys) + smoothing * prior) / (len(ys) + smoothing) for each, ys in found.items()}
+    return [means.get(value, prior) for value in given]
+
+
+def labels(stage: st.IndexToString, learned: Columns, given: Columns) -> Columns:
+    known = dict(enumerate(stage.labels))
+    for name in stage.inputs():
+        if stage.handle_invalid == "error" and set(_known(given[name])) - set(known):
+            raise Refused(name)
+    return {"id": given["id"], **{out: _each(known.get, given[name]) for name, out in stage.pairs()}}
+
+
+def one_hot(stage: st.OneHotEncoder, learned: Columns, given: Columns) -> Columns:
+    made = {}
+    for place, name in enumerate(stage.inputs()):
+        if stage.handle_invalid == "error" and len(set(_known(learned[name]))) > (stage.max_categories or math.inf):
+            raise Refused(name)
+        known = list(stage.categories[place]) if stage.categories else _vocabulary(stage, learned[name])
+        if stage.handle_invalid == "error" and set(_known(given[name])) - set(known):
+            raise Refused(name)
+        made |= {f"{name}_{suffix}": hits for suffix, hits in _hits(stage, known, given[name])}
+    return {"id": given["id"], **made}
+
+
+def _hits(stage: st.OneHotEncoder, known: list[Any], given: Values) -> list[tuple[str, list[int | None]]]:
+    null = None if stage.handle_invalid == "error" else 0
+    suffixes = [str(each).lower() if isinstance(each, bool) else each for each in known]
+    if stage.max_categories:
+        suffixes, known = list(range(stage.max_categories)), [*known, *[object()] * stage.max_categories]
+    pairs = list(zip(suffixes, known, strict=False))[stage.drop == "first" :]
+    found = [(f"{suffix}", [null if v is None else int(v == value) for v in given]) for suffix, value in pairs]
+    if stage.handle_invalid != "keep":
+        return found
+    others = [int(v is not None and v not in known) for v in given]
+    return [*found, ("other", others), ("null", [int(v is None) for v in given])]
 
 
 def log1p(stage: st.Log1p, learned: Columns, given: Columns) -> Columns:
@@ -326,6 +391,51 @@ def fit_mean(stage: st.GeneralizedLinearRegression, learned: Columns, given: Col
     return {"id": given["id"], **{name: each.tolist() for name, each in zip(stage.outputs(), made, strict=True)}}
 
 
+def expand(stage: st.PolynomialExpansion, learned: Columns, given: Columns) -> Columns:
+    """Return products of rows of scikit-learn's table of powers; its columns are in another order."""
+    powers = PolynomialFeatures(stage.degree, interaction_only=stage.interaction_only, include_bias=False)
+    powers.fit(np.zeros((1, len(stage.inputs()))))
+    for name in stage.inputs():
+        if any(abs(value) > float(np.finfo(float).max) ** (1 / stage.degree) for value in _known(given[name])):
+            raise Refused(name)
+    made = {}
+    for name, exponents in zip(powers.get_feature_names_out(stage.inputs()), powers.powers_, strict=True):
+        factors = [(given[each], int(power)) for each, power in zip(stage.inputs(), exponents, strict=True) if power]
+        rows = ([(values[row], power) for values, power in factors] for row in range(len(given["id"])))
+        made[name] = [None if None in dict(row) else math.prod(float(v) ** power for v, power in row) for row in rows]
+    return {"id": given["id"], **made}
+
+
+def interact(stage: st.Interaction, learned: Columns, given: Columns) -> Columns:
+    for name in stage.inputs():
+        if any(abs(value) > float(np.finfo(float).max) ** (1 / len(stage.columns)) for value in _known(given[name])):
+            raise Refused(name)
+    made = {}
+    for names in itertools.product(*stage.columns):
+        rows = zip(*(given[name] for name in names), strict=True)
+        made[":".join(names)] = [None if None in row else math.prod(map(float, row)) for row in rows]
+    return {"id": given["id"], **made}
+
+
+def project(stage: st.PCA | st.TruncatedSVD, learned: Columns, given: Columns) -> Columns:
+    """Return the rows along the right singular vectors of the whole matrix, centred for principal components."""
+    train, rows = (_known_matrix(stage, columns) for columns in (learned, given))
+    for name, values in zip(stage.inputs(), train.T, strict=True):
+        if (np.abs(values) > 1e150).any():
+            raise Refused(name)
+    mean = train.mean(axis=0) * isinstance(stage, st.PCA)
+    _, lengths, vectors = np.linalg.svd(train - mean)
+    lengths = np.append(lengths, np.zeros(len(vectors)))[: stage.k]
+    vectors = vectors[: stage.k] * (lengths > 1e-12 * lengths[0])[:, None]
+    vectors = np.array([vector * np.sign(max(vector, key=abs)) for vector in vectors])
+    if isinstance(stage, st.PCA):
+        rows = rows - mean * stage.centre
+        deviations = lengths / max(len(train) - 1, 1) ** 0.5
+        vectors = vectors / np.where(stage.whiten & (deviations > 0), deviations, 1.0)[:, None]
+    made = (rows @ vectors.T).T
+    return {"id": given["id"], **{name: each.tolist() for name, each in zip(stage.outputs(), made, strict=True)}}
+
+
 def _moments(values: np.ndarray, weight: np.ndarray) -> tuple[Any, Any]:
     mean = np.average(values, axis=0, weights=weight)
     return mean, np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
@@ -402,23 +512,149 @@ def infer_mean(stage: Any, learned: Columns, given: Columns) -> Columns:
     return {"id": given["id"], stage.prediction: made}
 
 
+def _ends(name: str, values: Values) -> tuple[float, float]:
+    known = [float(value) for value in _some(name, values)]
+    return min(known), max(known)
+
+
+def scale_to_range(stage: st.MinMaxScaler, learned: Columns, given: Columns) -> Columns:
+    made = {}
+    for name, out in stage.pairs():
+        low, high = _ends(name, learned[name])
+        if low == high:
+            made[out] = _each(lambda value: (stage.min + stage.max) / 2, given[name])
+        else:
+            shares = _each(lambda value, low=low, width=high - low: (float(value) - low) / width, given[name])
+            made[out] = _each(lambda share: stage.min + share * (stage.max - stage.min), shares)
+    return {"id": given["id"], **made}
+
+
+def scale_by_largest(stage: st.MaxAbsScaler, learned: Columns, given: Columns) -> Columns:
+    largest = {name: max(map(abs, _ends(name, learned[name]))) or 1.0 for name in stage.inputs()}
+    made = {out: _each(lambda v, by=largest[name]: float(v) / by, given[name]) for name, out in stage.pairs()}
+    return {"id": given["id"], **made}
+
+
+def _quantile(known: list[Any], share: float) -> float:
+    return float(np.quantile(np.array(known, dtype=float), share, method="inverted_cdf"))
+
+
+def scale_by_quantiles(stage: st.RobustScaler, learned: Columns, given: Columns) -> Columns:
+    made = {}
+    for name, out in stage.pairs():
+        known = _some(name, learned[name])
+        middle = _quantile(known, 0.5) * stage.with_centering
+        width = _quantile(known, stage.upper) - _quantile(known, stage.lower)
+        made[out] = _each(lambda v, m=middle, w=width: (float(v) - m) / w if w else 0.0, given[name])
+    return {"id": given["id"], **made}
+
+
+def binarize(stage: st.Binarizer, learned: Columns, given: Columns) -> Columns:
+    limits = stage.threshold if isinstance(stage.threshold, tuple) else [stage.threshold] * len(stage.inputs())
+    made = {
+        out: _each(lambda value, limit=limit: 1.0 if value > limit else 0.0, given[name])
+        for (name, out), limit in zip(stage.pairs(), limits, strict=True)
+    }
+    return {"id": given["id"], **made}
+
+
+def bucket(stage: st.Bucketizer, learned: Columns, given: Columns) -> Columns:
+    nested = isinstance(stage.splits[0], tuple)
+    splits = stage.splits if nested else [stage.splits] * len(stage.inputs())
+    made = {}
+    for (name, out), ends in zip(stage.pairs(), splits, strict=True):
+        made[out] = _numbered(stage, name, given[name], ends)
+    return {"id": given["id"], **made}
+
+
+def _numbered(stage: Any, name: str, values: Values, ends: Values) -> list[int | None]:
+    """Return the last of the buckets that a value is not below, one by one."""
+    numbers: list[int | None] = []
+    for value in values:
+        outside = value is None or not ends[0] <= value <= ends[-1]
+        if outside and stage.handle_invalid == "error":
+            raise Refused(name)
+        invalid = len(ends) - 1 if stage.handle_invalid == "keep" else None
+        numbers.append(invalid if outside else sum(value >= end for end in ends[1:-1]))
+    return numbers
+
+
+def cut_at_quantiles(stage: st.QuantileDiscretizer, learned: Columns, given: Columns) -> Columns:
+    known = {name: [float(value) for value in _some(name, learned[name])] for name in stage.inputs()}
+    counts = _one_for_each(stage, stage.num_buckets)
+    splits = {
+        name: sorted({_quantile(known[name], i / count) for i in range(1, count)}) for name, count in counts.items()
+    }
+    return _cut(stage, given, splits)
+
+
+def cut_in_equal_parts(stage: st.KBinsDiscretizer, learned: Columns, given: Columns) -> Columns:
+    ends = {name: _ends(name, learned[name]) for name in stage.inputs()}
+    counts = _one_for_each(stage, stage.n_bins)
+    splits = {}
+    for name, (low, high) in ends.items():
+        edges = np.linspace(low, high, counts[name] + 1)[1:-1]
+        splits[name] = edges.tolist() if low < high else []
+    return _cut(stage, given, splits)
+
+
+def _one_for_each(stage: Any, value: Any) -> dict[str, Any]:
+    values = value if isinstance(value, tuple) else [value] * len(stage.inputs())
+    return dict(zip(stage.inputs(), values, strict=True))
+
+
+def _cut(stage: Any, given: Columns, splits: dict[str, list[float]]) -> Columns:
+    whole = {name: [-math.inf, *inner, math.inf] for name, inner in splits.items()}
+    return {"id": given["id"], **{out: _numbered(stage, name, given[name], whole[name]) for name, out in stage.pairs()}}
+
+
+_NORMS = {"l1": lambda values: math.fsum(map(abs, values)), "l2": lambda values: math.hypot(*values),
+          "max": lambda values: max(map(abs, values), default=0.0)}  # fmt: skip
+
+
+def normalise(stage: st.Normalizer, learned: Columns, given: Columns) -> Columns:
+    for name in stage.inputs():
+        _finite(name, given[name])
+    rows = list(zip(*(given[name] for name in stage.inputs()), strict=True))
+    norms = [_NORMS[stage.norm](_known(row)) or 1.0 for row in rows]
+    scaled = [_each(lambda value, by=by: float(value) / by, row) for row, by in zip(rows, norms, strict=True)]
+    columns = zip(*scaled, strict=True) if rows else [[] for _ in stage.outputs()]
+    return {"id": given["id"], **{out: list(values) for out, values in zip(stage.outputs(), columns, strict=True)}}
+
+
 ORACLES: dict[type[Stage], Oracle] = {
+    st.Binarizer: binarize,
+    st.Bucketizer: bucket,
     st.Clip: clip,
+    st.CountEncoder: count,
     st.DecodeImage: decode_images,
     st.Expect: expect,
     st.FunctionStage: sum_of_two,
     st.GeneralizedLinearRegression: fit_mean,
     st.Imputer: impute,
+    st.KBinsDiscretizer: cut_in_equal_parts,
+    st.Interaction: interact,
+    st.IndexToString: labels,
     st.LinearRegression: fit_line,
     st.Log1p: log1p,
+    st.MaxAbsScaler: scale_by_largest,
+    st.MinMaxScaler: scale_to_range,
     st.NaiveBayes: naive_bayes,
+    st.Normalizer: normalise,
+    st.OneHotEncoder: one_hot,
     st.OnnxInference: infer_mean,
+    st.PCA: project,
+    st.PolynomialExpansion: expand,
+    st.QuantileDiscretizer: cut_at_quantiles,
     st.RandomForestClassifier: classifying_forest,
     st.RandomForestRegressor: forest,
+    st.RobustScaler: scale_by_quantiles,
     st.SklearnEstimator: by_hand,
     st.StandardScaler: scale,
     st.StringIndexer: index,
+    st.TargetEncoder: target_means,
     st.TorchInference: infer_mean,
+    st.TruncatedSVD: project,
     st.XGBoostClassifier: classify,
     st.XGBoostRanker: rank,
     st.XGBoostRegressor: regress,
