@@ -50,9 +50,14 @@ _ON_ENGINES: tuple[Function, ...] = (
 )
 _OF_CASES = (hostile.check_survives, partitions.check_engines_agree, partitions.check_any_partitioning)
 _OF_INFINITY = ("infinite", "infinite_later")
-_TELLING = ("ordinary", "no_rows", "offset", "infinite_later")
-"""Cases that say something of an engine: numbers that rounding could move, no rows, an error on a worker. What comes of
-any other is up to the stage."""
+_TELLING = (
+    "check_engines_agree[ordinary]",
+    "check_engines_agree[offset]",
+    "check_any_partitioning[ordinary]",
+    "check_infinity_is_found[infinite_later]",
+)
+"""What says something of an engine: that it gives what this process gives, also where rounding could move it, however
+rows are cut, and that it tells where on a worker an error was. The rest is then up to the stage."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,8 @@ def _of_cases(stage: Stage, oracle: Oracle | None) -> list[Check]:
 
 def _of_case(stage: Stage, function: Callable[..., None], name: str) -> Check:
     named = function.func if isinstance(function, functools.partial) else function
-    return Check(stage, f"{named.__name__}[{name}]", functools.partial(function, name=name), scheduled=name in _TELLING)
+    title = f"{named.__name__}[{name}]"
+    return Check(stage, title, functools.partial(function, name=name), scheduled=title in _TELLING)
 
 
 def shorthand(stage: Stage) -> str:
