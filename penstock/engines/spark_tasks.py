@@ -6,8 +6,11 @@ travels as a value: raised in the task, Spark would try it again and hand on its
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 import pickle
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -107,6 +110,7 @@ class Apply:
         """Yield the outcome of each item."""
         for index, item in items:
             yield index, attempt(index, partial(self._call, item), self.failures)
+        spare_imports()
 
     def _call(self, item: bytes) -> Any:
         if self.kind == "gpu":
@@ -133,6 +137,7 @@ class Merge:
                 yield group, cloudpickle.dumps(failed)
             else:
                 yield group, attempt(group, partial(self._merge, parts), self.failures)
+        spare_imports()
 
     def _merge(self, parts: Sequence[Any]) -> Any:
         return self.merge.value()[1](parts)
@@ -181,6 +186,22 @@ class RunRank:
                 hold_gpu()
             run_rank(ticket, work)
             yield ticket.index
+        spare_imports()
+
+
+def spare_imports() -> None:
+    """Keep the garbage collector from what imported libraries are made of.
+
+    Spark collects after every task of a worker: half a second each, once PyTorch and scikit-learn are there.
+    """
+    _spare(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _spare(modules: int) -> None:
+    """Set aside what is there now, unless that was done with so many modules before."""
+    gc.collect()
+    gc.freeze()
 
 
 def task_device(choice: str) -> Device:
