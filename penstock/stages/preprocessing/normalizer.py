@@ -79,7 +79,7 @@ class Normalizer(ColumnStage):
         """Divide by the largest value of each row, then by the norm of what that gives."""
         numbers = frame.select(*[nw.col(name).cast(nw.Float64).alias(out) for name, out in self.pairs()])
         largest = _divisor(numbers, nw.max_horizontal(*[nw.col(out).abs() for out in numbers.columns]))
-        if largest.max() == math.inf:
+        if len(frame) and largest.max() == math.inf:
             self._refuse(frame)
         shares = numbers.select(*[nw.col(out) / largest for out in numbers.columns])
         if self.norm != "max":
