@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
@@ -14,6 +14,10 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.schemas import require
 from penstock.selectors import Columns, is_numeric, numeric, resolve
 from penstock.stages.base import Fitted, Stage, check_types, with_fields
+from penstock.statistics.value_counts import Frequencies
+
+MOST_CLASSES = 1000
+"""More classes than these are a regression, or labels by mistake."""
 
 
 class Learner(Stage):
@@ -64,6 +68,9 @@ class Classifier(Learner):
     probability: str
     prediction: str
 
+    _OTHERS: ClassVar[str] = "a regression is"
+    """What learns labels that are no classes, as an error puts it."""
+
     def _check_label(self, schema: pa.Schema, label: str) -> None:
         kind = schema.field(label).type
         if not (pa.types.is_string(kind) or is_numeric(kind)):
@@ -83,6 +90,28 @@ class Classifier(Learner):
         classes = fitted["classes"]["value"]
         scores = pa.float64() if len(classes) == 2 else pa.list_(pa.float64())
         return with_fields(schema, dict(zip(self.outputs(), (scores, scores, classes.type), strict=True)))
+
+    def _check_classes(
+        self, counted: Frequencies, most: int = MOST_CLASSES, hint: str = "very many are a regression."
+    ) -> None:
+        """Raise DataValueError for labels that are no classes, a single class, or more than `most`."""
+        classes, counts = (counted.table[name].to_pylist() for name in ("value", "count"))
+        odd = [value for value in classes if isinstance(value, float) and not value.is_integer()]
+        if odd:
+            error = self._fractions(
+                odd, sum(count for value, count in zip(classes, counts, strict=True) if value in odd)
+            )
+            error.predicate = nw.col(self.label).is_in(odd)
+            raise error
+        self._check_count(classes, counts, most, hint)
+
+    def _fractions(self, odd: Sequence[float], count: int) -> DataValueError:
+        """Return the error for `count` rows whose labels have a fraction, the values `odd`."""
+        return DataValueError(
+            f"column {self.label!r} has values that are not a class: {odd[:5]}",
+            hint=f"Classes are whole numbers; {self._OTHERS} for others.",
+            column=self.label,
+        )
 
     def _check_count(self, classes: Sequence[Any], counts: Sequence[int], most: int, hint: str) -> None:
         """Raise DataValueError unless there are 2 to `most` classes; `counts` says how many rows each has."""

@@ -18,11 +18,10 @@ from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, normalise_c
 from penstock.stages.training._learner import Classifier, Learner
 from penstock.statistics.base import Statistic
 from penstock.statistics.rules import Checks, Rule
-from penstock.statistics.value_counts import Frequencies, ValueCounts
+from penstock.statistics.value_counts import ValueCounts
 from penstock.statistics.violations import Violations
 
 CONTRIBUTIONS = "contributions"
-_MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True)
@@ -204,13 +203,6 @@ class ClassModel(Classifier, TreeModel):
         counted = results["labels"][self.label]
         self._check_classes(counted)
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
-
-    def _check_classes(self, counted: Frequencies) -> None:
-        counts = dict(zip(*(counted.table[name].to_pylist() for name in ("value", "count")), strict=True))
-        odd = [value for value in counts if isinstance(value, float) and not value.is_integer()]
-        if odd:
-            raise self._fractions(odd, sum(counts[value] for value in odd))
-        self._check_count(list(counts), list(counts.values()), _MOST_CLASSES, "very many are a regression.")
 
     def _fractions(self, odd: Sequence[float], count: int) -> DataValueError:
         from penstock.stages.training._matrix import bad_values

@@ -23,14 +23,12 @@ from penstock.stages.base import (
     normalise_columns,
 )
 from penstock.stages.training._design import Design, Scaling, ToRows, Totals, finite_matrix, linear
-from penstock.stages.training._learner import Classifier, known
+from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
 from penstock.stages.training._quasi_newton import Course, minimise
 from penstock.statistics import Extremes, Moments, Statistic, ValueCounts, Violations
 from penstock.statistics.rules import Checks, Rule
-from penstock.statistics.value_counts import Frequencies
 
-_MOST_CLASSES = 1000
 _SEPARATED = 1e-12
 """A mean log loss not above this: the classes are separable, and coefficients would grow for ever."""
 
@@ -174,7 +172,8 @@ class LogisticRegression(Classifier, Trainer):
             if count := results[f"{rule.test} {name}"][name].count:
                 raise _refused(rule, name, count, is_feature=name in self.inputs())
         labels, extremes = results["labels"][self.label], results["extremes"]
-        self._check_classes(labels)
+        most = 2 if self.family == "binomial" else MOST_CLASSES
+        self._check_classes(labels, most, "the binomial family is for two.")
         largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
         if not largest_weight:
             raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
@@ -192,20 +191,6 @@ class LogisticRegression(Classifier, Trainer):
             "low": [float(extreme.min) for extreme in ranges],
             "high": [float(extreme.max) for extreme in ranges],
         }
-
-    def _check_classes(self, counted: Frequencies) -> None:
-        table = counted.table
-        odd = [value for value in table["value"].to_pylist() if isinstance(value, float) and not value.is_integer()]
-        if odd:
-            hint = "Classes are whole numbers; a regression is for others."
-            error = DataValueError(
-                f"column {self.label!r} has values that are not a class: {odd[:5]}", hint=hint, column=self.label
-            )
-            error.predicate = nw.col(self.label).is_in(odd)
-            raise error
-        classes, counts = (table[name].to_pylist() for name in ("value", "count"))
-        most = 2 if self.family == "binomial" else _MOST_CLASSES
-        self._check_count(classes, counts, most, "the binomial family is for two.")
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         classes = learned["classes"]["value"].to_pylist()

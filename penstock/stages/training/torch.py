@@ -10,16 +10,13 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import DataValueError, SchemaError
+from penstock.errors import SchemaError
 from penstock.selectors import is_numeric
 from penstock.stages.base import Fitted, with_fields
 from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._torch.learner import TorchLearner
 from penstock.statistics import Statistic, ValueCounts
 from penstock.statistics.rules import Checks, Rule
-from penstock.statistics.value_counts import Frequencies
-
-_MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,7 @@ class TorchClassifier(Classifier, TorchLearner):
     probability: str = "probability"
 
     _LOSSES: ClassVar[tuple[str, ...]] = ("cross_entropy",)
+    _OTHERS: ClassVar[str] = "use TorchRegressor"
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -105,18 +103,6 @@ class TorchClassifier(Classifier, TorchLearner):
         counted = results["labels"][self.label]
         self._check_classes(counted)
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks(), **learned}
-
-    def _check_classes(self, counted: Frequencies) -> None:
-        classes, counts = (counted.table[name].to_pylist() for name in ("value", "count"))
-        odd = [value for value in classes if isinstance(value, float) and not value.is_integer()]
-        if odd:
-            hint = "Classes are whole numbers; use TorchRegressor for others."
-            error = DataValueError(
-                f"column {self.label!r} has values that are not a class: {odd[:5]}", hint=hint, column=self.label
-            )
-            error.predicate = nw.col(self.label).is_in(odd)
-            raise error
-        self._check_count(classes, counts, _MOST_CLASSES, "very many are a regression.")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         from penstock.stages.training._log_loss import sigmoid, softmax
