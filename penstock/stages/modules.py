@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.errors import MissingExtraError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Factory = Callable[..., "torch.nn.Module"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_DRAWING = threading.Lock()
 _FACTORIES: Named[Any] = Named("module", "register_module")
 _BUILT_IN = {
     "mlp": "penstock.stages.training._torch.modules",
@@ -72,6 +74,17 @@ def module_factory(name: str) -> Factory:
             ) from error
     factory: Factory = _FACTORIES.lookup(name, _BUILT_IN)
     return factory
+
+
+def make_for_weights(factory: Factory, options: Mapping[str, Any]) -> torch.nn.Module:
+    """Return a module whose weights are to come from a file: what its factory draws at random is of no use.
+
+    PyTorch's random numbers, which belong to the user, are left as they were, also where threads make several at once.
+    """
+    import torch
+
+    with _DRAWING, torch.random.fork_rng([]):
+        return factory(**options)
 
 
 class CarriesModule:

@@ -17,7 +17,7 @@ from penstock.frames import Kind
 from penstock.stages.base import Blob
 from penstock.stages.inference._network import Network
 from penstock.stages.inference._program import load_program
-from penstock.stages.modules import Factory
+from penstock.stages.modules import Factory, make_for_weights
 
 _MOST = 4
 """Networks that a process keeps."""
@@ -45,7 +45,7 @@ def registered(factory: Factory, name: str, options: str, weights: Blob, kind: K
         Weights are missing, left over, or of other shapes.
     """
     try:
-        module = factory(**json.loads(options))
+        module = make_for_weights(factory, json.loads(options))
     except TypeError as error:
         raise ConfigError(f"module {name!r} does not take the options {options}: {error}") from error
     _fill(module, load_tensors(weights.data), name)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from penstock.stages.modules import make_for_weights
 from penstock.stages.training._torch.group import interface_of
 from penstock.stages.training._torch.optimisers import Rates
 from penstock.stages.training._torch.order import Order, round_keys, shuffled
@@ -114,3 +117,19 @@ def test_states_are_stored_without_pickle() -> None:
 
 def test_an_address_without_an_interface_has_none() -> None:
     assert interface_of("203.0.113.7") is None
+
+
+# Modules for weights from a file
+
+
+def test_threads_that_make_modules_leave_random_numbers_as_they_were() -> None:
+    def slow() -> torch.nn.Module:
+        made = torch.nn.Linear(3, 2)
+        time.sleep(0.02)
+        return made
+
+    before = torch.get_rng_state()
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: make_for_weights(slow, {}), range(8)))
+    assert len(made) == 8
+    assert torch.equal(torch.get_rng_state(), before)

@@ -14,7 +14,7 @@ from torch import nn
 from penstock import arrays, frames
 from penstock.errors import ArtifactError, ConfigError
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.modules import Factory, module_factory
+from penstock.stages.modules import Factory, make_for_weights, module_factory
 from penstock.stages.training._torch.data import codes, finite_matrix, tensor
 from penstock.stages.training._torch.group import device_of
 
@@ -72,8 +72,7 @@ def trained(stage: TorchLearner, fitted: Fitted, device: torch.device) -> nn.Mod
 
 @functools.lru_cache(maxsize=16)
 def _trained(factory: Factory, options: str, weights: Blob, device: torch.device) -> nn.Module:
-    with torch.random.fork_rng([]):
-        module = factory(**json.loads(options))
+    module = make_for_weights(factory, json.loads(options))
     try:
         module.load_state_dict(load(weights.data))
     except RuntimeError as error:
