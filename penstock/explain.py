@@ -32,7 +32,7 @@ def explain(plan: Plan, dataset: Dataset) -> str:
 
 def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
     """Return the stages as steps that can be planned with, though not yet applied."""
-    return tuple(StageStep(stage, None, position) for position, stage in enumerate(plan.stages))
+    return tuple(StageStep(stage, None, position, training=True) for position, stage in enumerate(plan.stages))
 
 
 def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list[str]:

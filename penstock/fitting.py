@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.dataset import Dataset
 from penstock.errors import DataValueError, EmptyInputError, PenstockError
-from penstock.planner import Plan, Request, Scan
+from penstock.planner import Level, Plan, Request, Scan
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, StageStep, Trainer
 from penstock.statistics.base import State
@@ -43,28 +44,49 @@ class Fit:
 
     def run(self) -> tuple[Fitted, ...]:
         """Return what each stage learned."""
-        for level in self.plan.levels:
-            results = self._gather(level.scan) if level.scan is not None else {}
+        scans = self.plan.scans
+        levels = deque(self.plan.levels)
+        while levels:
+            level = levels.popleft()
+            results = self._gather(level.scan, scans) if level.scan is not None else {}
             for position in level.finishes:
                 self.fitted[position] = self._finish(position, results.get(position, {}))
             for position in level.trains:
                 self.fitted[position] = self._train(position)
-        return tuple({} if state is None else state for state in self.fitted)
+            if any(self._surprises(position) for position in (*level.finishes, *level.trains)):
+                levels = self._planned_anew()
+        return tuple(
+            {} if state is None else stage.kept(state)
+            for stage, state in zip(self.plan.stages, self.fitted, strict=True)
+        )
 
-    def _steps(self, position: int) -> tuple[StageStep, ...]:
-        return tuple(StageStep(self.plan.stages[place], self.fitted[place], place) for place in range(position))
+    def _surprises(self, position: int) -> bool:
+        """Return whether a stage gives other columns than were planned with, now that it is fitted."""
+        stage, fitted, schema = self.plan.stages[position], self.fitted[position], self.plan.schemas[position]
+        return fitted is not None and stage.learned_schema(schema, fitted) != self.plan.schemas[position + 1]
 
-    def _up_to(self, dataset: Dataset, position: int) -> Dataset:
-        for step in self._steps(position):
+    def _planned_anew(self) -> deque[Level]:
+        """Bind the stages that are left to the columns that there are now, and return their levels."""
+        learns = {position for level in self.plan.levels for position in (*level.finishes, *level.trains)}
+        done = {position: state for position, state in enumerate(self.fitted) if state is not None}
+        self.plan = self.plan.anew({position: done[position] for position in learns & set(done)})
+        for position, stage in enumerate(self.plan.stages):
+            if position not in learns:
+                self.fitted[position] = stage.finish({})
+        return deque(self.plan.levels)
+
+    def _up_to(self, dataset: Dataset, position: int, *, training: bool = True) -> Dataset:
+        for place in range(position):
+            step = StageStep(self.plan.stages[place], self.fitted[place], place, training)
             dataset = dataset.with_step(step)
         return dataset
 
-    def _gather(self, scan: Scan) -> dict[int, dict[str, Any]]:
+    def _gather(self, scan: Scan, scans: int) -> dict[int, dict[str, Any]]:
         began = time.perf_counter()
         self.report.scans += 1
         ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
         probes = [probe.after(len(self.dataset.steps)) for probe in scan.probes()]
-        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {self.plan.scans}")
+        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {scans}")
         self.report.rows = log
         self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
         if not log.kept:
@@ -102,7 +124,7 @@ class Fit:
         began = time.perf_counter()
         data = {"train": self._up_to(self.dataset, position)}
         if self.validation is not None:
-            data["validation"] = self._up_to(self.validation, position)
+            data["validation"] = self._up_to(self.validation, position, training=False)
         learned = self.fitted[position] or {}
         engine = self.dataset.engine
         options = replace(self.options, world_size=1) if stage.tags.single_rank else self.options

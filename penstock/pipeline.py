@@ -92,7 +92,8 @@ class Pipeline:
         if validation is not None:
             _check_columns(_trained_on(planned), planned.schemas[0], validation.schema)
         fit = Fit(planned, dataset, validation, options or SpmdOptions())
-        return PipelineModel(planned.stages, fit.run(), planned.schemas[0], fit.report)
+        fitted = fit.run()
+        return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
 from penstock.frames import ROW
-from penstock.stages.base import Stage, Trainer
+from penstock.stages.base import Fitted, Stage, Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.tasks import Probe
 
@@ -83,11 +84,20 @@ class Level:
 
 @dataclass(frozen=True)
 class Plan:
-    """Bound stages, the schema before each (and after the last), and the levels in which they are fitted."""
+    """Bound stages, the schema before each (and after the last), and the levels in which they are fitted.
+
+    ``given`` are the stages as they were written, whose columns may be selectors still.
+    """
 
     stages: tuple[Stage, ...]
     schemas: tuple[pa.Schema, ...]
     levels: tuple[Level, ...]
+    given: tuple[Stage, ...]
+
+    def anew(self, fitted: Mapping[int, Fitted]) -> Plan:
+        """Return the plan for the stages that are left, bound to what those that are fitted, by position, give."""
+        done = {position: (self.stages[position], state) for position, state in fitted.items()}
+        return plan(self.given, self.schemas[0], done)
 
     @property
     def scans(self) -> int:
@@ -115,12 +125,21 @@ class _Readiness:
         """Take account of what the stage at `position` writes, and drops, from `level` on."""
         for name in stage.outputs():
             self.columns[name], self.written[name] = level, position + 1
+        for name in stage.doubtful():
+            self.columns[name] = max(self.columns[name], level)
         if not stage.tags.keeps_rows:
             self.rows, self.cut = level, position + 1
 
 
-def plan(stages: Sequence[Stage], schema: pa.Schema) -> Plan:
+def plan(
+    stages: Sequence[Stage], schema: pa.Schema, fitted: Mapping[int, tuple[Stage, Fitted]] = MappingProxyType({})
+) -> Plan:
     """Return the plan of fitting `stages`, in order, to data of `schema`.
+
+    Parameters
+    ----------
+    fitted : mapping of int to (Stage, mapping)
+        By position, bound stages that are fitted already, and what they learned.
 
     Raises
     ------
@@ -134,6 +153,12 @@ def plan(stages: Sequence[Stage], schema: pa.Schema) -> Plan:
     finishes: dict[int, list[int]] = {}
     trains: dict[int, list[int]] = {}
     for position, stage in enumerate(stages):
+        if position in fitted:
+            stage, learned = fitted[position]
+            ready.note(position, stage, ready.of(stage.inputs()))
+            bound.append(stage)
+            schemas.append(stage.learned_schema(schemas[-1], learned))
+            continue
         stage = stage.bind(schemas[-1])
         statistics = stage.statistics(schemas[-1])
         level = ready.of(name for statistic in statistics.values() for name in statistic.columns)
@@ -146,10 +171,10 @@ def plan(stages: Sequence[Stage], schema: pa.Schema) -> Plan:
             usable = max(level, ready.of(stage.training_columns()))
             trains.setdefault(usable, []).append(position)
             usable += 1
-        ready.note(position, stage, max(usable, ready.of(stage.inputs())))
+        ready.note(position, stage, max(usable, ready.of(stage.training_inputs())))
         bound.append(stage)
         schemas.append(stage.output_schema(schemas[-1]))
-    return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains))
+    return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages))
 
 
 def _levels(

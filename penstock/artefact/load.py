@@ -111,7 +111,7 @@ class _Loader:
         idle = sorted(self.contents.files.keys() - self.used)
         if idle:
             raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
-        _check_schema(stages, schema)
+        _check_schema(stages, fitted, schema)
         return PipelineModel(stages, fitted, schema)
 
     def document(self, path: str, key: str | None = None) -> Any:
@@ -200,12 +200,12 @@ def _inputs(stage: Stage) -> tuple[str, ...]:
         raise ArtifactError(message, path=PIPELINE, stage=stage.title) from error
 
 
-def _check_schema(stages: Sequence[Stage], schema: pa.Schema) -> None:
+def _check_schema(stages: Sequence[Stage], fitted: Sequence[Fitted], schema: pa.Schema) -> None:
     """Raise ArtifactError unless every stage finds its columns in what comes to it."""
-    for stage in stages:
+    for stage, learned in zip(stages, fitted, strict=True):
         try:
             require(schema, stage.inputs(), stage=stage.title)
-            schema = stage.output_schema(schema)
+            schema = stage.learned_schema(schema, learned)
         except Exception as error:  # as above
             message = f"{stage.title} does not fit {SCHEMA}: {error}"
             raise ArtifactError(message, path=SCHEMA, stage=stage.title) from error

@@ -47,7 +47,7 @@ class Tags:
     ----------
     keeps_rows : bool
         Every row that comes in goes out, in order.
-    accepts : {"any", "numeric", "string", "categorical", "binary"}
+    accepts : {"any", "numeric", "string", "categorical", "binary", "list", "string list"}
         Types of the columns it takes: categorical ones are strings, integers and booleans.
     devices : frozenset of {"cpu", "gpu"}
     numbers_rows : bool
@@ -68,6 +68,8 @@ _ACCEPTS: dict[str, Any] = {
     "numeric": is_numeric,
     "string": pa.types.is_string,
     "binary": pa.types.is_binary,
+    "list": pa.types.is_list,
+    "string list": lambda kind: kind == pa.list_(pa.string()),
     "categorical": lambda kind: (
         pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
     ),
@@ -78,6 +80,8 @@ _EXAMPLE_COLUMNS = {
     "numeric": ("n1", "n2"),
     "string": ("s1", "s2"),
     "binary": ("image",),
+    "list": ("words", "v_indices"),
+    "string list": ("words",),
     "categorical": ("s1", "n1", "b"),
 }
 
@@ -123,8 +127,15 @@ class Stage(ABC):
         """Return the schema after `transform`, known without data."""
 
     def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
-        """Return the schema after `transform` of the fitted stage; its own where types depend on what is learned."""
+        """Return the schema after `transform` of the fitted stage; its own where it depends on what is learned.
+
+        Where it is not the one known before, stages to come are bound anew, to the columns and types that there are.
+        """
         return self.output_schema(schema)
+
+    def doubtful(self) -> tuple[str, ...]:
+        """Return the columns that `transform` leaves as they are, or out, as it learns; the stage is bound."""
+        return ()
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the statistics it needs, by a name of its own; none unless it learns."""
@@ -137,6 +148,22 @@ class Stage(ABC):
     @abstractmethod
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Return a new frame; pure, partition by partition."""
+
+    def training_inputs(self) -> tuple[str, ...]:
+        """Return the columns that `transform_training` reads; the stage is bound."""
+        return self.inputs()
+
+    def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Return what stages to come learn from, in rows that this stage has learned from itself.
+
+        It is `transform`, unless that would tell a row's own label to whoever learns from it. A stage that has its own
+        keeps all rows.
+        """
+        return self.transform(frame, fitted)
+
+    def kept(self, fitted: Fitted) -> Fitted:
+        """Return what a model keeps of what was learned; what `transform_training` alone needs is left out."""
+        return fitted
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Transform and tell of rows left out; only a stage that does not keep rows has its own."""
@@ -282,11 +309,23 @@ class ColumnStage(Stage):
 
 @dataclass(frozen=True)
 class StageStep(Step):
-    """A fitted stage as a step of a dataset."""
+    """A fitted stage as a step of a dataset.
+
+    Parameters
+    ----------
+    stage : Stage
+    fitted : mapping or None
+        None for a step that is planned with, and never applied.
+    position : int
+        Of the stage in its pipeline.
+    training : bool
+        The rows are those that the stage has learned from, on their way to stages that are still to be fitted.
+    """
 
     stage: Stage
     fitted: Fitted | None = dataclasses.field(compare=False)
     position: int
+    training: bool = False
 
     @property
     def keeps_rows(self) -> bool:  # type: ignore[override]
@@ -306,12 +345,14 @@ class StageStep(Step):
         if self.keeps_rows and not made & wanted:
             return None
         numbered = {ROW} if self.stage.tags.numbers_rows else set()
-        return (wanted - made) | frozenset(self.stage.inputs()) | numbered
+        inputs = self.stage.training_inputs() if self.training else self.stage.inputs()
+        return (wanted - made) | frozenset(inputs) | numbered
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         assert self.fitted is not None, f"{self.label} is used before it is fitted"
         if self.keeps_rows:
-            return self.stage.transform(frame, self.fitted)
+            transform = self.stage.transform_training if self.training else self.stage.transform
+            return transform(frame, self.fitted)
         return self.stage.filter(frame, self.fitted, log)
 
 

@@ -63,16 +63,20 @@ class Folded(Grouped):
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of each fold, and how many rows are in none."""
-        numbered, strays = self._numbered(frame)
+        strays = self._strays(frame)
+        numbered = frame.with_columns(self.deal(frame).alias(_FOLD))
         parts = [numbered.filter(nw.col(_FOLD) == number) for number in range(self.num_folds)]
         return {"strays": strays, "folds": [self._summarised(part) for part in parts]}
 
-    def _numbered(self, frame: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], int]:
+    def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
+        """Return the fold of each row."""
         if self.fold is not None:
-            strays = frame.select(self._stray().sum()).item() if len(frame) else 0
-            return frame.with_columns(nw.col(self.fold).alias(_FOLD)), int(strays)
+            return frame[self.fold]
         dealt = folds(frame[ROW].to_numpy().astype(np.uint64), self.num_folds, self.seed)
-        return frame.with_columns(arrays.column(frame, _FOLD, arrays.to_device(dealt, frames.kind_of(frame)))), 0
+        return arrays.column(frame, _FOLD, arrays.to_device(dealt, frames.kind_of(frame)))
+
+    def _strays(self, frame: nw.DataFrame[Any]) -> int:
+        return int(frame.select(self._stray().sum()).item()) if self.fold is not None and len(frame) else 0
 
     def _stray(self) -> nw.Expr:
         assert self.fold is not None

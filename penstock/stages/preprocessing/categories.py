@@ -53,15 +53,15 @@ def frequent(found: Frequencies, min_frequency: int | float) -> Frequencies:
     return found.at_least(min_frequency)
 
 
-def values_of(table: pa.Table) -> pa.Array:
-    """Return column ``value`` as one array; without a copy of what is one already, so that encoders can tell it again.
+def values_of(table: pa.Table, column: str = "value") -> pa.Array:
+    """Return a column as one array; without a copy of what is one already, so that encoders can tell it again.
 
     Examples
     --------
     >>> values_of(pa.table({"value": ["b", "a"]})).to_pylist()
     ['b', 'a']
     """
-    values = table["value"]
+    values = table[column]
     return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays([pa.array([], values.type), *values.chunks])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -28,11 +29,19 @@ def learn() -> Learn:
         bound = stage.bind(tables[0].schema)
         results = {}
         for name, statistic in bound.statistics(tables[0].schema).items():
-            states = [statistic.summarise(frames.from_arrow(table)) for table in tables]
+            given = numbered(tables) if frames.ROW in statistic.columns else tables
+            states = [statistic.summarise(frames.from_arrow(table)) for table in given]
             results[name] = statistic.finish(statistic.merge(states))
         return bound, bound.finish(results)
 
     return run
+
+
+def numbered(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Return the tables with row numbers, which go on from one to the next."""
+    ends = np.cumsum([len(table) for table in tables])
+    numbers = [np.arange(end - len(table), end) for table, end in zip(tables, ends, strict=True)]
+    return [table.append_column(frames.ROW, [rows]) for table, rows in zip(tables, numbers, strict=True)]
 
 
 @pytest.fixture

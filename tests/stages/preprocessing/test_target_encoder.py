@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +13,9 @@ import sklearn.preprocessing
 import penstock as ps
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.spmd import Rank
 from penstock.stages import TargetEncoder
+from penstock.stages.base import Fitted, Trainer
 
 RNG = np.random.default_rng(19)
 N = 600
@@ -86,7 +91,7 @@ def test_without_smoothing_the_encoding_is_the_mean_to_the_bit(learn):
 
 def test_what_is_learned_is_the_same_to_the_bit_however_the_rows_are_cut(learn):
     table = pa.table({"c": LETTERS, "n": NUMBERS, "y": TARGETS["continuous"]})
-    stage = encoder("continuous", smoothing=3.0)
+    stage = encoder("continuous", smoothing=3.0, num_folds=None)
     _, whole = learn(stage, table)
     shuffled = table.take(RNG.permutation(N))
     _, pieces = learn(stage, shuffled.slice(0, 0), shuffled.slice(17), shuffled.slice(0, 17))
@@ -144,3 +149,110 @@ def test_what_does_not_fit_the_columns_is_refused_before_reading(stage, error, m
     kinds = {"c": pa.string(), "label": pa.int64(), "text": pa.string(), "c_1": pa.int64()}
     with pytest.raises(error, match=message):
         stage.bind(pa.schema(kinds))
+
+
+# Rows that are learned from
+
+
+@dataclass(frozen=True)
+class Watcher(Trainer):
+    """Learns nothing but the rows that come to it."""
+
+    columns: tuple[str, ...]
+
+    def bind(self, schema: pa.Schema) -> Watcher:
+        return self
+
+    def inputs(self) -> tuple[str, ...]:
+        return ()
+
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def training_columns(self) -> tuple[str, ...]:
+        return self.columns
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        return {"rows": pa.concat_tables(rank.batches("train", self.columns, frames.to_arrow))}
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return frame
+
+
+def learned_from(stage: TargetEncoder, table: pa.Table, fragment_bytes: int = 10**6) -> pa.Table:
+    """Return the rows that the stages after this one learn from."""
+    data = ps.LocalEngine(device="cpu").from_arrow(table, fragment_bytes=fragment_bytes)
+    outputs = ps.Pipeline(stage).plan(data).stages[0].outputs()
+    return ps.Pipeline(stage, Watcher(outputs)).fit(data).fitted[1]["rows"]
+
+
+def by_scikit_learn(table: pa.Table, fold: np.ndarray, target_type: str, smoothing: float) -> np.ndarray:
+    """Return each fold encoded by an encoder that was fitted on the others."""
+    features = np.column_stack([table[name].to_numpy().astype(object) for name in ("c", "n")])
+    y, made = table["y"].to_numpy(), {}
+    for number in set(fold.tolist()):
+        oracle = sklearn.preprocessing.TargetEncoder(target_type=target_type, smooth=smoothing)
+        oracle.fit(features[fold != number], y[fold != number])
+        made |= dict(zip(np.flatnonzero(fold == number), oracle.transform(features[fold == number]), strict=True))
+    return np.array([made[row] for row in range(len(table))])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 7.5])
+@pytest.mark.parametrize("target_type", ["binary", "continuous", "multiclass"])
+def test_each_fold_is_encoded_by_the_others_as_by_scikit_learn(target_type, smoothing):
+    rare = np.where(np.arange(N) % 50 == 0, "only here", LETTERS)
+    fold = RNG.integers(0, 3, N)
+    fold[rare == "only here"] = 1
+    table = pa.table({"c": rare, "n": NUMBERS, "y": TARGETS[target_type], "person": fold})
+    made = learned_from(encoder(target_type, smoothing=smoothing, num_folds=3, fold="person"), table)
+    expected = by_scikit_learn(table, fold, target_type, smoothing)
+    assert np.allclose(np.column_stack(made.columns), expected, rtol=1e-12, atol=0)
+
+
+def test_rows_are_dealt_to_folds_by_their_number_however_they_are_cut():
+    table = pa.table({"c": LETTERS, "n": NUMBERS, "y": TARGETS["continuous"]})
+    whole, cut, other = (
+        learned_from(encoder("continuous", seed=seed), table, size)
+        for seed, size in [(3, 10**6), (3, 2000), (4, 10**6)]
+    )
+    assert whole.equals(cut)
+    assert not whole.equals(other)
+
+
+def test_a_row_is_encoded_without_its_own_label():
+    table = pa.table(
+        {"c": [f"only {row}" for row in range(40)], "label": [row % 2 for row in range(40)], "id": range(40)}
+    )
+    made = learned_from(TargetEncoder("c", num_folds=4), table)["c"].to_numpy()
+    folds_of = {float(prior) for prior in made}
+    assert len(folds_of) <= 4  # each row has the mean of the folds that it is not in, its category being nowhere else
+    assert {0.0, 1.0}.isdisjoint(folds_of)
+
+
+def test_without_folds_rows_that_are_learned_from_are_encoded_as_others():
+    table = pa.table({"c": LETTERS, "n": NUMBERS, "y": TARGETS["continuous"]})
+    data = ps.LocalEngine(device="cpu").from_arrow(table)
+    stage = encoder("continuous", num_folds=None)
+    assert learned_from(stage, table).equals(ps.Pipeline(stage).fit(data).transform(data).select("c", "n").to_arrow())
+
+
+def test_a_single_fold_with_rows_is_encoded_by_the_prior():
+    table = SMALL.append_column("fold", [[1, 1, 1, 1]])
+    assert learned_from(TargetEncoder("c", num_folds=2, fold="fold"), table)["c"].to_pylist() == [0.75] * 4
+
+
+def test_a_model_keeps_one_encoding_and_scores_with_all_rows(local):
+    data = local.from_arrow(SMALL)
+    model = ps.Pipeline(TargetEncoder("c", num_folds=2)).fit(data)
+    assert sorted(model.fitted[0]) == ["encodings", "missing", "prior"]
+    assert model.transform(data).to_arrow()["c"].to_pylist() == [0.5, 0.5, 1.0, 1.0]
+
+
+def test_a_number_that_is_no_fold_is_told_with_its_row(local):
+    table = SMALL.append_column("fold", [[0, 1, 5, 1]])
+    with pytest.raises(DataValueError, match="'fold' has 1 values that are no fold, expected 0 to 1") as caught:
+        ps.Pipeline(TargetEncoder("c", num_folds=2, fold="fold")).fit(local.from_arrow(table))
+    assert caught.value.row == 2

@@ -36,8 +36,9 @@ class Gang:
         bound = Pipeline(stage).plan(data).stages[0]
         assert isinstance(bound, Trainer)
         learned: list[Any] = []
+        train = type(stage).train
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(stage), "train", lambda self, rank, given: learned.append(given) or {})
+            patch.setattr(type(stage), "train", lambda *given: learned.append(given[-1]) or train(*given))
             Pipeline(stage).fit(data)
         ranks = [self._rank(index, data) for index in range(self.size)]
         with ThreadPoolExecutor(self.size) as pool:
