@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock import devices
+from penstock.ahead import ahead
 from penstock.engines.base import Engine, Item, Result, State, TreeReduction
 from penstock.progress import Progress
 
@@ -48,20 +47,10 @@ class LocalEngine(Engine):
 
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
-        waiting: deque[Future[Result]] = deque()
-        pool = ThreadPoolExecutor(self._in_flight, thread_name_prefix="penstock")
-        try:
-            with self.progress.track(label, len(items)) as track:
-                for item in items:
-                    waiting.append(pool.submit(task, item))
-                    if len(waiting) > self._in_flight:  # one more than run, so that none waits while the caller works
-                        yield waiting.popleft().result()
-                        track.advance()
-                while waiting:
-                    yield waiting.popleft().result()
-                    track.advance()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        with self.progress.track(label, len(items)) as track:
+            for result in ahead(task, items, self._in_flight):
+                yield result
+                track.advance()
 
     def reduce(
         self,

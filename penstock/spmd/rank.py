@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import devices
+from penstock.ahead import ahead
 from penstock.errors import ConfigError, PenstockError, UserCodeError
 from penstock.fragments import Fragment, Piece, deal
 from penstock.frames import Kind
@@ -101,7 +102,8 @@ class Rank:
     def batches(self, name: str, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]) -> Iterator[Batch]:
         """Yield what `convert` makes of each of this rank's fragments of a dataset; nothing for a rank without rows.
 
-        Bad values that `convert` finds (a `DataValueError` with a predicate) are told with their file and row.
+        Fragments come in order, but as many as the rank has threads are read and converted at the same time. Bad values
+        that `convert` finds (a `DataValueError` with a predicate) are told with their file and row.
         """
         return self._converted(self._work.shares[name][self.index], columns, convert)
 
@@ -116,8 +118,14 @@ class Rank:
         self, share: Share, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]
     ) -> Iterator[Batch]:
         scan = Scan(share.scan.reader, share.scan.steps, tuple(columns), self.kind)
-        for fragment in share.fragments:
-            yield scan.convert(fragment, RowLog(), convert)
+
+        def converted(fragment: Fragment) -> Batch:
+            return scan.convert(fragment, RowLog(), convert)
+
+        if self.kind == "gpu" or self.threads == 1:
+            yield from map(converted, share.fragments)
+        else:
+            yield from ahead(converted, share.fragments, self.threads)
 
     def rows(self, name: str) -> int:
         """Return how many rows this rank's fragments store, before any split or filter."""

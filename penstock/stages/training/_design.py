@@ -19,7 +19,7 @@ import numpy as np
 
 from penstock import arrays
 from penstock.errors import DataValueError
-from penstock.frames import Kind, kind_of
+from penstock.frames import Kind
 from penstock.spmd import Rank
 
 _ELEMENTS = 2**16
@@ -104,14 +104,13 @@ class ToRows:
 
     def __call__(self, frame: nw.DataFrame) -> Rows:
         """Convert one frame."""
-        kind = kind_of(frame)
-        values = arrays.to_matrix(frame, self.features, "float64").T
-        shift, divisor = (arrays.to_device(each[:, None], kind) for each in (self.scaling.shift, self.scaling.divisor))
-        x = arrays.to_device(np.ones((len(self.features) + self.scaling.intercept, len(frame))), kind)
-        x[: len(self.features)] = (values - shift) / divisor
-        labels = frame.select(self._label())
-        weight = None if self.weight is None else arrays.to_matrix(frame, (self.weight,), "float64")[:, 0]
-        return Rows(x, arrays.to_matrix(labels, (self.label,), "float64")[:, 0], weight)
+        label = _vector(frame.select(self._label()), self.label)
+        x = np.empty_like(label, shape=(len(self.features) + self.scaling.intercept, len(frame)))
+        for row, name, shift, divisor in zip(x, self.features, self.scaling.shift, self.scaling.divisor, strict=False):
+            np.subtract(_vector(frame, name), shift, out=row)
+            np.divide(row, divisor, out=row)
+        x[len(self.features) :] = 1.0
+        return Rows(x, label, None if self.weight is None else _vector(frame, self.weight))
 
     def _label(self) -> nw.Expr:
         label = nw.col(self.label)
@@ -119,6 +118,10 @@ class ToRows:
             return label
         codes = [float(place) for place in range(len(self.classes))]
         return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float64)
+
+
+def _vector(frame: nw.DataFrame, name: str) -> Any:
+    return arrays.to_matrix(frame, (name,), "float64")[:, 0]
 
 
 class Design:
@@ -134,7 +137,7 @@ class Design:
     """
 
     def __init__(self, rank: Rank, convert: ToRows, total: int, largest_weight: float = 1.0) -> None:
-        self._rank, self._total = rank, total
+        self._rank, self.total = rank, total
         self._rows = list(rank.batches("train", convert.columns, convert))
         self._threads = rank.threads if rank.kind == "cpu" else 1
         self._pool = ThreadPoolExecutor(self._threads)
@@ -153,7 +156,7 @@ class Design:
         bounds : sequence of numpy.ndarray
             For each matrix and each of its rows, what no term exceeds in size.
         """
-        splits = [_Split.of(bound, self._total, self.kind) for bound in bounds]
+        splits = [Split.of(bound, self.total, self.kind) for bound in bounds]
         widths = [len(bound) for bound in bounds]
 
         def summed(parts: Sequence[Rows]) -> np.ndarray:
@@ -169,21 +172,23 @@ class Design:
         return np.split(high + low, np.cumsum(widths)[:-1])
 
     def _parts(self, width: int) -> Iterator[Rows]:
-        length = max(_ELEMENTS // width, 64) if self.kind == "cpu" else self._total
+        yield from self._blocks(max(_ELEMENTS // width, 64) if self.kind == "cpu" else max(self.total, 1))
+
+    def _blocks(self, length: int) -> Iterator[Rows]:
         for rows in self._rows:
             for begin in range(0, rows.x.shape[1], length):
                 yield rows.part(begin, begin + length)
 
 
 @dataclass(frozen=True)
-class _Split:
+class Split:
     """Splits terms in multiples of one unit and of a smaller one, by adding and taking away a large number each."""
 
     large: Any
     small: Any
 
     @classmethod
-    def of(cls, bound: np.ndarray, rows: int, kind: Kind) -> _Split:
+    def of(cls, bound: np.ndarray, rows: int, kind: Kind) -> Split:
         _, exponent = np.frexp(2.0 * rows * bound)
         _, more = np.frexp(2.0 * rows)
         numbers = np.ldexp(1.5, exponent), np.ldexp(1.5, exponent - 53 + more)
@@ -215,8 +220,12 @@ class Totals:
     def of(cls, design: Design, scaling: Scaling, classes: int) -> Totals:
         """Add them up; every rank calls it."""
         features, largest = len(scaling.mean), design.largest_weight
+        codes = arrays.to_device(np.arange(float(classes))[:, None], design.kind)
+        if not design.weighted:
+            (of_classes,) = design.sums(lambda rows: [codes == rows.label], [np.ones(classes)])
+            return cls(float(of_classes.sum()), of_classes, np.ones(features))
         offset = (scaling.mean - scaling.shift) / scaling.divisor
-        codes, middle = (arrays.to_device(each[:, None], design.kind) for each in (np.arange(float(classes)), offset))
+        middle = arrays.to_device(offset[:, None], design.kind)
 
         def terms(rows: Rows) -> list[Any]:
             x, weight = rows.x[:features] - middle, rows.weighted(rows.label[None] * 0.0 + 1.0)
@@ -227,7 +236,7 @@ class Totals:
         of_classes, squares, first, second = design.sums(terms, limits)
         weight = float(of_classes.sum())
         freedom = weight - float(squares[0]) / weight
-        if not design.weighted or freedom <= 0:
+        if freedom <= 0:
             return cls(weight, of_classes, np.ones(features))
         return cls(weight, of_classes, np.sqrt(np.maximum(second - first * first / weight, 0.0) / freedom))
 

@@ -100,7 +100,7 @@ class GramDesign(Design):
         largest = self._largest(terms, shape)
         if not np.isfinite(largest).all():
             return None
-        slices = Slices.of(largest, self._total)
+        slices = Slices.of(largest, self.total)
 
         def products(parts: Iterable[Rows]) -> np.ndarray:
             total = np.zeros((len(slices.pairs), *shape, shape[-1]))

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock import arrays
-from penstock.stages.training._design import Design, Rows, linear
+from penstock.stages.training._exact_products import Loss, ProductDesign
 
 
 @dataclass(frozen=True)
 class Objective:
     """The mean log loss with the L2 penalty, over the rows of all ranks, and its gradient."""
 
-    design: Design
+    design: ProductDesign
     weight: float
-    loss: Callable[[Any, Any], tuple[Any, Any]]
+    loss: Loss
     l2: np.ndarray
 
     def __call__(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """Evaluate; every rank calls it with the same parameters."""
-        design = self.design
-        coefficients = parameters.reshape(-1, len(design.bounds))
-        there = arrays.to_device(coefficients, design.kind)
-
-        def terms(rows: Rows) -> list[Any]:
-            losses, residuals = self.loss(linear(rows.x, there), rows.label)
-            products = rows.weighted(residuals)[:, None] * rows.x
-            return [rows.weighted(losses)[None], products.reshape(-1, rows.x.shape[1])]
-
-        largest = design.largest_weight
-        reach = float((np.abs(coefficients) * design.bounds).sum(axis=1).max())
+        coefficients = parameters.reshape(-1, len(self.design.bounds))
+        reach = float((np.abs(coefficients) * self.design.bounds).sum(axis=1).max())
         most = 2 * reach + math.log(len(coefficients) + 1)  # no log loss is larger
-        losses, gradient = design.sums(
-            terms, [np.array([largest * most]), np.tile(largest * design.bounds, len(coefficients))]
-        )
+        loss, gradient = self.design.loss_and_gradient(coefficients, self.loss, largest_loss=most)
         penalty = float((self.l2 * parameters**2).sum()) / 2
-        return float(losses[0]) / self.weight + penalty, gradient / self.weight + self.l2 * parameters
+        return loss / self.weight + penalty, gradient / self.weight + self.l2 * parameters
 
 
 def binomial(margins: Any, label: Any) -> tuple[Any, Any]:

@@ -22,7 +22,8 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
-from penstock.stages.training._design import Design, Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training._design import Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training._exact_products import ProductDesign
 from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
 from penstock.stages.training._quasi_newton import Course, minimise
@@ -197,7 +198,7 @@ class LogisticRegression(Classifier, Trainer):
         mean, scale, low, high = (np.array(learned[name]) for name in ("mean", "scale", "low", "high"))
         scaling = Scaling(mean, scale, low, high, self.fit_intercept)
         convert = ToRows(self.inputs(), self.label, tuple(classes), self.weight, scaling)
-        design = Design(rank, convert, learned["rows"], learned["largest_weight"])
+        design = ProductDesign(rank, convert, learned["rows"], learned["largest_weight"])
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
         with rank.collective():
             totals = Totals.of(design, scaling, len(classes))
@@ -216,7 +217,7 @@ class LogisticRegression(Classifier, Trainer):
         factors = totals.deviations if self.standardization else 1.0 / scaling.divisor
         return np.append(factors, [0.0] * self.fit_intercept)
 
-    def _minimise(self, rank: Rank, design: Design, totals: Totals, factors: np.ndarray, single: bool) -> Course:
+    def _minimise(self, rank: Rank, design: ProductDesign, totals: Totals, factors: np.ndarray, single: bool) -> Course:
         outputs = 1 if single else len(totals.of_classes)
         l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
         objective = Objective(design, totals.weight, binomial if single else multinomial, np.tile(l2, outputs))

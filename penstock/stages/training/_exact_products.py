@@ -1,0 +1,225 @@
+"""Products of features with a few vectors, the same to the bit wherever a row lies and whichever rank has it.
+
+An iterative trainer asks in each round for the margins ``B @ x`` and the gradient ``R @ x.T``, where x has a row for
+each feature. BLAS adds up in an order of its own, so that the last digits of both would depend on how rows are dealt.
+Here features are cut into two halves, and the other factor into slices, of so few bits that every product of the two is
+exact in float64: the error-free transformation of Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
+multiplication by using fast routines of matrix multiplication", Numerical Algorithms 59, 2012. Sums of such products
+over blocks of rows are kept in two parts, which are exact as well.
+
+Features are rounded once, to multiples of 2**-52 of a power of two that is not below their bound, and not above twice
+it. Of the other factor at least 48 bits count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from penstock import arrays
+from penstock.frames import Kind
+from penstock.spmd import Rank
+from penstock.stages.training._design import Design, Rows, Split, ToRows
+
+_HALF = 25
+"""Bits of a half of a feature, besides the sign: two of them, and the bit that rounding to nearest saves, are 51."""
+_MANTISSA = 53
+_BITS = 48
+_ROWS = {"cpu": 2**13, "gpu": 2**18}
+"""How many rows are multiplied together: few enough for the cache of a core, many enough that calls cost little."""
+
+Loss = Callable[[Any, Any], tuple[Any, Any]]
+"""Gives, of margins of shape (outputs, rows) and labels, the loss of each row and its derivatives by the margins."""
+
+
+@dataclass(frozen=True)
+class Slices:
+    """How to cut numbers of a known size into slices of `bits` bits each: multiples of `units`, the largest first.
+
+    Examples
+    --------
+    >>> parts = Slices.of(1.0, terms=4).cut(np.array([[1 / 3]]))
+    >>> len(parts), abs(float(sum(parts)[0, 0]) - 1 / 3) < 2.0**-50
+    (2, True)
+    """
+
+    bits: int
+    units: tuple[float, ...]
+
+    @classmethod
+    def of(cls, largest: float, terms: int) -> Self:
+        """Return the slices for numbers no larger than `largest`, of which `terms` are added up with halves."""
+        bits = _MANTISSA - _HALF - math.ceil(math.log2(max(terms, 1)))
+        first = math.frexp(largest)[1] - bits
+        return cls(bits, tuple(math.ldexp(1.0, first - place * (bits + 1)) for place in range(-(-_BITS // (bits + 1)))))
+
+    def cut(self, values: Any) -> list[Any]:
+        """Return the slices, of the shape of `values`; what is left of them is below half of the last unit."""
+        parts = []
+        for unit in self.units:
+            parts.append(_rounded(values, 1.5 / _ULP * unit))
+            values = values - parts[-1]
+        return parts
+
+    @property
+    def of_low(self) -> int:
+        """How many slices are multiplied with low halves; the products of the others add nothing that counts."""
+        return sum(unit > self.units[0] * 2.0 ** -(_BITS - _HALF) for unit in self.units)
+
+
+_ULP = 2.0**-52
+
+
+def _rounded(values: Any, large: Any) -> Any:
+    """Return values as multiples of the last digit of `large`, which is 1.5 times a power of two, and much larger."""
+    made = values + large
+    made -= large
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What features are multiples of, from bounds on their sizes; ``exponents`` of powers of two that are larger."""
+
+    exponents: np.ndarray
+    kind: Kind
+
+    @classmethod
+    def of(cls, bounds: np.ndarray, kind: Kind) -> Self:
+        """Return the grid for features no larger than `bounds`."""
+        return cls(np.frexp(bounds)[1], kind)
+
+    def round(self, x: Any) -> None:
+        """Round features in place, which are rows of `x`."""
+        large = self._large(1)
+        x += large
+        x -= large
+
+    def halves(self, x: Any, into: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Return the high and the low half of features that were rounded, written into two arrays with rows enough.
+
+        New memory for each block would cost more than what is computed there.
+        """
+        high, low = (half[:, : x.shape[1]] for half in into)
+        large = self._large(_MANTISSA - 1 - _HALF)
+        np.add(x, large, out=high)
+        high -= large
+        np.subtract(x, high, out=low)
+        return high, low
+
+    def room(self, rows: int) -> tuple[Any, Any]:
+        """Return two arrays for the halves of so many rows."""
+        high, low = (arrays.to_device(np.empty((len(self.exponents), rows)), self.kind) for _ in range(2))
+        return high, low
+
+    def _large(self, above: int) -> Any:
+        return arrays.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Rows of coefficients, cut for products with features: those of the high halves, and of the low ones."""
+
+    high: Any
+    low: Any
+    outputs: int
+
+    @classmethod
+    def of(cls, coefficients: np.ndarray, grid: Grid) -> Self:
+        """Cut coefficients of shape (outputs, features)."""
+        scales = np.ldexp(1.0, grid.exponents)
+        scaled = coefficients * scales
+        slices = Slices.of(float(np.abs(scaled).max(initial=0.0)), coefficients.shape[1])
+        parts = [part / scales for part in slices.cut(scaled)]
+        high, low = (arrays.to_device(np.concatenate(each), grid.kind) for each in (parts, parts[: slices.of_low]))
+        return cls(high, low, len(coefficients))
+
+    def times(self, high: Any, low: Any) -> Any:
+        """Return the products with features of shape (features, rows), in two halves; of shape (outputs, rows)."""
+        parts = [made for half, cut in ((low, self.low), (high, self.high)) for made in self._each(cut @ half)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def _each(self, products: Any) -> list[Any]:
+        """Return the products of each slice, the smallest first."""
+        return [products[end - self.outputs : end] for end in range(len(products), 0, -self.outputs)]
+
+
+class ProductDesign(Design):
+    """A :class:`Design` whose features are rounded, to be multiplied without error."""
+
+    def __init__(self, rank: Rank, convert: ToRows, total: int, largest_weight: float = 1.0) -> None:
+        super().__init__(rank, convert, total, largest_weight)
+        self.grid = Grid.of(self.bounds, self.kind)
+        for rows in self._rows:
+            self.grid.round(rows.x)
+
+    def loss_and_gradient(
+        self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float
+    ) -> tuple[float, np.ndarray]:
+        """Return the weighted sum of the losses of all rows, and its gradient; every rank calls it.
+
+        Parameters
+        ----------
+        coefficients : numpy.ndarray of shape (outputs, features)
+            The same on every rank.
+        loss : callable
+            Its derivatives are not larger than 1.
+        largest_loss : float
+            No loss of a row is larger.
+        """
+        work = _Round(self, coefficients, loss, largest_loss)
+        parts = list(self._blocks(work.length))
+        shares = [parts[place :: self._threads] for place in range(self._threads)]
+        return work.finished(self._rank.allreduce(np.sum(list(self._pool.map(work, shares)), axis=0)))
+
+
+class _Round:
+    """One evaluation of a loss and its gradient over the rows of a rank."""
+
+    def __init__(self, design: ProductDesign, coefficients: np.ndarray, loss: Loss, largest_loss: float) -> None:
+        self.grid, self.loss, self.shape = design.grid, loss, coefficients.shape
+        self.length = _ROWS[design.kind]
+        self.coefficients = Coefficients.of(coefficients, design.grid)
+        self.losses = Split.of(np.array([design.largest_weight * largest_loss]), design.total, design.kind)
+        self.residuals = Slices.of(design.largest_weight, self.length)
+        units = np.array([*self.residuals.units, *self.residuals.units[: self.residuals.of_low]])
+        halves = np.repeat([0, -_HALF - 1], [len(self.residuals.units), self.residuals.of_low])
+        exponents = np.frexp(design.total)[1] + self.residuals.bits + self.grid.exponents[None, :] + halves[:, None]
+        self.large = (np.ldexp(1.5, exponents) * units[:, None])[:, None, :]
+
+    def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
+        """Return two parts of each sum, one after the other; those of several ranks may be added."""
+        losses, products = np.zeros((2, 1)), np.zeros((2, len(self.large), *self.shape))
+        into = self.grid.room(self.length if parts else 0)
+        for rows in parts:
+            high, low = self.grid.halves(rows.x, into)
+            lost, residuals = self.loss(self.coefficients.times(high, low), rows.label)
+            losses += self.losses.sums(rows.weighted(lost)[None])
+            made = self._products(rows.weighted(residuals), high, low)
+            coarse = _rounded(made, self.large)
+            products += np.stack([coarse, made - coarse])
+        return np.concatenate([losses.ravel(), products.ravel()])
+
+    def _products(self, residuals: Any, high: Any, low: Any) -> np.ndarray:
+        """Return the products of each slice, of shape (slices, outputs, features)."""
+        cut = self.residuals.cut(residuals)
+        return np.concatenate([self._product(cut, high), self._product(cut[: self.residuals.of_low], low)])
+
+    def _product(self, cut: Sequence[Any], half: Any) -> np.ndarray:
+        stacked = cut[0] if len(cut) == 1 else np.concatenate(cut)
+        return arrays.to_host(stacked @ half.T).reshape(len(cut), *self.shape)
+
+    def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum of the losses and that of the gradients."""
+        products = sums[2:].reshape(2, len(self.large), -1)
+        gradient = np.zeros(products.shape[-1])
+        for part in products.sum(axis=0)[::-1]:
+            gradient = gradient + part
+        return float(sums[0] + sums[1]), gradient

@@ -1,0 +1,137 @@
+"""Products of features with a few vectors are those of exact arithmetic, rounded once, wherever a row lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.stages.training import _exact_products
+from penstock.stages.training._design import Rows, Scaling, ToRows
+from penstock.stages.training._exact_products import Coefficients, Grid, ProductDesign, Slices
+
+FEATURES, ROWS = 6, 500
+DRAW = np.random.default_rng(3)
+X = DRAW.normal(size=(FEATURES, ROWS)) * 10.0 ** np.arange(-12, 12, 4)[:, None]
+LABEL = DRAW.normal(size=ROWS)
+
+
+@dataclass
+class Alone:
+    """The only rank, with rows in memory."""
+
+    parts: list[Rows]
+    threads: int = 1
+    kind: str = "cpu"
+    given: list[np.ndarray] = field(default_factory=list)
+
+    def batches(self, *_: Any) -> list[Rows]:
+        return [Rows(rows.x.copy(), rows.label, rows.weight) for rows in self.parts]
+
+    def allreduce(self, values: np.ndarray) -> np.ndarray:
+        self.given.append(values)
+        return values
+
+
+def design(order: np.ndarray, cuts: int, threads: int = 1, weight: np.ndarray | None = None) -> ProductDesign:
+    bounds = np.abs(X).max(axis=1)
+    zeros, ones = np.zeros(FEATURES), np.ones(FEATURES)
+    convert = ToRows((), "label", None, None if weight is None else "w", Scaling(zeros, ones, -bounds, bounds, False))
+    parts = [
+        Rows(X[:, rows], LABEL[rows], None if weight is None else weight[rows]) for rows in np.array_split(order, cuts)
+    ]
+    largest = 1.0 if weight is None else float(weight.max())
+    return ProductDesign(Alone(parts, threads), convert, ROWS, largest)  # type: ignore[arg-type]
+
+
+def halves_of_squares(margins: Any, label: Any) -> tuple[Any, Any]:
+    """Half of the squared distance of a margin from its label, and a derivative no larger than 1."""
+    towards = np.tanh(margins - label)
+    return (towards**2 / 2).sum(axis=0), towards
+
+
+def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> None:
+    values = DRAW.normal(size=1000)
+    slices = Slices.of(float(np.abs(values).max()), terms=4096)
+    parts = slices.cut(values)
+    for part, unit in zip(parts, slices.units, strict=True):
+        whole = part / unit
+        np.testing.assert_array_equal(whole, np.round(whole))
+        assert np.abs(whole).max() <= 2**slices.bits
+    assert np.abs(values - sum(parts)).max() <= slices.units[-1] / 2
+
+
+def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
+    grid = Grid.of(np.abs(X).max(axis=1), "cpu")
+    rounded = X.copy()
+    grid.round(rounded)
+    high, low = grid.halves(rounded, grid.room(ROWS))
+    np.testing.assert_array_equal(high + low, rounded)
+    scale = np.ldexp(1.0, grid.exponents)[:, None]
+    assert (np.abs(rounded - X) <= scale * 2.0**-52).all()
+    for half, unit in ((high, scale * 2.0**-25), (low, scale * 2.0**-51)):
+        np.testing.assert_array_equal(half / unit, np.round(half / unit))
+        assert (np.abs(half) <= unit * 2**25).all()
+
+
+def test_margins_are_those_of_exact_arithmetic() -> None:
+    grid = Grid.of(np.abs(X).max(axis=1), "cpu")
+    rounded = X.copy()
+    grid.round(rounded)
+    coefficients = DRAW.normal(size=(2, FEATURES)) / np.ldexp(1.0, grid.exponents)
+    made = Coefficients.of(coefficients, grid).times(*grid.halves(rounded, grid.room(ROWS)))
+    for output, place in ((0, 3), (1, 250)):
+        pairs = zip(coefficients[output].tolist(), rounded[:, place].tolist(), strict=True)
+        exact = sum(Fraction(one) * Fraction(other) for one, other in pairs)
+        assert made[output, place] == pytest.approx(float(exact), rel=0, abs=1e-13)
+
+
+def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
+    grid = Grid.of(np.abs(X).max(axis=1), "cpu")
+    coefficients = Coefficients.of(DRAW.normal(size=(3, FEATURES)), grid)
+    whole = coefficients.times(*grid.halves(X, grid.room(ROWS)))
+    alone = [coefficients.times(*grid.halves(X[:, place : place + 1], grid.room(1))) for place in range(40)]
+    np.testing.assert_array_equal(np.concatenate(alone, axis=1), whole[:, :40])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    monkeypatch.setitem(_exact_products._ROWS, "cpu", 64)
+    weight = DRAW.uniform(0, 1e6, ROWS) if weighted else None
+    coefficients = np.full((1, FEATURES), 0.1) / np.abs(X).max(axis=1)
+    found = [
+        design(order, cuts, threads, weight).loss_and_gradient(coefficients, halves_of_squares, largest_loss=0.5)
+        for order, cuts, threads in (
+            (np.arange(ROWS), 1, 1),
+            (DRAW.permutation(ROWS), 9, 1),
+            (DRAW.permutation(ROWS), 3, 4),
+        )
+    ]
+    for loss, gradient in found[1:]:
+        assert loss == found[0][0]
+        np.testing.assert_array_equal(gradient, found[0][1])
+
+
+def test_the_gradient_is_that_of_exact_arithmetic() -> None:
+    made = design(np.arange(ROWS), 4)
+    coefficients = np.full((1, FEATURES), 0.1) / np.abs(X).max(axis=1)
+    loss, gradient = made.loss_and_gradient(coefficients, halves_of_squares, largest_loss=0.5)
+    losses, residuals = halves_of_squares(coefficients @ X, LABEL)
+    assert loss == pytest.approx(losses.sum(), rel=1e-13)
+    for place, row in enumerate(X):
+        exact = sum(
+            Fraction(one) * Fraction(other) for one, other in zip(row.tolist(), residuals[0].tolist(), strict=True)
+        )
+        assert gradient[place] == pytest.approx(float(exact), rel=0, abs=1e-13 * ROWS * float(np.abs(row).max()))
+
+
+def test_a_rank_without_rows_adds_nothing() -> None:
+    made = design(np.arange(0), 1)
+    loss, gradient = made.loss_and_gradient(np.ones((2, FEATURES)), halves_of_squares, largest_loss=1.0)
+    assert loss == 0.0
+    np.testing.assert_array_equal(gradient, np.zeros(2 * FEATURES))
