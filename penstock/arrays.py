@@ -68,6 +68,19 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
     return native.to_numpy(order="c").reshape(len(frame), len(columns))
 
 
+def to_rows(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
+    """Return columns as the rows of a C-ordered float64 matrix, NaN for null: NumPy or CuPy, as :func:`to_matrix`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> to_rows(frames.from_arrow(pa.table({"a": [1, None], "b": [True, False]})), ["a", "b"])
+    array([[ 1., nan],
+           [ 1.,  0.]])
+    """
+    return np.stack([to_matrix(frame, (name,), "float64")[:, 0] for name in columns])
+
+
 def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:
     """Return how many elements each list of a column has, int64 of shape (n_rows,) on the host; -1 for null.
 

@@ -129,10 +129,11 @@ class GramDesign(Design):
         return self._pool.map(work, [parts[place :: self._threads] for place in range(self._threads)])
 
     def vectors(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first `count` columns of this rank's rows of a weight above 0, a row each, and their weights."""
-        found = [(arrays.to_host(rows.x[:count]).T, host(rows)[1]) for rows in self._rows]
+        """Return the first `count` features of this rank's rows of a weight above 0, and the weights of these rows."""
+        found = [(arrays.to_host(rows.x[:count]), host(rows)[1]) for rows in self._rows]
         weight = np.concatenate([np.empty(0), *(each for _, each in found)])
-        return np.concatenate([np.empty((0, count)), *(each for each, _ in found)])[weight > 0], weight[weight > 0]
+        vectors = np.concatenate([np.empty((count, 0)), *(each for each, _ in found)], axis=1)
+        return vectors[:, weight > 0], weight[weight > 0]
 
     def agreed(self, values: np.ndarray) -> np.ndarray:
         """Return rank 0's values: processors of different kinds may round the same equations in different ways."""

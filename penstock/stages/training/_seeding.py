@@ -7,12 +7,14 @@ runs along with the rows of one rank.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from penstock.fragments import hash_rows
 from penstock.spmd import Rank
-from penstock.stages.training._lloyd import ExactSums, Points, nearest, squared_distances, totals
+from penstock.stages.training._exact_sums import ExactSums
+from penstock.stages.training._lloyd import Points, nearest, squared_distances, totals
 
 GATHERED = 10_000
 """Up to so many rows are all candidates: then not even their order shows in the centres."""
@@ -31,14 +33,17 @@ def seeds(rank: Rank, points: Points, *, k: int, init_mode: str, init_steps: int
     if init_mode == "random":
         return _distinct(_first(rank, points, k, seed))[0]
     if points.count <= GATHERED:
-        gathered = gather(rank, np.column_stack([points.vectors, points.weight]))
+        gathered = gather(rank, np.column_stack([points.vectors.T, points.weight]))
         return _plus_plus(*_distinct(gathered[:, :-1], gathered[:, -1]), k, seed)
     candidates = _distinct(_oversampled(rank, points, k, init_steps, seed))[0]
     if len(candidates) < k:
         candidates = _distinct(np.concatenate([candidates, _first(rank, points, k, seed)]))[0]
-    largest = np.array([points.largest_weight])
-    weight = totals(rank, points, candidates, largest, lambda _, weight, __: weight[:, None])[:, 0]
+    weight = totals(rank, points, candidates, np.array([points.largest_weight]), _weights)[:, 0]
     return _plus_plus(candidates, weight, k, seed)
+
+
+def _weights(_: np.ndarray, weight: np.ndarray, __: np.ndarray, out: np.ndarray) -> None:
+    out[0] = weight
 
 
 def gather(rank: Rank, rows: np.ndarray) -> np.ndarray:
@@ -55,31 +60,36 @@ def gather(rank: Rank, rows: np.ndarray) -> np.ndarray:
 def _oversampled(rank: Rank, points: Points, k: int, steps: int, seed: int) -> np.ndarray:
     """Return one point, and about 2 k more a step, likelier the further they are from those before."""
     candidates = added = _first(rank, points, 1, seed)
-    distances = np.full(len(points.vectors), np.inf)
+    distances = np.full(len(points.weight), np.inf)
     for step in range(steps):
         distances = np.minimum(distances, _distances(points, added))
         cost = _cost(rank, points, distances)
         if not cost:
             break
         share = _OVERSAMPLING * k * points.weight * distances / cost
-        added = gather(rank, points.vectors[_draws(points, seed, _STEPS + step) < share])
+        added = gather(rank, points.vectors[:, _draws(points, seed, _STEPS + step) < share].T)
         candidates = np.concatenate([candidates, added])
     return candidates
 
 
 def _distances(points: Points, centres: np.ndarray) -> np.ndarray:
     """Return the squared distance of each point from the nearest of `centres`; infinite when there is none."""
-    found = np.full(len(points.vectors), np.inf)
-    for rows in points.chunks(len(centres)) if len(centres) else ():
-        vectors = points.vectors[rows]
-        found[rows] = squared_distances(vectors, centres[nearest(vectors, centres)])
+    found = np.full(len(points.weight), np.inf)
+
+    def fill(runs: Sequence[slice]) -> None:
+        for rows in runs:
+            vectors = points.vectors[:, rows]
+            found[rows] = squared_distances(vectors, centres[nearest(vectors, centres)].T)
+
+    if len(centres):
+        points.share(fill, len(centres))
     return found
 
 
 def _cost(rank: Rank, points: Points, distances: np.ndarray) -> float:
     exact = ExactSums(np.array([points.largest_weight * points.largest_square]), points.count)
-    terms = (points.weight * distances)[:, None]
-    return float(rank.allreduce(exact.by_group(np.zeros(len(terms), dtype=np.int64), terms, 1)).sum())
+    terms = (points.weight * distances)[None]
+    return float(rank.allreduce(exact.by_group(np.zeros(terms.size, dtype=np.int64), terms, 1)).sum())
 
 
 def _first(rank: Rank, points: Points, n: int, seed: int) -> np.ndarray:
@@ -90,13 +100,13 @@ def _first(rank: Rank, points: Points, n: int, seed: int) -> np.ndarray:
     """
     times = -np.log1p(-_draws(points, seed, _FIRST)) / points.weight
     own = np.argsort(times, kind="stable")[:n]
-    rows = gather(rank, np.column_stack([times[own], points.vectors[own]]))
+    rows = gather(rank, np.column_stack([times[own], points.vectors[:, own].T]))
     return rows[np.argsort(rows[:, 0], kind="stable")[:n], 1:]
 
 
 def _draws(points: Points, seed: int, stream: int) -> np.ndarray:
     """Return a fraction in [0, 1) for each point."""
-    rows = np.arange(points.first, points.first + len(points.vectors), dtype=np.uint64)
+    rows = np.arange(points.first, points.first + len(points.weight), dtype=np.uint64)
     return hash_rows(rows, _stream(seed, stream))
 
 

@@ -197,11 +197,12 @@ class KMeans(Learner, Trainer):
         """Return this rank's rows, checked before, and their weights."""
 
         def convert(frame: nw.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-            vectors = arrays.to_host(self._vectors(frame)) - origin
+            vectors = arrays.to_host(self._vectors(frame))
+            vectors -= origin[:, None]
             if self.weight is None:
-                return vectors, np.ones(len(vectors))
+                return vectors, np.ones(vectors.shape[1])
             weight = arrays.to_host(arrays.to_matrix(frame, (self.weight,), "float64"))[:, 0]
-            return vectors[weight > 0], weight[weight > 0]
+            return vectors[:, weight > 0], weight[weight > 0]
 
         batches = list(rank.batches("train", self.training_columns(), convert))
         weight = np.concatenate([np.empty(0), *(part for _, part in batches)])
@@ -231,37 +232,37 @@ class KMeans(Learner, Trainer):
         if not self._by_angle:
             return found
         found = np.where(found.any(axis=1, keepdims=True), found, centres)
-        directed: np.ndarray = _lloyd.directed(found)
+        directed: np.ndarray = _lloyd.directed(found.T).T
         return directed
 
     def _furthest(self, before: np.ndarray, after: np.ndarray) -> float:
-        furthest = float(_lloyd.squared_distances(before, after).max())
+        furthest = float(_lloyd.squared_distances(before.T, after.T).max())
         return furthest / 2 if self._by_angle else math.sqrt(furthest)
 
     def _vectors(self, frame: nw.DataFrame) -> Any:
-        """Return the rows as a float64 matrix, NaN for null; of length 1 where angles count."""
-        vectors = arrays.to_matrix(frame, self.inputs(), "float64")
+        """Return the rows as columns of a float64 matrix, NaN for null; of length 1 where angles count."""
+        vectors = arrays.to_rows(frame, self.inputs())
         if bool((np.abs(vectors) > LARGE).any()):
             checks = [(name, Rule(test)) for test in ("infinite", "too_large") for name in self.inputs()]
             refuse(checks, valid_rows(frame, checks)[1])
         if not self._by_angle:
             return vectors
-        if zeros := int((vectors == 0).all(axis=1).sum()):
+        if zeros := int((vectors == 0).all(axis=0).sum()):
             raise _without_direction(self.inputs(), zeros)
         return _lloyd.directed(vectors)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         vectors = self._vectors(frame)
-        missing = np.isnan(vectors).any(axis=1)
+        missing = np.isnan(vectors).any(axis=0)
         origin = np.array(fitted["origin"])
         kind = frames.kind_of(frame)
         centres = np.column_stack([fitted["centres"][name].to_numpy() for name in self.inputs()]) - origin
         centres = arrays.to_device(centres, kind)
-        vectors = np.where(missing[:, None], 1.0, vectors) - arrays.to_device(origin, kind)
+        vectors = np.where(missing, 1.0, vectors) - arrays.to_device(origin[:, None], kind)
         found = _lloyd.assigned(vectors, centres)
         made = [_column(frame, self.prediction, found.astype("int32"), missing)]
         if self.distance:
-            squares = _lloyd.squared_distances(vectors, centres[found]) * self._scale
+            squares = _lloyd.squared_distances(vectors, centres[found].T) * self._scale
             made.append(_column(frame, self.distance, squares, missing))
         return frame.with_columns(*made)
 
@@ -285,13 +286,13 @@ def _reach(extreme: Extreme, origin: float) -> float:
 
 
 def _stacked(batches: list[np.ndarray], rows: int, width: int) -> np.ndarray:
-    """Return the rows of all batches in one matrix; each batch is freed as it is copied."""
-    whole = np.empty((rows, width))
+    """Return the vectors of all batches in one matrix; each batch is freed as it is copied."""
+    whole = np.empty((width, rows))
     end = rows
     while batches:
         part = batches.pop()
-        whole[end - len(part) : end] = part
-        end -= len(part)
+        whole[:, end - part.shape[1] : end] = part
+        end -= part.shape[1]
     return whole
 
 

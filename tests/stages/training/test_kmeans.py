@@ -25,6 +25,7 @@ from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.rank import Rank, Work
 from penstock.stages.base import Fitted
 from penstock.stages.training import _lloyd, _seeding, kmeans
+from penstock.stages.training._exact_sums import ExactSums
 from penstock.statistics import Moment
 
 ROWS = 900
@@ -193,7 +194,7 @@ def test_candidates_are_drawn_in_proportion_to_their_distance() -> None:
     drawn = [np.zeros(2, dtype=int)]
     for seed in range(20):
         rank = Peer(0, 1, None)
-        points = _lloyd.Points.of(rank, x - 0.0, np.ones(len(x)), np.array([3.0]), 1.0)
+        points = _lloyd.Points.of(rank, x.T - 0.0, np.ones(len(x)), np.array([3.0]), 1.0)
         candidates = _seeding._oversampled(rank, points, 10, 1, seed)
         if candidates[0, 0] == 1.0:  # then only rows of -3, 4 away, and 0 can be drawn
             drawn.append(np.array([np.count_nonzero(candidates[1:] == -3.0), 1]))
@@ -296,7 +297,7 @@ class Peer(Rank):
     def __init__(
         self, index: int, size: int, gang: Gang | None, work: Any = None, checkpoint: Any = None, interval: int = 3
     ) -> None:
-        self.index, self.size, self.kind, self.threads = index, size, "cpu", 1
+        self.index, self.size, self.kind, self.threads = index, size, "cpu", 1 + size % 2
         self.checkpoint, self.checkpoint_interval = checkpoint, interval
         self._work, self._gang = work, gang
         self.saved: list[Checkpoint] = []
@@ -387,10 +388,10 @@ def test_sums_do_not_depend_on_the_order_and_lose_nothing() -> None:
     source = np.random.default_rng(8)
     values = source.normal(size=5000) * 10.0 ** source.integers(-8, 1, 5000)
     largest = np.array([np.abs(values).max()])
-    exact = _lloyd.ExactSums(largest, 5000)
+    exact = ExactSums(largest, 5000)
 
     def total(order: np.ndarray, cuts: int) -> float:
-        parts = [exact.by_group(np.zeros(len(each), dtype=int), values[each, None], 1)
+        parts = [exact.by_group(np.zeros(len(each), dtype=int), values[None, each], 1)
                  for each in np.array_split(order, cuts)]  # fmt: skip
         return float(np.sum(parts[::-1], axis=0).sum())
 
@@ -399,15 +400,26 @@ def test_sums_do_not_depend_on_the_order_and_lose_nothing() -> None:
     assert found.pop() == pytest.approx(math.fsum(values), abs=1e-15 * 5000 * largest[0])
 
 
+@pytest.mark.parametrize("groups", [1, 3, 50])
+def test_sums_by_group_are_those_of_the_terms_of_each(groups: int) -> None:
+    source = np.random.default_rng(groups)
+    values, of = source.normal(size=(2, 1000)), source.integers(0, groups, 1000)
+    exact = ExactSums(np.abs(values).max(axis=1), 1000)
+    found = exact.by_group(of, values.copy(), groups, np.empty((2, 1000))).sum(axis=0)
+    expected = [[math.fsum(row[of == group]) for row in values] for group in range(groups)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("width", [1, 2, 9])
 def test_the_nearest_centre_of_a_row_does_not_depend_on_the_rows_beside_it(width: int) -> None:
     source = np.random.default_rng(width)
     vectors, centres = (source.integers(-3, 4, size=(rows, width)) / 10 for rows in (2000, 30))
-    direct = [_lloyd.squared_distances(vectors, centre[None, :]) for centre in centres]
+    vectors = vectors.T.copy()
+    direct = [_lloyd.squared_distances(vectors, centre[:, None]) for centre in centres]
     expected = np.argmin(direct, axis=0)
     np.testing.assert_array_equal(_lloyd.nearest(vectors, centres), expected)
     np.testing.assert_array_equal(
-        np.concatenate([_lloyd.nearest(vectors[i : i + 1], centres) for i in range(50)]), expected[:50]
+        np.concatenate([_lloyd.nearest(vectors[:, i : i + 1], centres) for i in range(50)]), expected[:50]
     )
 
 
@@ -535,7 +547,7 @@ def test_costs_are_no_higher_than_mllibs(
     def mllib(seed: int) -> float:
         # The cost that its summary tells is of the centres before the last round.
         centres = np.array(MLlib(k=12, seed=seed).fit(frame).clusterCenters())
-        return float(_lloyd.squared_distances(x, centres[_lloyd.nearest(x, centres)]).sum())
+        return float(_lloyd.squared_distances(x.T, centres[_lloyd.nearest(x.T, centres)].T).sum())
 
     theirs = np.array([mllib(seed) for seed in seeds])
     ours = np.array([fit(local, table(x), k=12, seed=seed)["cost"] for seed in seeds])
