@@ -78,7 +78,10 @@ def to_rows(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
     array([[ 1., nan],
            [ 1.,  0.]])
     """
-    return np.stack([to_matrix(frame, (name,), "float64")[:, 0] for name in columns])
+    if frames.is_gpu(frame):
+        return np.stack([to_matrix(frame, (name,), "float64")[:, 0] for name in columns])
+    native = nw.to_native(frame.select(nw.col(*columns).cast(nw.Float64)))
+    return native.to_numpy(order="fortran").reshape(len(frame), len(columns)).T
 
 
 def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:

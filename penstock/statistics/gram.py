@@ -127,28 +127,27 @@ class Gram(Statistic):
 
         Rows are looked at one by one only where the extremes say that some are bad.
         """
-        values = arrays.to_matrix(frame, self.columns, "float64")
-        invalid = [0] * len(self._checks)
-        if not self._is_valid(values):
+        values = arrays.to_rows(frame, self.columns)
+        invalid, extremes = [0] * len(self._checks), _extremes(values)
+        if not self._are_valid(*extremes):
             valid, invalid = valid_rows(frame, self._checks)
-            values = arrays.to_matrix(valid, self.columns, "float64")
-        return {"invalid": invalid, **self._sums(values)}
+            values = arrays.to_rows(valid, self.columns)
+            extremes = _extremes(values)
+        return {"invalid": invalid, **self._sums(values, extremes)}
 
-    def _is_valid(self, values: Any) -> bool:
+    def _are_valid(self, low: np.ndarray, high: np.ndarray) -> bool:
         """Return whether no value is NaN, infinite or too large, and no weight negative."""
-        if not len(values):
-            return True
-        low, high = values.min(axis=0), values.max(axis=0)  # NaN where there is one
         right = bool((low >= -LARGE).all()) and bool((high <= LARGE).all())
         return right and (not self.weighted or bool(low[-1] >= 0))
 
-    def _sums(self, values: Any) -> dict[str, Any]:
+    def _sums(self, values: Any, extremes: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
         if not self.weighted:
-            return _state(values, None)
-        numbers, weight = values[:, :-1], values[:, -1]
-        if not bool(weight.all()):
-            numbers, weight = numbers[weight > 0], weight[weight > 0]
-        return _state(numbers, weight)
+            return _state(values, None, extremes)
+        numbers, weight = values[:-1], values[-1]
+        if bool(weight.all()):
+            return _state(numbers, weight, (extremes[0][:-1], extremes[1][:-1]))
+        numbers, weight = numbers[:, weight > 0], weight[weight > 0]
+        return _state(numbers, weight, _extremes(numbers))
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights; join means and products with Chan's update."""
@@ -197,58 +196,65 @@ class Gram(Statistic):
         return CrossProducts(self.numbers, **numbers, mean=columns["mean"], cross=cross, constant=constant)
 
 
-def _state(values: Any, weight: Any | None) -> dict[str, Any]:
-    """Return the state of rows of a weight above 0, on any device."""
-    rows, width = values.shape
+def _extremes(values: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest number of each column, NaN where there is one; infinities without rows."""
+    if not values.shape[1]:
+        return np.full(len(values), np.inf), np.full(len(values), -np.inf)
+    return arrays.to_host(values.min(axis=1)), arrays.to_host(values.max(axis=1))
+
+
+def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+    """Return the state of rows of a weight above 0, columns of `values` on any device."""
+    width, rows = values.shape
     if not rows:
         none, upper = np.zeros(width), np.zeros(width * (width + 1) // 2)
-        tables = _tables(none, none, none + np.inf, none - np.inf, upper)
-        return {"count": 0, "weight": 0.0, "weight_squares": 0.0, **tables}
+        return {"count": 0, "weight": 0.0, "weight_squares": 0.0, **_tables(none, none, *extremes, upper)}
     heaviness = float(rows if weight is None else weight.sum())
     with np.errstate(over="ignore", invalid="ignore"):  # refused at the end, by name
-        origin = sum(_weighted(values, weight, part).sum(axis=0) for part in _slabs(values)) / heaviness
+        origin = sum(_weighted(values, weight, part).sum(axis=1) for part in _slabs(values)) / heaviness
         first, products = np.zeros(width), np.zeros((width, width))
         for part in _slabs(values):
-            near = values[part] - origin
-            weighted = near if weight is None else near * weight[part, None]
-            first += arrays.to_host(weighted.sum(axis=0))
+            near = values[:, part] - origin[:, None]
+            weighted = near if weight is None else near * weight[part]
+            first += arrays.to_host(weighted.sum(axis=1))
             products += _products(weighted, near)
         upper = _pack(products) - _pack_products(first / heaviness, first)
-    low, high = arrays.to_host(values.min(axis=0)), arrays.to_host(values.max(axis=0))
     return {
         "count": rows,
         "weight": heaviness,
         "weight_squares": heaviness if weight is None else float((weight * weight).sum()),
-        **_tables(arrays.to_host(origin), first / heaviness, low, high, upper),
+        **_tables(arrays.to_host(origin), first / heaviness, *extremes, upper),
     }
 
 
 def _slabs(values: Any) -> list[slice]:
     """Return the rows in parts that a processor's cache holds; only their number of columns decides how many rows."""
-    rows = _ROWS * max(_CACHED // (_ROWS * values.shape[1]), 1)
-    return [slice(start, start + rows) for start in range(0, len(values), rows)]
+    rows = _ROWS * max(_CACHED // (_ROWS * len(values)), 1)
+    return [slice(start, start + rows) for start in range(0, values.shape[1], rows)]
 
 
 def _weighted(values: Any, weight: Any | None, part: slice) -> Any:
-    return values[part] if weight is None else values[part] * weight[part, None]
+    return values[:, part] if weight is None else values[:, part] * weight[part]
 
 
 def _products(left: Any, right: Any) -> np.ndarray:
-    """Return ``left.T @ right``, right in its upper triangle."""
-    width = left.shape[1]
+    """Return ``left @ right.T``, right in its upper triangle."""
+    width = len(left)
     products = np.zeros((width, width))
     for row in range(0, width, _TILE):
         for column in range(row, width, _TILE):
             across, down = slice(row, row + _TILE), slice(column, column + _TILE)
-            products[across, down] = arrays.to_host(_tile(left[:, across], right[:, down]))
+            products[across, down] = arrays.to_host(_tile(left[across], right[down]))
     return products
 
 
 def _tile(left: Any, right: Any) -> Any:
-    blocks = len(left) // _ROWS
+    blocks = left.shape[1] // _ROWS
     whole = blocks * _ROWS
-    stacks = [each[:whole].reshape(blocks, _ROWS, each.shape[1]) for each in (left, right)]
-    return (stacks[0].transpose(0, 2, 1) @ stacks[1]).sum(axis=0) + left[whole:].T @ right[whole:]
+    stacks = [each[:, :whole].reshape(len(each), blocks, _ROWS) for each in (left, right)]
+    return (stacks[0].transpose(1, 0, 2) @ stacks[1].transpose(1, 2, 0)).sum(axis=0) + left[:, whole:] @ right[
+        :, whole:
+    ].T
 
 
 def _pack(matrix: np.ndarray) -> np.ndarray:
