@@ -7,8 +7,9 @@ exact in float64: the error-free transformation of Ozaki, Ogita, Oishi and Rump,
 multiplication by using fast routines of matrix multiplication", Numerical Algorithms 59, 2012. Sums of such products
 over blocks of rows are kept in two parts, which are exact as well.
 
-Features are rounded once, to multiples of 2**-52 of a power of two that is not below their bound, and not above twice
-it. Of the other factor at least 48 bits count.
+Features are rounded once, to multiples of 2**-51 of a power of two that is not below their bound, and not above twice
+it. Of the other factor the first 48 bits count, or 24 where it meets a low half: how many slices these are cut into
+depends on the device, and what they add up to does not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from penstock.stages.training._design import Design, Rows, Split, ToRows
 _HALF = 25
 """Bits of a half of a feature, besides the sign: two of them, and the bit that rounding to nearest saves, are 51."""
 _MANTISSA = 53
-_BITS = 48
+_BITS, _BITS_OF_LOW = 48, 24
 _ROWS = {"cpu": 2**13, "gpu": 2**18}
 """How many rows are multiplied together: few enough for the cache of a core, many enough that calls cost little."""
 
@@ -38,12 +39,12 @@ Loss = Callable[[Any, Any], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Slices:
-    """How to cut numbers of a known size into slices of `bits` bits each: multiples of `units`, the largest first.
+    """How to cut numbers of a known size into slices of at most `bits` bits each, multiples of `units`.
 
     Examples
     --------
-    >>> parts = Slices.of(1.0, terms=4).cut(np.array([[1 / 3]]))
-    >>> len(parts), abs(float(sum(parts)[0, 0]) - 1 / 3) < 2.0**-50
+    >>> parts = Slices.of(1.0, terms=4, total=48).cut(np.array([[1 / 3]]))
+    >>> len(parts), abs(float(sum(parts)[0, 0]) - 1 / 3) < 2.0**-48
     (2, True)
     """
 
@@ -51,24 +52,20 @@ class Slices:
     units: tuple[float, ...]
 
     @classmethod
-    def of(cls, largest: float, terms: int) -> Self:
-        """Return the slices for numbers no larger than `largest`, of which `terms` are added up with halves."""
+    def of(cls, largest: float, terms: int, total: int) -> Self:
+        """Return the slices for `total` bits of numbers no larger than `largest`, `terms` of which meet halves."""
         bits = _MANTISSA - _HALF - math.ceil(math.log2(max(terms, 1)))
-        first = math.frexp(largest)[1] - bits
-        return cls(bits, tuple(math.ldexp(1.0, first - place * (bits + 1)) for place in range(-(-_BITS // (bits + 1)))))
+        power = math.frexp(largest)[1]
+        ends = [min(bits + place * (bits + 1), total) for place in range(-(-(total + 1) // (bits + 1)))]
+        return cls(bits, tuple(math.ldexp(1.0, power - end) for end in ends))
 
     def cut(self, values: Any) -> list[Any]:
-        """Return the slices, of the shape of `values`; what is left of them is below half of the last unit."""
+        """Return the slices, of the shape of `values`; they add up to the nearest multiples of the last unit."""
         parts = []
         for unit in self.units:
             parts.append(_rounded(values, 1.5 / _ULP * unit))
             values = values - parts[-1]
         return parts
-
-    @property
-    def of_low(self) -> int:
-        """How many slices are multiplied with low halves; the products of the others add nothing that counts."""
-        return sum(unit > self.units[0] * 2.0 ** -(_BITS - _HALF) for unit in self.units)
 
 
 _ULP = 2.0**-52
@@ -133,10 +130,12 @@ class Coefficients:
         """Cut coefficients of shape (outputs, features)."""
         scales = np.ldexp(1.0, grid.exponents)
         scaled = coefficients * scales
-        slices = Slices.of(float(np.abs(scaled).max(initial=0.0)), coefficients.shape[1])
-        parts = [part / scales for part in slices.cut(scaled)]
-        high, low = (arrays.to_device(np.concatenate(each), grid.kind) for each in (parts, parts[: slices.of_low]))
-        return cls(high, low, len(coefficients))
+        largest = float(np.abs(scaled).max(initial=0.0))
+        high, low = (
+            np.concatenate(Slices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
+            for total in (_BITS, _BITS_OF_LOW)
+        )
+        return cls(arrays.to_device(high, grid.kind), arrays.to_device(low, grid.kind), len(coefficients))
 
     def times(self, high: Any, low: Any) -> Any:
         """Return the products with features of shape (features, rows), in two halves; of shape (outputs, rows)."""
@@ -188,10 +187,10 @@ class _Round:
         self.length = _ROWS[design.kind]
         self.coefficients = Coefficients.of(coefficients, design.grid)
         self.losses = Split.of(np.array([design.largest_weight * largest_loss]), design.total, design.kind)
-        self.residuals = Slices.of(design.largest_weight, self.length)
-        units = np.array([*self.residuals.units, *self.residuals.units[: self.residuals.of_low]])
-        halves = np.repeat([0, -_HALF - 1], [len(self.residuals.units), self.residuals.of_low])
-        exponents = np.frexp(design.total)[1] + self.residuals.bits + self.grid.exponents[None, :] + halves[:, None]
+        self.high, self.low = (Slices.of(design.largest_weight, self.length, bits) for bits in (_BITS, _BITS_OF_LOW))
+        units = np.array([*self.high.units, *self.low.units])
+        halves = np.repeat([0, -_HALF - 1], [len(self.high.units), len(self.low.units)])
+        exponents = np.frexp(design.total)[1] + self.high.bits + self.grid.exponents[None, :] + halves[:, None]
         self.large = (np.ldexp(1.5, exponents) * units[:, None])[:, None, :]
 
     def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
@@ -209,8 +208,8 @@ class _Round:
 
     def _products(self, residuals: Any, high: Any, low: Any) -> np.ndarray:
         """Return the products of each slice, of shape (slices, outputs, features)."""
-        cut = self.residuals.cut(residuals)
-        return np.concatenate([self._product(cut, high), self._product(cut[: self.residuals.of_low], low)])
+        pairs = ((self.high, high), (self.low, low))
+        return np.concatenate([self._product(slices.cut(residuals), half) for slices, half in pairs])
 
     def _product(self, cut: Sequence[Any], half: Any) -> np.ndarray:
         stacked = cut[0] if len(cut) == 1 else np.concatenate(cut)
@@ -219,7 +218,16 @@ class _Round:
     def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum of the losses and that of the gradients."""
         products = sums[2:].reshape(2, len(self.large), -1)
-        gradient = np.zeros(products.shape[-1])
-        for part in products.sum(axis=0)[::-1]:
-            gradient = gradient + part
-        return float(sums[0] + sums[1]), gradient
+        return float(sums[0] + sums[1]), _added(products.reshape(-1, products.shape[-1]))
+
+
+def _added(parts: np.ndarray) -> np.ndarray:
+    """Return the sum of some rows, rounded once but for rare cases: Knuth's sum keeps what each addition rounds off."""
+    total, lost = np.zeros_like(parts[0]), np.zeros_like(parts[0])
+    for part in parts:
+        added = total + part
+        kept = added - part
+        lost += (total - kept) + (part - (added - kept))
+        total = added
+    summed: np.ndarray = total + lost
+    return summed

@@ -35,7 +35,7 @@ def _demand_same(stage: Stage, found: Trial, expected: Trial, *, rtol: float, at
     if found.model is not None and expected.model is not None:
         states = [dict(trial.model.fitted[0]) for trial in (found, expected) if trial.model is not None]
         states = [without_models(state) for state in states] if isinstance(stage, Trainer) else states
-        demand_equal(states[0], states[1], f"what {stage.title} learns", rtol=rtol)
+        demand_equal(states[0], states[1], f"what {stage.title} learns", rtol=rtol, atol=atol)
     if found.output is not None and expected.output is not None:
         made, wanted = by_id(found.output), by_id(expected.output)
         if isinstance(stage, Trainer):

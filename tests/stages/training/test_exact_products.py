@@ -55,7 +55,7 @@ def halves_of_squares(margins: Any, label: Any) -> tuple[Any, Any]:
 
 def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> None:
     values = DRAW.normal(size=1000)
-    slices = Slices.of(float(np.abs(values).max()), terms=4096)
+    slices = Slices.of(float(np.abs(values).max()), terms=4096, total=48)
     parts = slices.cut(values)
     for part, unit in zip(parts, slices.units, strict=True):
         whole = part / unit
@@ -97,21 +97,28 @@ def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
     np.testing.assert_array_equal(np.concatenate(alone, axis=1), whole[:, :40])
 
 
+def test_slices_of_any_width_add_up_to_the_same() -> None:
+    values = DRAW.normal(size=1000)
+    sums = [sum(Slices.of(10.0, terms, total=48).cut(values)) for terms in (2, 2**13, 2**18)]
+    np.testing.assert_array_equal(sums[0], sums[1])
+    np.testing.assert_array_equal(sums[0], sums[2])
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_loss_and_gradient_are_the_same_to_the_bit_however_rows_are_dealt(
     monkeypatch: pytest.MonkeyPatch, weighted: bool
 ) -> None:
-    monkeypatch.setitem(_exact_products._ROWS, "cpu", 64)
     weight = DRAW.uniform(0, 1e6, ROWS) if weighted else None
     coefficients = np.full((1, FEATURES), 0.1) / np.abs(X).max(axis=1)
-    found = [
-        design(order, cuts, threads, weight).loss_and_gradient(coefficients, halves_of_squares, largest_loss=0.5)
-        for order, cuts, threads in (
-            (np.arange(ROWS), 1, 1),
-            (DRAW.permutation(ROWS), 9, 1),
-            (DRAW.permutation(ROWS), 3, 4),
-        )
-    ]
+    found = []
+    for order, cuts, threads, length in (
+        (np.arange(ROWS), 1, 1, 2**18),
+        (DRAW.permutation(ROWS), 9, 1, 2**13),
+        (DRAW.permutation(ROWS), 3, 4, 64),
+    ):
+        monkeypatch.setitem(_exact_products._ROWS, "cpu", length)
+        made = design(order, cuts, threads, weight)
+        found.append(made.loss_and_gradient(coefficients, halves_of_squares, largest_loss=0.5))
     for loss, gradient in found[1:]:
         assert loss == found[0][0]
         np.testing.assert_array_equal(gradient, found[0][1])
