@@ -26,6 +26,7 @@ def explain(plan: Plan, dataset: Dataset) -> str:
         if level.scan is not None:
             scan += 1
             lines += _scan_lines(scan, level, plan, dataset)
+            lines += _choice_lines(level, plan)
         lines += [line for position in level.trains for line in _train_lines(position, plan, dataset)]
     return "\n".join(lines)
 
@@ -53,6 +54,16 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
                 f" {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
             )
     return lines
+
+
+def _choice_lines(level: Level, plan: Plan) -> list[str]:
+    stages = [plan.stages[position] for position in level.finishes]
+    choices = [(stage.title, stage.doubtful()) for stage in stages if stage.doubtful()]
+    return [
+        f"  decides, by {title}, which of {len(columns)} column(s) stay: {shorten(columns, 12)};"
+        " stages after it take those"
+        for title, columns in choices
+    ]
 
 
 def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.dataset import Dataset
-from penstock.errors import DataValueError, EmptyInputError, PenstockError
+from penstock.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
 from penstock.planner import Level, Plan, Request, Scan
+from penstock.schemas import shorten
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, StageStep, Trainer
 from penstock.statistics.base import State
@@ -35,10 +36,10 @@ class Fit:
 
     def __init__(self, plan: Plan, dataset: Dataset, validation: Dataset | None, options: SpmdOptions) -> None:
         self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
-        learns = {position for level in plan.levels for position in level.finishes}
-        self.fitted: list[Fitted | None] = [
-            None if position in learns else stage.finish({}) for position, stage in enumerate(plan.stages)
-        ]
+        self.fitted: list[Fitted | None] = [None] * len(plan.stages)
+        self.done: set[int] = set()
+        self.results: dict[int, Mapping[str, Any]] = {}
+        self._finish_others()
         device = dataset.engine.device
         self.report = FitReport(dataset.engine.name, str(device), device.reason)
 
@@ -48,17 +49,28 @@ class Fit:
         levels = deque(self.plan.levels)
         while levels:
             level = levels.popleft()
-            results = self._gather(level.scan, scans) if level.scan is not None else {}
+            if level.scan is not None:
+                self.results |= self._gather(level.scan, scans)
             for position in level.finishes:
-                self.fitted[position] = self._finish(position, results.get(position, {}))
+                self._finish(position)
             for position in level.trains:
                 self.fitted[position] = self._train(position)
-            if any(self._surprises(position) for position in (*level.finishes, *level.trains)):
+            learned = self._learned(level)
+            self.done |= learned
+            if any(self._surprises(position) for position in learned):
                 levels = self._planned_anew()
         return tuple(
             {} if state is None else stage.kept(state)
             for stage, state in zip(self.plan.stages, self.fitted, strict=True)
         )
+
+    def _learned(self, level: Level) -> set[int]:
+        """Return the stages that have learned all that they will, once a level is done; forget their statistics."""
+        finished = {position for position in level.finishes if not isinstance(self.plan.stages[position], Trainer)}
+        learned = finished | set(level.trains)
+        for position in learned & set(self.results):
+            del self.results[position]
+        return learned
 
     def _surprises(self, position: int) -> bool:
         """Return whether a stage gives other columns than were planned with, now that it is fitted."""
@@ -67,13 +79,44 @@ class Fit:
 
     def _planned_anew(self) -> deque[Level]:
         """Bind the stages that are left to the columns that there are now, and return their levels."""
-        learns = {position for level in self.plan.levels for position in (*level.finishes, *level.trains)}
-        done = {position: state for position, state in enumerate(self.fitted) if state is not None}
-        self.plan = self.plan.anew({position: done[position] for position in learns & set(done)})
-        for position, stage in enumerate(self.plan.stages):
-            if position not in learns:
-                self.fitted[position] = stage.finish({})
+        fitted = {position: self.fitted[position] or {} for position in self.done}
+        before = self.plan.stages
+        try:
+            self.plan = self.plan.anew(fitted, self.results)
+        except (SchemaError, ConfigError) as error:
+            raise self._explained(error) from error
+        self.done = {position for position in self.done if self.plan.stages[position] == before[position]}
+        self._finish_others()
         return deque(self.plan.levels)
+
+    def _finish_others(self) -> None:
+        """Finish the stages that wait for no statistic: those without any, and trainers whose statistics are there."""
+        waiting = {position for level in self.plan.levels for position in level.finishes}
+        for position in range(len(self.fitted)):
+            if position in waiting:
+                self.fitted[position] = None
+            elif position not in self.done:
+                self._finish(position)
+
+    def _explained(self, error: PenstockError) -> PenstockError:
+        """Return the error of a stage that cannot be bound anew, with who left out the columns that it misses."""
+        left = {
+            name: (self.plan.stages[position].title, reason)
+            for position in sorted(self.done)
+            for name, reason in self.plan.stages[position].left_out(self.fitted[position] or {}).items()
+        }
+        if left and error.column is None:
+            hint = f"Left out, by the stages before, were: {shorten(list(left))}."
+            return type(error)(error.message, hint=hint, **error.place)
+        if error.column not in left:
+            return error
+        title, reason = left[error.column]
+        return SchemaError(
+            f"column {error.column!r}, which {error.stage} names, was left out by {title}: {reason}",
+            hint=f"Take what is left with a selector, numeric() say, or take {error.column!r} from {title}.",
+            column=error.column,
+            stage=error.stage,
+        )
 
     def _up_to(self, dataset: Dataset, position: int, *, training: bool = True) -> Dataset:
         for place in range(position):
@@ -103,9 +146,9 @@ class Fit:
             title = self.plan.stages[request.stage].title
             raise self._located(error, request.position).at(stage=title) from error
 
-    def _finish(self, position: int, results: Mapping[str, Any]) -> Fitted:
+    def _finish(self, position: int) -> None:
         try:
-            return self.plan.stages[position].finish(results)
+            self.fitted[position] = self.plan.stages[position].finish(self.results.get(position, {}))
         except DataValueError as error:
             raise self._located(error, position).at(stage=self.plan.stages[position].title) from error
 

@@ -84,7 +84,8 @@ class Pipeline:
         Raises
         ------
         SchemaError, ConfigError
-            Before anything is read: a stage does not fit the columns.
+            Before anything is read: a stage does not fit the columns. Once a selector is fitted: it does not fit those
+            that are left.
         EmptyInputError, DataValueError
             The data has no rows, or values that make a stage meaningless; names column, count, first file and row.
         """
@@ -195,7 +196,7 @@ class PipelineModel:
             Values by column, of the types in `schema`; None or NaN for a missing one. Labels and other columns that
             scoring does not need may be left out, and are passed over.
         columns : str or sequence of str, optional
-            What to return; what the last stage makes unless given.
+            What to return; what the last stage makes, or a selector leaves of its columns, unless given.
 
         Returns
         -------
@@ -221,8 +222,15 @@ class PipelineModel:
         ({'x': 1.0}, [{'x': 0.0}, {'x': -1.0}])
         """
         wanted = (columns,) if isinstance(columns, str) else columns and tuple(columns)
-        scorer = self._scorer(tuple(wanted or (self.stages[-1].outputs() if self.stages else self.schema.names)))
+        scorer = self._scorer(tuple(wanted or self._made_last()))
         return scorer.one(rows) if isinstance(rows, Mapping) else scorer.many(rows)
+
+    def _made_last(self) -> Sequence[str]:
+        if not self.stages:
+            return self.schema.names  # type: ignore[no-any-return]
+        stage = self.stages[-1]
+        left = stage.left_out(self.fitted[-1])
+        return (*stage.outputs(), *(name for name in stage.doubtful() if name not in left))
 
     def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
         prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})

@@ -7,7 +7,7 @@ different columns as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -94,10 +94,14 @@ class Plan:
     levels: tuple[Level, ...]
     given: tuple[Stage, ...]
 
-    def anew(self, fitted: Mapping[int, Fitted]) -> Plan:
-        """Return the plan for the stages that are left, bound to what those that are fitted, by position, give."""
+    def anew(self, fitted: Mapping[int, Fitted], gathered: Collection[int]) -> Plan:
+        """Return the plan for the stages that are left, bound to what those that are fitted give; both by position.
+
+        Of the stages `gathered`, trainers, the statistics are there, and are not asked for again if they stay the same.
+        """
         done = {position: (self.stages[position], state) for position, state in fitted.items()}
-        return plan(self.given, self.schemas[0], done)
+        known = {position: self.stages[position].statistics(self.schemas[position]) for position in gathered}
+        return plan(self.given, self.schemas[0], done, known)
 
     @property
     def scans(self) -> int:
@@ -132,14 +136,20 @@ class _Readiness:
 
 
 def plan(
-    stages: Sequence[Stage], schema: pa.Schema, fitted: Mapping[int, tuple[Stage, Fitted]] = MappingProxyType({})
+    stages: Sequence[Stage],
+    schema: pa.Schema,
+    fitted: Mapping[int, tuple[Stage, Fitted]] = MappingProxyType({}),
+    gathered: Mapping[int, Mapping[str, Statistic]] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan of fitting `stages`, in order, to data of `schema`.
 
     Parameters
     ----------
     fitted : mapping of int to (Stage, mapping)
-        By position, bound stages that are fitted already, and what they learned.
+        By position, bound stages that are fitted already, and what they learned. One that is bound otherwise now, as
+        other columns come to it, is fitted again.
+    gathered : mapping of int to mapping
+        By position, the statistics that are there, of stages that are not fitted.
 
     Raises
     ------
@@ -153,14 +163,16 @@ def plan(
     finishes: dict[int, list[int]] = {}
     trains: dict[int, list[int]] = {}
     for position, stage in enumerate(stages):
-        if position in fitted:
-            stage, learned = fitted[position]
-            ready.note(position, stage, ready.of(stage.inputs()))
-            bound.append(stage)
+        stage = stage.bind(schemas[-1])
+        bound.append(stage)
+        known, learned = fitted.get(position, (None, {}))
+        if stage == known:
+            ready.note(position, stage, ready.of(stage.training_inputs()))
             schemas.append(stage.learned_schema(schemas[-1], learned))
             continue
-        stage = stage.bind(schemas[-1])
         statistics = stage.statistics(schemas[-1])
+        if statistics == gathered.get(position):
+            statistics = {}
         level = ready.of(name for statistic in statistics.values() for name in statistic.columns)
         for name, statistic in statistics.items():
             requests.setdefault(level, []).append(Request(position, name, statistic, ready.earliest(statistic.columns)))
@@ -172,7 +184,6 @@ def plan(
             trains.setdefault(usable, []).append(position)
             usable += 1
         ready.note(position, stage, max(usable, ready.of(stage.training_inputs())))
-        bound.append(stage)
         schemas.append(stage.output_schema(schemas[-1]))
     return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
 from penstock.stages.base import RowFunction, StageStep
-from penstock.steps import RowLog, prune, run
+from penstock.steps import RowLog, output_schema, prune, run
 
 _MOST_SINGLE = 8
 """Rows up to which one after the other takes less time than a frame of them all."""
@@ -47,11 +47,10 @@ class RowScorer:
         SchemaError
             A column is neither in the data nor made by a stage.
         """
-        made = {name for step in steps for name in step.stage.outputs()}
+        names = output_schema(steps, schema).names
         for name in columns:
-            if name not in made and name not in schema.names:
-                known = sorted({*made, *schema.names})
-                raise SchemaError(f"the model gives no column {name!r}.{did_you_mean(name, known)}", column=name)
+            if name not in names:
+                raise SchemaError(f"the model gives no column {name!r}.{did_you_mean(name, names)}", column=name)
         kept, need = prune(steps, columns)
         stages = [step for step in kept if isinstance(step, StageStep)]
         given = pa.schema([field for field in schema if field.name in need])
@@ -71,7 +70,7 @@ class RowScorer:
 
     def many(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the columns of each row, in order; many go through the stages as one frame."""
-        if len(rows) <= _MOST_SINGLE:
+        if len(rows) <= _MOST_SINGLE or not self._steps:
             return [self.one(row) for row in rows]
         taken = [self._taken(row) for row in rows]
         log = RowLog()

@@ -17,9 +17,11 @@ from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaDriftError, SchemaError
 from penstock.pipeline import Pipeline
 from penstock.planner import plan
+from penstock.selectors import numeric
 from penstock.stages.base import ColumnStage, Fitted, Stage, StageStep, Tags
 from penstock.statistics import Moments, Statistic
 from penstock.steps import RowLog
+from penstock.tasks import Summarise
 
 SCHEMA = pa.schema({"a": pa.float64(), "b": pa.float64(), "c": pa.float64(), "s": pa.string()})
 
@@ -223,6 +225,9 @@ def test_what_is_learned_is_what_comes_to_the_stage(world: World) -> None:
         [Centre("a"), Below("a", 0.0), Centre("b"), Double("b"), Centre("b")],
         [st.Imputer(["a", "b"]), st.StandardScaler(["a", "b", "c"]), st.StringIndexer("s"), st.Clip("a", lower=0)],
         [st.StandardScaler(["a", "b"]), st.XGBoostRegressor("c", num_boost_round=1), Centre("prediction")],
+        [st.VarianceThresholdSelector(["a", "b"], 100), st.XGBoostRegressor("c", num_boost_round=1)],
+        [st.VarianceThresholdSelector(variance_threshold=100), Centre(numeric()), Double("c"), Centre("c")],
+        [st.VarianceThresholdSelector(["a", "b"]), Centre("b"), st.XGBoostRegressor("c", num_boost_round=1)],
     ],
     ids=lambda stages: "-".join(stage.title for stage in stages),
 )
@@ -265,6 +270,77 @@ def test_states_are_equal_to_the_bit_whatever_the_order_of_fragments_in_flight()
         data = engine.from_arrow(pa.table({"a": values}), fragment_bytes=8 * 100)
         found.append(Pipeline(Centre("a")).fit(data).fitted[0]["mean"]["a"])
     assert found[0] == found[1]
+
+
+# Stages that decide on columns: the variances of a, b and c are 35, 3500 and about 13,600
+
+
+def test_stages_after_a_selector_are_bound_to_what_it_leaves(world: World) -> None:
+    stages = [st.VarianceThresholdSelector(["a", "b"], 100), Centre(numeric() - "c"), Double(numeric())]
+    model = Pipeline(*stages).fit(world.data())
+    assert [stage.inputs() for stage in model.stages] == [(), ("b",), ("b", "c")]
+    assert model.fitted[1]["mean"] == {"b": 95.0}
+    made = model.transform(world.data().select("c", "b")).to_arrow()
+    assert made.schema.names == ["c", "b"]
+    assert made["b"].to_pylist() == [20.0 * n - 190 for n in range(20)]
+
+
+def test_a_selector_holds_up_only_what_reads_its_columns() -> None:
+    stages = [st.VarianceThresholdSelector("a"), Centre("b"), Centre("a"), Double("c"), Centre("c")]
+    assert [(level.finishes) for level in plan(stages, SCHEMA).levels] == [(0, 1, 4), (2,)]
+
+
+def test_a_trainer_after_two_selectors_in_a_row_learns_from_what_both_leave(world: World) -> None:
+    chosen = [st.VarianceThresholdSelector(numeric() - "c", 100), st.VarianceThresholdSelector(numeric() - "c", 2e5)]
+    model = Pipeline(*chosen, st.LinearRegression("c")).fit(world.data(d=np.arange(20.0) ** 3, e=np.full(20, 3.0)))
+    assert [set(state["variances"]) for state in model.fitted[:2]] == [{"a", "b", "d", "e"}, {"b", "d"}]
+    assert model.stages[2].inputs() == ("d",)
+    assert len(world.engine.scans) == 3
+
+
+def test_a_trainer_whose_labels_were_gathered_before_is_trained_on_what_is_left(world: World) -> None:
+    model = Pipeline(
+        st.VarianceThresholdSelector(["a", "b"], 100), st.XGBoostRegressor("c", num_boost_round=2), Double("prediction")
+    ).fit(world.data())
+    expected = Pipeline(st.XGBoostRegressor("c", features=["b"], num_boost_round=2)).fit(world.data())
+    assert world.engine.scans == [3, 3]  # one for each of the two models
+    assert model.stages[1].inputs() == ("b",)
+    assert model.predict({"b": 30.0})["prediction"] == 2 * expected.predict({"b": 30.0})["prediction"]
+
+
+def test_what_is_left_out_is_not_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[tuple[str, ...]] = []
+    gather = Dataset.probe
+
+    def watched(self: Dataset, probes: Sequence[Any], **options: Any) -> Any:
+        task = Summarise(self.reader, self.steps, tuple(probes))
+        scans.append(task.plan()[1])
+        return gather(self, probes, **options)
+
+    monkeypatch.setattr(Dataset, "probe", watched)
+    Pipeline(st.VarianceThresholdSelector(["a", "b"], 100), Centre(numeric())).fit(world.data())
+    assert scans == [("a", "b"), ("b", "c")]
+
+
+def test_a_column_that_was_left_out_and_is_named_later_is_told_with_the_reason(world: World) -> None:
+    stages = [Double("c"), st.VarianceThresholdSelector(["a", "b"], 100), Centre("a"), Centre("b")]
+    told = "'a', which Centre names, was left out by VarianceThresholdSelector: its variance is 35.0, and not above 100"
+    with pytest.raises(SchemaError, match=told) as caught:
+        Pipeline(*stages).fit(world.data())
+    assert (caught.value.column, caught.value.stage) == ("a", "Centre")
+    assert world.engine.scans == [3]
+
+
+def test_a_stage_that_finds_none_of_its_columns_is_told_what_was_left_out(world: World) -> None:
+    stages = [st.VarianceThresholdSelector(["a", "b"], 1e9), st.XGBoostRegressor("c")]
+    with pytest.raises(ConfigError, match=r"selects no column.*\n.*Left out, by the stages before, were: a, b"):
+        Pipeline(*stages).fit(world.data())
+
+
+def test_a_column_that_was_never_there_is_told_as_such(world: World) -> None:
+    with pytest.raises(SchemaError, match="column 'z' is not in the data"):
+        Pipeline(st.VarianceThresholdSelector("a", 100), Centre("z")).fit(world.data())
+    assert world.engine.scans == []
 
 
 # Errors
@@ -360,6 +436,13 @@ def test_explain_names_only_the_stages_that_use_a_statistic(world: World) -> Non
     told = Pipeline(Double("a"), Centre("a"), st.StandardScaler("b")).explain(world.data())
     assert "gathers Moments of b for StandardScaler;" in told
     assert "gathers Moments of a for Centre;" in told
+
+
+def test_explain_tells_which_stage_decides_on_columns(world: World) -> None:
+    told = Pipeline(Centre("c"), st.VarianceThresholdSelector(["a", "b"]), Centre(numeric())).explain(world.data())
+    first, second = told.split("scan 2")
+    assert "decides, by VarianceThresholdSelector, which of 2 column(s) stay: a, b; stages after it take those" in first
+    assert "decides" not in second
 
 
 def test_a_pipeline_is_shown_by_its_stages() -> None:

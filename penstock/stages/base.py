@@ -137,6 +137,10 @@ class Stage(ABC):
         """Return the columns that `transform` leaves as they are, or out, as it learns; the stage is bound."""
         return ()
 
+    def left_out(self, fitted: Fitted) -> Mapping[str, str]:
+        """Return those of the `doubtful` columns that `transform` leaves out, each with the reason in words."""
+        return {}
+
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the statistics it needs, by a name of its own; none unless it learns."""
         return {}
