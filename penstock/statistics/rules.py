@@ -42,6 +42,13 @@ def _lists_with_repeats(name: str, _: Values) -> nw.Expr:
     return repeats
 
 
+def _not_float32(name: str, values: Values) -> nw.Expr:
+    number = _number(name)
+    near = number.cast(nw.Float32).cast(nw.Float64)  # infinite beyond the range of float32
+    changed: nw.Expr = (near != number) & ((near - number).abs() > values[0] * number.abs())
+    return changed
+
+
 _BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
     "infinite": lambda name, _: _number(name).abs() == float("inf"),
     "lists_with_nan": _lists_with_nan,
@@ -50,7 +57,9 @@ _BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
     "negative": lambda name, _: _number(name) < 0,
     "not_between": _not_between,
     "not_binary": lambda name, _: (_number(name) != 0) & (_number(name) != 1),
+    "not_float32": _not_float32,
     "not_in": _not_in,
+    "not_positive": lambda name, _: _number(name) <= 0,
     "not_whole": lambda name, _: (_number(name) - _number(name).floor()) != 0,
     "null": lambda name, _: nw.col(name).is_null(),
     "too_large": lambda name, _: _number(name).abs() > LARGE,
@@ -63,7 +72,9 @@ _EXPECTED = {
     "negative": "numbers of 0 or more",
     "not_between": "values between {} and {}",
     "not_binary": "0 and 1, or booleans",
+    "not_float32": "numbers that float32 holds",
     "not_in": "values among the {} allowed",
+    "not_positive": "numbers above 0",
     "not_whole": "whole numbers",
     "null": "no nulls",
     "too_large": "numbers of at most 1e150, whose squares float64 holds",
@@ -77,12 +88,14 @@ class Rule:
     Parameters
     ----------
     test : str
-        ``null``, ``infinite``, ``too_large`` (beyond 1e150), ``negative``, ``not_whole``, ``not_binary`` (a number
-        other than 0 and 1; booleans pass), ``not_between`` (outside the closed range of the two `values`) or ``not_in``
+        ``null``, ``infinite``, ``too_large`` (beyond 1e150), ``negative``, ``not_positive``, ``not_whole``,
+        ``not_binary`` (a number other than 0 and 1; booleans pass), ``not_between`` (outside the closed range of the
+        two `values`), ``not_float32`` (float32 changes it by more than a share, the one of `values`) or ``not_in``
         (none of `values`); of lists, on a CPU only, ``lists_with_nulls``, ``lists_with_nan`` (lists of numbers) and
         ``lists_with_repeats``.
     values : tuple, optional
-        For ``not_between`` the two bounds, for ``not_in`` what is allowed, otherwise empty.
+        For ``not_between`` the two bounds, for ``not_float32`` the share, for ``not_in`` what is allowed, otherwise
+        empty.
 
     Raises
     ------
@@ -107,8 +120,11 @@ class Rule:
             raise ConfigError(
                 f"test {self.test!r} is not known, expected one of {expected}.{did_you_mean(self.test, _BROKEN)}"
             )
-        wanted = {"not_between": "two values", "not_in": "at least one value"}.get(self.test, "no values")
-        suits = {"not_between": len(self.values) == 2, "not_in": len(self.values) > 0}.get(self.test, not self.values)
+        counts = {"not_between": ("two values", 2), "not_float32": ("one value", 1)}
+        wanted, count = counts.get(self.test, ("no values", 0))
+        suits = len(self.values) == count
+        if self.test == "not_in":
+            wanted, suits = "at least one value", len(self.values) > 0
         if not suits:
             raise ConfigError(f"test {self.test!r} got {len(self.values)} values, expected {wanted}")
 

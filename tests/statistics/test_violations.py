@@ -23,6 +23,8 @@ INF = float("inf")
         ("not_binary", (), [True, False, None], []),
         ("not_between", (0, 2), [-1, 0, 2, 3, None], [-1, 3]),
         ("not_between", ("b", "c"), ["a", "b", "c", "ca"], ["a", "ca"]),
+        ("not_float32", (0.0,), [0.5, None, 0.1, 1e300, INF], [0.1, 1e300]),
+        ("not_float32", (1e-7,), [0.1, 1e300, 1e-50], [1e300, 1e-50]),
         ("not_in", ("a", "b"), ["a", "c", None], ["c"]),
         ("not_in", (1,), [1, 2], [2]),
     ],
@@ -58,7 +60,9 @@ def test_an_unknown_test_is_refused_with_a_suggestion():
         Violations(("x",), "negativ")
 
 
-@pytest.mark.parametrize(("test", "values"), [("null", (1,)), ("not_between", (1,)), ("not_in", ())])
+@pytest.mark.parametrize(
+    ("test", "values"), [("null", (1,)), ("not_between", (1,)), ("not_float32", ()), ("not_in", ())]
+)
 def test_values_that_do_not_suit_the_test_are_refused(test, values):
     with pytest.raises(ConfigError, match=f"test '{test}' got {len(values)} values, expected"):
         Rule(test, values)

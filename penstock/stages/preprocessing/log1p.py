@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals as nw
-import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import DataValueError
-from penstock.stages.base import ColumnStage, Fitted, Tags
-from penstock.statistics.aggregates import aggregate
+from penstock.stages.preprocessing.elementwise import Elementwise
 
 
 @dataclass(frozen=True)
-class Log1p(ColumnStage):
+class Log1p(Elementwise):
     """Replaces x by ``log(1 + x)``, the natural logarithm, in float64 and exact to rounding also for small x.
 
     Parameters
@@ -47,46 +43,19 @@ class Log1p(ColumnStage):
     [0.0, 1e-20, None]
     """
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    def compute(self, values: Any) -> Any:
+        """Return the logarithm of one number."""
+        return math.log1p(values)
 
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
-
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Check the range of all columns in one select, then take logarithms in another."""
-        _check_range(frame, self.inputs())
+    def computed(self, frame: nw.DataFrame) -> nw.DataFrame:
+        """Take logarithms by the frame library's own function, all columns at once."""
         return frames.log1p(frame, dict(self.pairs()))
 
-    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
-        """Take the logarithm of one value."""
+    def outside(self, value: Any) -> Any:
+        """Return whether it is -1 or less."""
+        return value <= -1
 
-        def log1p(value: Any) -> float | None:
-            if value is None:
-                return None
-            if value <= -1:
-                raise _error(name, 1)
-            return math.log1p(value)
-
-        return log1p
-
-
-def _too_small(name: str) -> nw.Expr:
-    return nw.col(name).cast(nw.Float64) <= -1
-
-
-def _check_range(frame: nw.DataFrame, columns: tuple[str, ...]) -> None:
-    counts = aggregate(frame, {name: _too_small(name).sum() for name in columns})
-    for name, count in counts.items():
-        if count:
-            raise _error(name, count)
-
-
-def _error(name: str, count: int) -> DataValueError:
-    error = DataValueError(
-        f"column {name!r} has {count} values of -1 or less, which have no log(1 + x)",
-        hint=f"Put Clip({name!r}, lower=0) before this step, or filter these rows.",
-        column=name,
-    )
-    error.predicate = _too_small(name)
-    return error
+    def refused(self, name: str) -> tuple[str, str]:
+        """Tell of values of -1 or less."""
+        hint = f"Put Clip({name!r}, lower=0) before this step, or filter these rows."
+        return "of -1 or less, which have no log(1 + x)", hint

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import ConfigError
-from penstock.stages.base import ColumnStage
+from penstock.stages.base import ColumnStage, Stage
 
 
-def per_column(stage: ColumnStage, name: str) -> dict[str, Any]:
+def per_column(stage: Stage, name: str) -> dict[str, Any]:
     """Return a parameter of a bound stage by column; a tuple has one value for each, anything else is for all.
 
     Raises

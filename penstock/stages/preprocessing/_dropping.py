@@ -1,0 +1,44 @@
+"""Rows left out, each counted once by the reason it was left out for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+
+import narwhals as nw
+
+from penstock.steps import RowLog
+
+
+def drop_rows(frame: nw.DataFrame, reasons: Mapping[str, nw.Expr], log: RowLog) -> nw.DataFrame:
+    """Return the rows for which no condition is true; null counts as false.
+
+    Parameters
+    ----------
+    reasons : mapping
+        Conditions by what is told of the rows for which they are true; a row counts for the first of them. There is at
+        least one.
+    log : RowLog
+        Gets the counts.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> log = RowLog()
+    >>> drop_rows(frames.from_arrow(pa.table({"x": [1, 5, None]})), {"x > 4": nw.col("x") > 4}, log)["x"].to_list()
+    [1, None]
+    >>> log.dropped
+    {'x > 4': 1}
+    """
+    conditions = {reason: condition.fill_null(False) for reason, condition in reasons.items()}
+    dropped = reduce(or_, conditions.values())
+    bad = frame.filter(dropped)
+    if not len(bad):
+        return frame
+    for reason, condition in conditions.items():
+        rest = bad.filter(~condition)
+        log.drop(reason, len(bad) - len(rest))
+        bad = rest
+    return frame.filter(~dropped)
