@@ -241,3 +241,15 @@ def decode(native: Any, categories: pa.Array) -> Any:
 def log1p(native: Any, columns: Mapping[str, str]) -> Any:
     """Return the frame with logarithms, by CuPy's `log1p`."""
     return native.assign(**{made: np.log1p(native[name].astype("float64")) for name, made in columns.items()})
+
+
+def murmur3(native: Any, seed: int) -> Any:
+    """Return the MurmurHash3_x86_32 of each string; null has one in libcudf, and is null again."""
+    return native.hash_values(method="murmur3", seed=seed).where(native.notna(), None)
+
+
+def ndtri(values: Any) -> Any:
+    """Return the quantile of the standard normal distribution at each of the CuPy `values`."""
+    from cupyx.scipy.special import ndtri as kernel
+
+    return kernel(values)

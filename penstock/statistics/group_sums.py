@@ -130,7 +130,7 @@ def _grouped(values: pa.Array, counts: np.ndarray, *parts: Sequence[np.ndarray])
     columns: dict[str, Any] = {"value": found, "count": total}
     places = np.tile(place, len(parts))
     for number, summands in enumerate(zip(*parts, strict=True)):
-        columns[f"sum {number}"], columns[f"rest {number}"] = _sums(places, np.concatenate(summands), len(found))
+        columns[f"sum {number}"], columns[f"rest {number}"] = exact_sums(places, np.concatenate(summands), len(found))
     return pa.table(columns)
 
 
@@ -147,7 +147,7 @@ def _finished(table: pa.Table) -> GroupSum:
     return GroupSum(table["value"].combine_chunks(), table["count"].to_numpy(), np.column_stack(sums))
 
 
-def _sums(place: np.ndarray, values: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
+def exact_sums(place: np.ndarray, values: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of the values of each group, and what rounding takes from it.
 
     Values are cut into a high and a low part at a power of two so large that the high parts add up without rounding,

@@ -85,7 +85,7 @@ def codes(
     >>> codes(frame, {"c": pa.array([True])}, {"c": 1})["c"].to_list()
     [0, None, 1]
     """
-    texts = frame.select([_text(name, frame.schema[name]) for name in vocabularies])
+    texts = frame.select([text(name, frame.schema[name]) for name in vocabularies])
     found = frames.encode(texts, {name: known.cast(pa.string()) for name, known in vocabularies.items()}, unseen)
     if refuse:
         for name in vocabularies:
@@ -140,8 +140,15 @@ def spelt(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _text(name: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Return a column as strings; booleans are spelt out, since libraries write them differently."""
+def text(name: str, dtype: nw.dtypes.DType) -> nw.Expr:
+    """Return a column of categories, of type `dtype`, as strings, the text of each value as :func:`spelt` has it.
+
+    Examples
+    --------
+    >>> frames.from_arrow(pa.table({"c": [True, None]})).select(text("c", nw.Boolean()))["c"].to_list()
+    ['true', None]
+    """
+    # Booleans are spelt out, since libraries write them differently.
     value = nw.col(name)
     if dtype != nw.Boolean:
         return value if dtype == nw.String else value.cast(nw.String)
@@ -155,7 +162,7 @@ def _refuse(name: str, unseen: nw.DataFrame, dtype: nw.dtypes.DType) -> None:
     shown = [f"{_shorten(row['value'])} ({row['count']})" for row in counted.slice(0, _SHOWN).to_pylist()]
     more = ", ..." if counted.num_rows > _SHOWN else ""
     error = _unseen(name, len(unseen), f"{counted.num_rows} different ones: {', '.join(shown)}{more}")
-    error.predicate = _text(name, dtype).is_in(counted["value"].to_pylist())
+    error.predicate = text(name, dtype).is_in(counted["value"].to_pylist())
     raise error
 
 

@@ -11,8 +11,20 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import ConfigError
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number
-from penstock.stages.preprocessing.categories import check_frequency, coder, codes, frequent, values_of
+from penstock.hashing import bucket, murmur3_text
+from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number, normalise_columns
+from penstock.stages.preprocessing._code_layout import CodeLayout, check_reserved
+from penstock.stages.preprocessing._hashed import buckets
+from penstock.stages.preprocessing._vocabularies import check_given, check_joint, given, hashable, joined
+from penstock.stages.preprocessing.categories import (
+    check_frequency,
+    coder,
+    codes,
+    frequent,
+    spelt,
+    text,
+    values_of,
+)
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 
 
@@ -31,7 +43,8 @@ class StringIndexer(ColumnStage):
     null                                    n + 1                       n + 1
     ======================================= =========================== =======================
 
-    MLlib's ``keep`` gives null and unseen values the same code; here they are told apart.
+    MLlib's ``keep`` gives null and unseen values the same code; here they are told apart. Other codes come of
+    `num_oov_buckets` and `reserved`.
 
     Parameters
     ----------
@@ -45,13 +58,25 @@ class StringIndexer(ColumnStage):
         At most so many values have a code of their own, the first of the order.
     handle_invalid : {"keep", "error"}, default="keep"
         What to do with a value that is not in the vocabulary; ``error`` does not go with the two parameters above.
+    num_oov_buckets : int, default=1
+        Values that are not in the vocabulary share so many codes, up to 2**30: n to n + `num_oov_buckets` - 1, by their
+        hash (that of :class:`HashBucket`). The code of null comes after them. It goes with ``keep``.
+    reserved : sequence of {"pad", "null", "unseen"}, default=()
+        What has its codes before those of the vocabulary, in this order: null, unseen values, and a code that no value
+        gets, with which to fill sequences up. ``("pad", "null", "unseen")`` is NVTabular's way.
+    vocabulary : sequence, or mapping of column to sequence, optional
+        The vocabulary in order, of all columns or of each; nothing is learned then, and no data is read. It goes
+        neither with `joint` nor with a choice of values by frequency.
+    joint : bool, default=False
+        The columns, all of one type, have one vocabulary: a value has one code wherever it occurs. Counts and shares
+        are those of all columns together.
     output_columns : sequence of str, optional
         Names for the codes, one a column; without it the columns are replaced.
 
     Raises
     ------
     ConfigError
-        A parameter is wrong.
+        A parameter is wrong, or a vocabulary has values twice, or such that are not of the type of the column.
     SchemaError
         At fit, before reading: a column is missing or of another type.
     DataValueError
@@ -61,7 +86,8 @@ class StringIndexer(ColumnStage):
     Notes
     -----
     A column of nulls has an empty vocabulary: unseen is 0 and null is 1. Learned are ``categories``, an Arrow table by
-    column of ``value`` (in the type of the column) and ``count``.
+    column of ``value`` (in the type of the column, or that of the vocabulary given) and, where it was counted,
+    ``count``.
 
     Examples
     --------
@@ -78,6 +104,10 @@ class StringIndexer(ColumnStage):
     min_frequency: int | float = 1
     max_categories: int | None = None
     handle_invalid: str = "keep"
+    num_oov_buckets: int = 1
+    reserved: str | tuple[str, ...] = ()
+    vocabulary: Any = None
+    joint: bool = False
 
     tags: ClassVar[Tags] = Tags(accepts="categorical")
 
@@ -86,11 +116,27 @@ class StringIndexer(ColumnStage):
         check_frequency(self)
         check_number(self, "max_categories", least=1, whole=True)
         check_choice(self, "handle_invalid", ("keep", "error"))
-        if self.handle_invalid == "error" and (self.min_frequency != 1 or self.max_categories is not None):
+        check_number(self, "num_oov_buckets", least=1, most=2**30, whole=True)
+        normalise_columns(self, "reserved")
+        check_reserved(self)
+        object.__setattr__(self, "vocabulary", hashable(self))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise ConfigError for parameters that do not go together."""
+        chosen = self.min_frequency != 1 or self.max_categories is not None
+        if self.handle_invalid == "error" and (chosen or self.num_oov_buckets > 1):
             raise ConfigError(
                 "handle_invalid of StringIndexer is 'error' with min_frequency or max_categories, which leave values"
-                " of the training data without a code",
-                hint='Pass handle_invalid="keep", or neither of the other two.',
+                " of the training data without a code, or with num_oov_buckets, which gives them one",
+                hint='Pass handle_invalid="keep", or none of the others.',
+                stage=self.title,
+            )
+        if self.vocabulary is not None and (chosen or self.joint):
+            raise ConfigError(
+                "StringIndexer has a vocabulary with min_frequency, max_categories or joint, which are for one that is"
+                " learned",
+                hint="Leave out the vocabulary, or the others.",
                 stage=self.title,
             )
 
@@ -99,7 +145,7 @@ class StringIndexer(ColumnStage):
         """Return instances for the conformance suite."""
         return (
             cls(("s1", "s2", "n1", "b")),
-            cls(("s1", "s2"), min_frequency=0.05, max_categories=4),
+            cls(("s1", "s2"), min_frequency=0.05, max_categories=4, num_oov_buckets=3, joint=True),
             cls(("s1", "n1"), handle_invalid="error", output_columns=("s_code", "n_code")),
         )
 
@@ -107,13 +153,28 @@ class StringIndexer(ColumnStage):
         """Return int32."""
         return pa.int32()
 
+    def bind(self, schema: pa.Schema) -> Self:
+        """Resolve the columns, and check their types and vocabularies."""
+        bound = super().bind(schema)
+        if bound.vocabulary is not None:
+            check_given(bound, schema)
+        if bound.joint:
+            check_joint(bound, schema)
+        return bound
+
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        """Ask how often each value occurs."""
-        return {"values": ValueCounts(self.inputs())}
+        """Ask how often each value occurs, unless a vocabulary is given."""
+        return {} if self.vocabulary is not None else {"values": ValueCounts(self.inputs())}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``categories``, the vocabulary of each column."""
-        return {"categories": {name: self._kept(results["values"][name]).table for name in self.inputs()}}
+        if self.vocabulary is not None:
+            return {"categories": {name: pa.table({"value": list(values)}) for name, values in given(self).items()}}
+        found: Mapping[str, Frequencies] = results["values"]
+        if self.joint:
+            whole = self._kept(joined([found[name] for name in self.inputs()])).table
+            return {"categories": dict.fromkeys(self.inputs(), whole)}
+        return {"categories": {name: self._kept(found[name]).table for name in self.inputs()}}
 
     def _kept(self, found: Frequencies) -> Frequencies:
         kept = frequent(found, self.min_frequency)
@@ -124,20 +185,44 @@ class StringIndexer(ColumnStage):
         values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
         unseen = {name: len(known) for name, known in values.items()}
         found = codes(frame, values, unseen, refuse=self.handle_invalid == "error")
-        return frame.with_columns(*[found[name].fill_null(unseen[name] + 1).alias(out) for name, out in self.pairs()])
+        made = []
+        for name, out in self.pairs():
+            shared = self._buckets(frame, name, found[name] == unseen[name]) if self.num_oov_buckets > 1 else None
+            made.append(self._layout(unseen[name]).codes(found[name], shared).alias(out))
+        return frame.with_columns(*made)
+
+    def _layout(self, size: int) -> CodeLayout:
+        return CodeLayout(size, self.reserved, self.num_oov_buckets)
+
+    def _buckets(self, frame: nw.DataFrame, name: str, unseen: nw.Series) -> nw.Series | None:
+        """Return the bucket of each value; None where there is no value to be put into one."""
+        if not unseen.any():
+            return None
+        return buckets(frame.select(text(name, frame.schema[name]))[name], self.num_oov_buckets)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Encode one value."""
         known = values_of(fitted["categories"][name])
-        missing = len(known) + 1
-        code = coder(name, known, len(known), refuse=self.handle_invalid == "error")
-        return lambda value: missing if value is None else code(value)
+        size, count = len(known), self.num_oov_buckets
+        layout = self._layout(size)
+        first, unseen, missing = layout.first, layout.unseen, layout.missing
+        place_of = coder(name, known, size, refuse=self.handle_invalid == "error")
+
+        def code(value: Any) -> int:
+            place = place_of(value)
+            if place is None:
+                return missing
+            if place < size:
+                return first + place
+            return unseen if count == 1 else unseen + int(bucket(murmur3_text(spelt(value)), count))
+
+        return code
 
     def inverse(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Return a frame of codes with the values they stand for, under the names that the columns had before.
 
-        The values are in the type they had at fit. Codes of unseen values and of null, and any other number, become
-        null. This is MLlib's ``IndexToString``.
+        The values are in the type they had at fit. Codes of unseen values and of null, reserved ones, and any other
+        number, become null. This is MLlib's ``IndexToString``.
 
         Examples
         --------
@@ -146,5 +231,8 @@ class StringIndexer(ColumnStage):
         >>> stage.inverse(frames.from_arrow(pa.table({"c": [1, 0, 2]})), fitted)["c"].to_list()
         ['a', 'b', None]
         """
-        values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
-        return frame.with_columns(*[frames.decode(frame[out], values[name]).alias(name) for name, out in self.pairs()])
+        made = []
+        for name, out in self.pairs():
+            values = values_of(fitted["categories"][name])
+            made.append(frames.decode(frame[out] - self._layout(len(values)).first, values).alias(name))
+        return frame.with_columns(*made)

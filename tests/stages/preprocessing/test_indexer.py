@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sklearn.preprocessing
+from sklearn.utils import murmurhash3_32
 
 import penstock as ps
 from penstock import frames
@@ -166,6 +167,94 @@ def test_through_a_pipeline_codes_are_the_same_for_every_cut(local):
     assert made[0]["c"].to_pylist() == [order.index(letter) for letter in letters]
 
 
+def test_unseen_and_infrequent_values_share_buckets_by_their_hash(learn):
+    values = ["a"] * 3 + ["b"] * 2 + ["rare", None]
+    learned = learn(StringIndexer("c", min_frequency=2, num_oov_buckets=7), pa.table({"c": values}))
+    new = ["rare", "x", "größe", ""]
+    expected = [2 + murmurhash3_32(value.encode(), 42) % 7 for value in new]
+    assert codes(learned, "a", "b", *new, None) == [0, 1, *expected, 9]
+    assert codes(learned, "b", "a", None) == [1, 0, 9]  # none of them unseen
+
+
+@pytest.mark.parametrize(
+    ("reserved", "buckets", "expected"),
+    [
+        (("pad",), 1, [1, 2, 3, 4]),
+        (("pad", "null", "unseen"), 1, [3, 4, 2, 1]),
+        (("unseen",), 5, [5, 6, 0 + 3, 7]),
+        (("pad", "unseen"), 5, [6, 7, 1 + 3, 8]),
+        (("null", "pad"), 5, [2, 3, 4 + 3, 0]),
+    ],
+)
+def test_reserved_codes_come_before_the_vocabulary_in_their_order(learn, reserved, buckets, expected):
+    stage = StringIndexer("c", reserved=reserved, num_oov_buckets=buckets)
+    bound, fitted = learned = learn(stage, pa.table({"c": ["b", "a", "b"]}))
+    assert murmurhash3_32(b"q", 42) % 5 == 3
+    assert codes(learned, "b", "a", "q", None) == expected
+    assert [bound.value_function("c", pa.string(), fitted)(value) for value in ("b", "a", "q", None)] == expected
+    frame = frames.from_arrow(pa.table({"c": pa.array(range(9), pa.int32())}))
+    inverted = bound.inverse(frame, fitted)["c"].to_list()
+    assert [inverted.index("b"), inverted.index("a"), inverted.count(None)] == [*expected[:2], 7]
+
+
+def test_a_column_may_have_any_name(apply):
+    table = pa.table({"bucket": ["a", "a", "z"], "place": ["b", None, "b"]})
+    stage = StringIndexer(["bucket", "place"], min_frequency=2, reserved="unseen", num_oov_buckets=2)
+    z = murmurhash3_32(b"z", 42) % 2
+    assert apply(stage, table).to_pydict() == {"bucket": [2, 2, z], "place": [2, 3, 2]}
+
+
+def test_one_vocabulary_of_several_columns_counts_them_together(apply):
+    table = pa.table({"i": pa.array([5, 5, 7, None], pa.int8()), "j": pa.array([7, 9, 7, 2**40], pa.int64())})
+    made = apply(StringIndexer(["i", "j"], joint=True, min_frequency=2), table)
+    assert made.to_pydict() == {"i": [1, 1, 0, 3], "j": [0, 2, 0, 2]}
+
+
+def test_a_share_is_of_the_rows_of_all_columns(learn):
+    table = pa.table({"i": ["a", "a", "a", "b"], "j": [None, None, "b", "c"]})
+    _, fitted = learn(StringIndexer(["i", "j"], joint=True, min_frequency=0.25), table)
+    assert fitted["categories"]["j"].to_pydict() == {"value": ["a", "b"], "count": [3, 2]}
+    assert fitted["categories"]["i"].equals(fitted["categories"]["j"])
+
+
+def test_columns_of_several_types_have_no_vocabulary_in_common():
+    with pytest.raises(SchemaError, match=r"'c' \(string\), 'n' \(int64\) of StringIndexer cannot have one"):
+        StringIndexer(["c", "n"], joint=True).bind(pa.schema({"c": pa.string(), "n": pa.int64()}))
+
+
+@pytest.mark.parametrize("vocabulary", [["z", "a"], {"c": ["z", "a"], "d": ["z", "a"]}], ids=["all", "each"])
+def test_a_vocabulary_that_is_given_is_taken_in_its_order_without_reading(apply, vocabulary):
+    stage = StringIndexer(["c", "d"], vocabulary=vocabulary)
+    table = pa.table({"c": ["a", "z", "q"], "d": ["z", None, "a"]})
+    assert stage.bind(table.schema).statistics(table.schema) == {}
+    assert apply(stage, table).to_pydict() == {"c": [1, 0, 2], "d": [0, 3, 1]}
+    assert StringIndexer.from_parameters(stage.parameters()) == stage
+    assert hash(StringIndexer.from_parameters(stage.parameters())) == hash(stage)
+
+
+def test_vocabularies_of_columns_of_several_types(apply):
+    stage = StringIndexer(["n", "b"], vocabulary={"b": [True, False], "n": [-3, 2**40]})
+    assert apply(stage, pa.table({"n": [2**40, -3, 0], "b": [False, True, None]})).to_pydict() == {
+        "n": [1, 0, 2],
+        "b": [1, 0, 3],
+    }
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "message"),
+    [
+        ([1, 2], r"vocabulary of column 'c' is \(1, 2\), expected different values of type string"),
+        (["a", "a"], r"vocabulary of column 'c' is \('a', 'a'\), expected different values"),
+        (["a", None], r"vocabulary of column 'c' is \('a', None\), expected"),
+        ([], r"vocabulary of column 'c' is \(\), expected"),
+        ({"d": ["a"]}, r"vocabulary of StringIndexer is for columns d, expected one for each of its columns: c"),
+    ],
+)
+def test_a_vocabulary_that_does_not_fit_its_column_is_refused(vocabulary, message):
+    with pytest.raises(ConfigError, match=message):
+        StringIndexer("c", vocabulary=vocabulary).bind(pa.schema({"c": pa.string()}))
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -177,6 +266,14 @@ def test_through_a_pipeline_codes_are_the_same_for_every_cut(local):
         ({"handle_invalid": "skip"}, r"handle_invalid of StringIndexer is 'skip', expected one of keep, error"),
         ({"handle_invalid": "error", "max_categories": 9}, r"is 'error' with min_frequency or max_categories"),
         ({"handle_invalid": "error", "min_frequency": 2}, r"is 'error' with min_frequency or max_categories"),
+        ({"handle_invalid": "error", "num_oov_buckets": 2}, r"is 'error' with .* num_oov_buckets"),
+        ({"num_oov_buckets": 0}, r"num_oov_buckets of StringIndexer is 0, expected an integer >= 1"),
+        ({"reserved": ["nul"]}, r"reserved of StringIndexer is \('nul',\), expected some of pad, null, unseen"),
+        ({"reserved": ["pad", "pad"]}, r"reserved of StringIndexer is"),
+        ({"vocabulary": "abc"}, r"vocabulary of StringIndexer is 'abc', expected a sequence"),
+        ({"vocabulary": {"c": "abc"}}, r"vocabulary of StringIndexer is .*, expected a sequence"),
+        ({"vocabulary": ["a"], "joint": True}, r"has a vocabulary with min_frequency, max_categories or joint"),
+        ({"vocabulary": ["a"], "max_categories": 1}, r"has a vocabulary with min_frequency"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, message):

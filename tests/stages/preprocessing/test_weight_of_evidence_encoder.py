@@ -1,0 +1,125 @@
+"""WeightOfEvidenceEncoder against its formula, scikit-learn and closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import frames
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.stages import LogisticRegression, WeightOfEvidenceEncoder
+
+RNG = np.random.default_rng(23)
+N = 500
+LETTERS = RNG.choice(list("abcdef"), N)
+LABELS = ((LETTERS < "c") ^ (RNG.random(N) < 0.3)).astype(int)
+SMALL = pa.table({"c": ["a", "a", "a", "b", "b", None], "label": [1, 1, 0, 0, 0, 1]})
+
+
+def encoded(learned, *values, kind=None):
+    bound, fitted = learned
+    return bound.transform(frames.from_arrow(pa.table({"c": pa.array(values, kind)})), fitted)["c"].to_list()
+
+
+def weights(values, labels, more):
+    """Return the weight of each value as category_encoders' source has it."""
+    stats = pd.Series(labels).groupby(values).agg(["sum", "count"])
+    ones = (stats["sum"] + more) / (np.sum(labels) + 2 * more)
+    zeros = (stats["count"] - stats["sum"] + more) / (len(labels) - np.sum(labels) + 2 * more)
+    return np.log(ones / zeros), ones - zeros
+
+
+@pytest.mark.parametrize("regularization", [1.0, 0.5, 20])
+def test_weights_and_information_value_are_those_of_the_formula(learn, regularization):
+    table = pa.table({"c": LETTERS, "label": LABELS})
+    bound, fitted = learn(WeightOfEvidenceEncoder("c", regularization=regularization), table[:99], table[99:])
+    weight, difference = weights(LETTERS, LABELS, regularization)
+    made = bound.transform(frames.from_arrow(table), fitted)["c"].to_numpy()
+    np.testing.assert_allclose(made, weight[LETTERS], rtol=1e-13)
+    assert fitted["information_value"] == {"c": pytest.approx((weight * difference).sum(), rel=1e-12)}
+
+
+def test_without_much_regularization_it_is_the_plain_weight_of_evidence(learn):
+    bound, fitted = learn(WeightOfEvidenceEncoder("c", regularization=1e-9), pa.table({"c": LETTERS, "label": LABELS}))
+    counts = pd.crosstab(LETTERS, LABELS, normalize="columns")
+    plain = np.log(counts[1] / counts[0])
+    assert encoded((bound, fitted), *counts.index) == pytest.approx(plain.tolist(), abs=1e-8)
+    assert fitted["information_value"]["c"] == pytest.approx((plain * (counts[1] - counts[0])).sum(), abs=1e-8)
+
+
+def test_null_has_its_own_weight_and_unseen_values_none(learn):
+    learned = learn(WeightOfEvidenceEncoder("c"), SMALL)
+    expected = [math.log(3 / 2), math.log(1 / 3), math.log(2), 0.0]
+    assert encoded(learned, "a", "b", None, "z") == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_null_that_was_not_there_at_fit_is_0_even_if_unseen_values_are_refused(learn):
+    learned = learn(WeightOfEvidenceEncoder("c", handle_invalid="error"), SMALL.slice(0, 5))
+    assert encoded(learned, None) == [0.0]
+    with pytest.raises(DataValueError, match=r"'c' has 2 values .* 1 different ones: 'z' \(2\)"):
+        encoded(learned, "a", "z", "z")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.bool_(), pa.null()])
+def test_a_column_that_is_the_same_in_every_row_tells_nothing(learn, kind):
+    bound, fitted = learn(WeightOfEvidenceEncoder("c"), pa.table({"c": pa.nulls(4, kind), "label": [1, 0, 0, 1]}))
+    assert encoded((bound, fitted), None, kind=kind) == [0.0]
+    assert fitted["information_value"] == {"c": 0.0}
+
+
+def test_what_is_learned_is_the_same_to_the_bit_however_the_rows_are_cut(learn):
+    table = pa.table({"c": LETTERS, "label": LABELS})
+    stage = WeightOfEvidenceEncoder("c", num_folds=None)
+    shuffled = table.take(RNG.permutation(N))
+    assert learn(stage, shuffled[:0], shuffled[17:], shuffled[:17])[1] == learn(stage, table)[1]
+
+
+def test_a_model_learns_nothing_from_values_that_each_row_has_alone(local):
+    """With its own label among the rest such a column would tell everything, and a model would be sure of itself."""
+    table = pa.table({"c": [f"only {row}" for row in range(N)], "label": LABELS})
+    coefficients = {}
+    for folds in (5, None):
+        steps = (
+            WeightOfEvidenceEncoder("c", num_folds=folds),
+            LogisticRegression("label", features=["c"], reg_param=0.1),
+        )
+        coefficients[folds] = ps.Pipeline(*steps).fit(local.from_arrow(table)).fitted[1]["coefficients"]
+    assert abs(np.ravel(coefficients[5])[0]) < 1e-6 < abs(np.ravel(coefficients[None])[0])
+
+
+def test_a_label_that_is_not_binary_is_found_in_its_row(local):
+    table = pa.table({"c": ["a", "b", "c"], "label": [0.0, 1.0, 0.5]})
+    with pytest.raises(DataValueError, match="'label' has 1 values that are not binary") as caught:
+        ps.Pipeline(WeightOfEvidenceEncoder("c")).fit(local.from_arrow(table))
+    assert (caught.value.row, caught.value.stage) == (2, "WeightOfEvidenceEncoder")
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_label_of_one_class_is_refused(learn, label):
+    with pytest.raises(DataValueError, match=f"'label' has one class, .* 0: {3 - 3 * label}, 1: {3 * label}"):
+        learn(WeightOfEvidenceEncoder("c"), pa.table({"c": ["a", "b", "b"], "label": [label] * 3}))
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan])
+def test_a_regularization_that_is_not_positive_is_refused(value):
+    with pytest.raises(ConfigError, match="regularization of WeightOfEvidenceEncoder"):
+        WeightOfEvidenceEncoder("c", regularization=value)
+
+
+@pytest.mark.parametrize(
+    ("stage", "error", "message"),
+    [
+        (WeightOfEvidenceEncoder(["c", "label"]), ConfigError, "label 'label' is among the columns"),
+        (WeightOfEvidenceEncoder("c", label="text"), SchemaError, "label 'text' is string, but a binary one"),
+        (WeightOfEvidenceEncoder("c", fold="text"), SchemaError, "column 'text' of folds is string"),
+        (WeightOfEvidenceEncoder("x"), SchemaError, "column 'x' is double"),
+    ],
+)
+def test_what_does_not_fit_the_columns_is_refused_before_reading(stage, error, message):
+    with pytest.raises(error, match=message):
+        stage.bind(pa.schema({"c": pa.string(), "label": pa.int64(), "text": pa.string(), "x": pa.float64()}))

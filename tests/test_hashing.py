@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import random
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.utils import murmurhash3_32
+
+from penstock import hashing
+from penstock.hashing import bucket, murmur3, murmur3_array, murmur3_text
+
+PUBLISHED = [
+    ("", 0, 0),
+    ("", 1, 0x514E28B7),
+    ("", 0xFFFFFFFF, 0x81F16F39),
+    ("\0\0\0\0", 0, 0x2362F9DE),
+    ("a", 0x9747B28C, 0x7FA09EA6),
+    ("aa", 0x9747B28C, 0x5D211726),
+    ("aaa", 0x9747B28C, 0x283E0130),
+    ("aaaa", 0x9747B28C, 0x5A97808A),
+    ("abc", 0, 0xB3DD93FA),
+    ("test", 0, 0xBA6BD213),
+    ("test", 0x9747B28C, 0x704B81DC),
+    ("Hello, world!", 0, 0xC0363E43),
+    ("Hello, world!", 0x9747B28C, 0x24884CBA),
+    ("The quick brown fox jumps over the lazy dog", 0, 0x2E4FF723),
+    ("The quick brown fox jumps over the lazy dog", 0x9747B28C, 0x2FA826CD),
+]
+
+
+def oracle(texts: list[str], seed: int) -> list[int]:
+    return [murmurhash3_32(text.encode(), seed, positive=True) for text in texts]
+
+
+@pytest.mark.parametrize(("text", "seed", "expected"), PUBLISHED)
+def test_published_vectors(text: str, seed: int, expected: int) -> None:
+    assert murmur3_text(text, seed) == expected
+    assert murmur3_array(pa.array([text, "other"] * 20), seed).to_pylist()[::2] == [expected] * 20
+
+
+def _texts(alphabet: str, lengths: list[int]) -> list[str]:
+    draw = random.Random(7)
+    return ["".join(draw.choices(alphabet, k=length)) for length in lengths]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        _texts("abcXYZ019 \0\x7f", [*range(41)] * 3),
+        _texts("a\u00e4\u00df\u6f22\U0001f600", [*range(20)] * 20),
+        _texts("ab", [*range(30), 5_000, 5_001, 100_003]),  # a few go on alone when the others have ended
+        _texts("ab", [5_000 + i for i in range(40)]),
+        ["", ""],
+    ],
+    ids=["every length", "multi-byte", "some long", "all long", "empty"],
+)
+@pytest.mark.parametrize("seed", [0, 42, 2**32 - 1])
+def test_it_is_what_scikit_learn_computes(texts: list[str], seed: int) -> None:
+    expected = oracle(texts, seed)
+    assert murmur3_array(pa.array(texts), seed).to_pylist() == expected
+    assert [murmur3_text(text, seed) for text in texts] == expected
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_nulls_stay_null_and_slices_begin_where_they_begin(kind: pa.DataType) -> None:
+    texts = ["dropped", None, "", "word", None, "a longer one"]
+    hashed = murmur3_array(pa.array(texts, kind)[1:])
+    assert hashed.type == pa.uint32()
+    assert hashed.to_pylist() == [
+        None if text is None else murmurhash3_32(text, 42, positive=True) for text in texts[1:]
+    ]
+
+
+@pytest.mark.parametrize(
+    "values", [pa.array([], pa.string()), pa.nulls(3, pa.string()), pa.nulls(3)], ids=["no rows", "null", "untyped"]
+)
+def test_columns_without_any_text(values: pa.Array) -> None:
+    hashed = murmur3_array(values)
+    assert (hashed.type, hashed.to_pylist()) == (pa.uint32(), [None] * len(values))
+
+
+def test_a_series_is_hashed_under_its_name() -> None:
+    series = nw.from_native(pl.Series("s", ["b", None, "a"]), series_only=True)
+    hashed = murmur3(series)
+    assert (hashed.name, hashed.dtype) == ("s", nw.UInt32)
+    assert hashed.to_list() == [hashing.murmur3_text("b"), None, hashing.murmur3_text("a")]
+
+
+@pytest.mark.parametrize("count", [1, 2, 1000, 2**18, 2**31 - 1])
+def test_a_bucket_is_the_signed_hash_modulo_the_number_of_buckets(count: int) -> None:
+    hashes = np.array([0, 1, 999, 1000, 2**31 - 1, 2**31, 2**32 - 1000, 2**32 - 1], np.int64)
+    expected = np.mod(hashes.astype(np.uint32).view(np.int32).astype(np.int64), count).tolist()
+    assert bucket(hashes, count).tolist() == expected
+    assert [bucket(each, count) for each in hashes.tolist()] == expected
+    series = nw.from_native(pl.Series("h", hashes), series_only=True)
+    assert bucket(series, count).to_list() == expected
