@@ -82,6 +82,23 @@ class Distribution:
             return None
         return float(self.values[np.searchsorted(self._ranks, q * self.count)])
 
+    def spaced(self, n: int) -> np.ndarray:
+        """Return the quantiles of 0, 1 / (n - 1), ..., 1, between two values of the data (NumPy's method ``linear``).
+
+        They ascend, and are exactly the value of which several are equal, or which a quantile falls on. There is at
+        least one value, and `n` is at least 2.
+
+        Examples
+        --------
+        >>> Distribution(np.array([1.0, 2.0, 5.0]), np.array([1, 1, 1]), error=0).spaced(5).tolist()
+        [1.0, 1.5, 2.0, 3.5, 5.0]
+        """
+        place = np.arange(n) * (self.count - 1) / (n - 1)  # not by fractions, whose rounding misses whole places
+        below = np.floor(place)
+        low, high = (self.values[np.searchsorted(self._ranks, at, side="right")] for at in (below, np.ceil(place)))
+        between: np.ndarray = np.minimum(low + (place - below) * (high - low), high)
+        return between
+
 
 @dataclass(frozen=True)
 class Quantiles(ColumnStatistic):

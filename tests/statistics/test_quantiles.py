@@ -158,3 +158,19 @@ def test_a_fraction_outside_zero_and_one_is_refused(q):
 def test_a_k_that_cannot_be_halved_is_refused(k):
     with pytest.raises(ConfigError, match=f"k is {k}, expected an even number of at least 8"):
         Quantiles(("x",), k=k)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 103])
+@pytest.mark.parametrize("n", [2, 7, 103, 1000])
+def test_spaced_quantiles_are_those_of_numpy_between_two_values(count, n):
+    values = np.round(np.random.default_rng(count).normal(size=count), 1)
+    made = distribution(values).spaced(n)
+    np.testing.assert_allclose(made, np.quantile(values, np.linspace(0, 1, n)), rtol=1e-12, atol=1e-14)
+    assert (np.diff(made) >= 0).all()
+
+
+@pytest.mark.usefixtures("small")
+def test_spaced_quantiles_of_a_sketch_count_each_value_as_often_as_it_stands():
+    found = distribution(np.arange(4000.0), k=8)
+    repeated = np.repeat(found.values, found.weights)
+    np.testing.assert_allclose(found.spaced(50), np.quantile(repeated, np.linspace(0, 1, 50)), rtol=1e-12)
