@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import sparse
 
 from penstock import frames, frames_cudf
 from penstock.frames import Kind
@@ -150,8 +151,8 @@ def count_infinite(values: Any) -> list[int]:
     return infinite.sum(axis=0).tolist() if bool(infinite.any()) else [0] * values.shape[1]
 
 
-def rows_of(values: Any, chosen: np.ndarray) -> np.ndarray:
-    """Return the chosen rows (a mask, on the host) of an array, or of what `features` gives, as NumPy.
+def rows_of(values: Any, chosen: np.ndarray) -> Any:
+    """Return the chosen rows (a mask, on the host) of an array, or of what `features` gives, as NumPy or SciPy.
 
     Examples
     --------
@@ -160,7 +161,20 @@ def rows_of(values: Any, chosen: np.ndarray) -> np.ndarray:
     """
     if isinstance(values, pl.DataFrame):
         return values.filter(chosen).to_numpy(order="c")
+    if sparse.issparse(values):
+        return values[chosen]
     return to_host(values[chosen if isinstance(values, np.ndarray) else frames_cudf.to_device(chosen)])
+
+
+def concatenated(values: Sequence[Any]) -> Any:
+    """Return the rows of NumPy arrays, or of SciPy's sparse matrices, one after the other.
+
+    Examples
+    --------
+    >>> concatenated([np.array([1]), np.array([2])])
+    array([1, 2])
+    """
+    return sparse.vstack(values, format="csr") if sparse.issparse(values[0]) else np.concatenate(values)
 
 
 def to_host(values: Any) -> np.ndarray:
@@ -169,5 +183,5 @@ def to_host(values: Any) -> np.ndarray:
 
 
 def to_device(values: np.ndarray, kind: Kind) -> Any:
-    """Return a NumPy array on the device: as it is, or as CuPy."""
-    return frames_cudf.to_device(values) if kind == "gpu" else values
+    """Return a NumPy array on the device: as it is, or as CuPy; a sparse matrix stays on the host."""
+    return frames_cudf.to_device(values) if kind == "gpu" and not sparse.issparse(values) else values

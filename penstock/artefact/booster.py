@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import sparse
 from penstock.artefact.checks import exact_keys, need, whole
 from penstock.artefact.tree import check_tree
 from penstock.artefact.ubjson import read_ubjson
@@ -48,11 +49,13 @@ def read_booster(data: bytes, path: str, *, trusted: bool) -> list[str]:
 def check_features(names: Sequence[str], columns: Sequence[str], path: str, stage: str) -> None:
     """Raise ArtifactError unless a booster was trained on exactly these columns, in this order.
 
+    Features have no names where the columns of a sparse vector are among them.
+
     Examples
     --------
     >>> check_features(["a", "b"], ("a", "b"), "booster/0.0.ubj", "XGBClassifier")
     """
-    if list(names) == list(columns):
+    if list(names) == list(columns) or (not names and sparse.among(columns)):
         return
     pairs = enumerate(zip(names, columns, strict=False))
     shorter = min(len(names), len(columns))
@@ -98,7 +101,7 @@ def _check_parameters(learner: Mapping[str, Any]) -> tuple[int, int]:
 def _check_names(learner: Mapping[str, Any], features: int) -> None:
     names, kinds = learner["feature_names"], learner["feature_types"]
     need(isinstance(names, list) and all(isinstance(name, str) for name in names), "feature_names are not texts")
-    need(len(names) == features, f"{len(names)} feature names for {features} features")
+    need(len(names) in (0, features), f"{len(names)} feature names for {features} features")
     need(isinstance(kinds, list) and len(kinds) in (0, features), f"{len(kinds)} feature types for {features} features")
     need(set(kinds) <= _FEATURE_TYPES, "a feature type is not known")
 

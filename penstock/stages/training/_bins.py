@@ -35,7 +35,7 @@ def sample(rank: Rank, batches: Batches) -> Batch | None:
     parts = [_chosen(batch, share) for batch in batches.each()]
     weights = [part.weight for part in parts if part.weight is not None]
     return Batch(
-        np.concatenate([part.features for part in parts]),
+        arrays.concatenated([part.features for part in parts]),
         np.concatenate([part.label for part in parts]),
         np.concatenate(weights) if weights else None,
     )
@@ -48,7 +48,7 @@ def _chosen(batch: Batch, share: float) -> Batch:
     return Batch(*(None if each is None else arrays.rows_of(each, chosen) for each in values))
 
 
-def cut(rank: Rank, part: Batch | None, names: Sequence[str], settings: Mapping[str, Any]) -> Any | None:
+def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: Mapping[str, Any]) -> Any | None:
     """Return a matrix whose bins all ranks use, from the parts of all; None leaves it to XGBoost's sketch.
 
     Called inside `Rank.collective`.
@@ -61,10 +61,10 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str], settings: Mapping[
         devices.use(rank.kind)
         weights = [each.weight for each in parts if each.weight is not None]
         return xgb.QuantileDMatrix(
-            arrays.to_device(np.concatenate([each.features for each in parts]), rank.kind),
+            arrays.to_device(arrays.concatenated([each.features for each in parts]), rank.kind),
             label=arrays.to_device(np.concatenate([each.label for each in parts]), rank.kind),
             weight=arrays.to_device(np.concatenate(weights), rank.kind) if weights else None,
-            feature_names=list(names),
+            feature_names=names,
             max_bin=settings.get("max_bin"),
             nthread=settings["nthread"],
         )

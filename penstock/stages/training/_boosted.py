@@ -6,15 +6,19 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.errors import ConfigError
-from penstock.stages.base import Fitted, check_number
+from penstock import sparse
+from penstock.errors import ConfigError, DataValueError
+from penstock.selectors import resolve
+from penstock.stages.base import Fitted, check_number, with_fields
 from penstock.stages.training._objectives import LabelFaults, check_objective
 from penstock.stages.training._trees import NumberModel, TreeModel
+from penstock.stages.training._vector_features import vector_among
 from penstock.statistics.base import Statistic
+from penstock.statistics.index_counts import IndexCounts
 
 _ALIASES = {
     "eta": "learning_rate", "min_split_loss": "gamma", "alpha": "reg_alpha", "lambda": "reg_lambda",
@@ -22,11 +26,18 @@ _ALIASES = {
 }  # fmt: skip
 _DECIDED = ("device", "nthread", "n_jobs", "num_class")
 _FAULTS = "labels for the objective"
+_VECTOR = "indices of the vector"
 
 
 @dataclass(frozen=True)
 class Boosted(TreeModel):
     """Trees that each correct those before.
+
+    Besides columns of numbers, `features` may name both columns of one sparse vector, ``<name>_indices`` and
+    ``<name>_values``, such as :class:`HashingTF` makes (see `penstock.sparse`). XGBoost is then given a sparse matrix,
+    on the host. What a vector leaves out is missing to it, as in any sparse matrix that it is given; predictions are
+    those of a dense matrix with NaN there. Indices beyond those of training are passed over. Features of a vector are
+    known by their index, and have no contributions.
 
     Parameters
     ----------
@@ -90,6 +101,54 @@ class Boosted(TreeModel):
                 raise ConfigError(problem, hint="Leave it out.", stage=self.title)
         check_parameters(self.title, self.params)
 
+    def bind(self, schema: pa.Schema) -> Self:
+        if self.features is None:
+            return super().bind(schema)
+        names = resolve(self.features, schema, self.title)
+        vector = vector_among(names, schema, self.title)
+        if vector is None:
+            return super().bind(schema)
+        if self.contributions:
+            raise ConfigError(
+                f"contributions of {self.title} are a number for each feature, and {vector!r} is a sparse vector",
+                hint="Leave contributions out.",
+                stage=self.title,
+            )
+        # Its two columns are checked, and are numbers to what checks each feature.
+        numbers = with_fields(schema, dict.fromkeys(sparse.columns(vector), pa.float64()))
+        return super(Boosted, dataclasses.replace(self, features=names)).bind(numbers)
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        vector = vector_among(self.inputs(), schema, self.title)
+        counts = {} if vector is None else {_VECTOR: IndexCounts(sparse.columns(vector))}
+        return {**super().statistics(schema), **counts}
+
+    def _length(self, results: Mapping[str, Any]) -> Fitted:
+        """Return ``vector`` and ``size``, its length, where the columns of a sparse vector are among the features.
+
+        Raises
+        ------
+        DataValueError
+            No row has an index.
+        """
+        for vector, found in results.get(_VECTOR, {}).items():
+            if not found.size:
+                column = sparse.columns(vector)[0]
+                raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
+            return {"vector": vector, "size": found.size}
+        return {}
+
+    def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
+        scores = super().feature_importances(fitted, importance_type)
+        if "size" not in fitted:
+            return scores
+        numbers = [name for name in self.inputs() if name not in sparse.columns(fitted["vector"])]
+        places = {int(name.removeprefix("f")): score for name, score in scores.items()}
+        return {
+            numbers[at] if at < len(numbers) else f"{fitted['vector']}[{at - len(numbers)}]": score
+            for at, score in places.items()
+        }
+
     @property
     def rounds(self) -> int:
         return self.num_boost_round
@@ -142,12 +201,12 @@ class BoostedNumber(NumberModel, Boosted):
         return {**super().statistics(schema), _FAULTS: self._faults()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        learned = super().finish(results)
+        learned = {**super().finish(results), **self._length(results)}
         self._faults().refuse(results[_FAULTS])
         return learned
 
     def _converter(self, learned: Fitted) -> Any:
-        return dataclasses.replace(super()._converter(learned), objective=self._objective)
+        return dataclasses.replace(super()._converter(learned), objective=self._objective, size=learned.get("size"))
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         return {"objective": self._objective, **super()._parameters(learned)}

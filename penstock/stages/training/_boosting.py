@@ -15,6 +15,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import xgboost as xgb
+from scipy import sparse
 
 from penstock import arrays, devices, frames
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
@@ -163,7 +164,7 @@ def _rounds(
     settings: Mapping[str, Any],
     matrix: Any,
     watched: Any,
-    names: Sequence[str],
+    names: Sequence[str] | None,
     most: int,
     patience: int | None,
 ) -> tuple[xgb.Booster, _Course]:
@@ -187,9 +188,10 @@ def _rounds(
     return booster.reset(), course
 
 
-def _booster(settings: Mapping[str, Any], data: list[Any], model: Any, names: Sequence[str]) -> xgb.Booster:
+def _booster(settings: Mapping[str, Any], data: list[Any], model: Any, names: Sequence[str] | None) -> xgb.Booster:
     booster = xgb.Booster(dict(settings), data, model_file=model)
-    booster.feature_names = list(names)  # a matrix without rows does not give its own
+    if names is not None:
+        booster.feature_names = list(names)  # a matrix without rows does not give its own
     return booster
 
 
@@ -246,12 +248,21 @@ def load_booster(blob: Blob, device: str = "cpu", threads: int = 0) -> xgb.Boost
 
 
 def predict(blob: Blob, matrix: Any, kind: str) -> Any:
-    """Return the float64 scores of a float32 matrix on its device: of `kind` "margin" or "value"."""
-    if not len(matrix):
-        return matrix.ravel().astype("float64")  # XGBoost cannot tell the device of an array without rows
+    """Return the float64 scores of a float32 matrix on its device: of `kind` "margin" or "value".
+
+    A sparse matrix, which is on the host, may have fewer columns than the model has features, or more: what no row had
+    in training is in no tree.
+    """
+    rows, held = matrix.shape[0], sparse.issparse(matrix)
+    if not rows:
+        return np.empty(0) if held else matrix.ravel().astype("float64")  # XGBoost cannot tell its device
     # More threads than one take longer to start, and to wait for each other, than a few rows take.
-    threads = 1 if len(matrix) <= _FEW_ROWS else 0
-    booster = load_booster(blob, device_name("cpu" if isinstance(matrix, np.ndarray) else "gpu"), threads)
+    threads = 1 if rows <= _FEW_ROWS else 0
+    on_host = held or isinstance(matrix, np.ndarray)
+    booster = load_booster(blob, device_name("cpu" if on_host else "gpu"), threads)
+    if held:
+        matrix = matrix.copy()
+        matrix.resize((rows, booster.num_features()))
     return booster.inplace_predict(matrix, predict_type=kind, validate_features=False).astype("float64")
 
 

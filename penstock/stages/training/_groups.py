@@ -81,7 +81,7 @@ def _sorted(parts: list[Batch], kind: Kind) -> Batch:
     places = places[order]
 
     def joined(values: list[Any]) -> Any:
-        return np.concatenate(values)[order]
+        return arrays.concatenated(values)[order]
 
     weights = [part.weight for part in parts if part.weight is not None]
     of_groups = np.bincount(places, joined(weights)) / np.bincount(places) if weights else None

@@ -15,6 +15,7 @@ from penstock import arrays, frames
 from penstock.errors import DataValueError
 from penstock.frames import ROW, Kind
 from penstock.spmd import Rank
+from penstock.stages.training import _vector_features
 from penstock.stages.training._objectives import LabelFaults
 from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
 
@@ -29,7 +30,7 @@ class Batch:
     Attributes
     ----------
     features
-        See `arrays.features`.
+        See `arrays.features`; a SciPy matrix where a sparse vector is among them.
     label
         Numbers, or a matrix with a column for each class.
     weight
@@ -70,6 +71,8 @@ class ToBatch:
         Column that says which rows belong together.
     one_hot : bool
         Labels become a matrix: 1 in the column of the class, 0 in the others.
+    size : int or None
+        How long the sparse vector is whose columns are among the features; None where there is none.
     """
 
     features: tuple[str, ...]
@@ -81,6 +84,7 @@ class ToBatch:
     upper: str | None = None
     group: str | None = None
     one_hot: bool = False
+    size: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -99,13 +103,24 @@ class ToBatch:
         """
         self._check(frame)
         return Batch(
-            finite_features(frame, self.features),
+            self._features(frame),
             self._labels(frame),
             None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
             None if self.upper is None else arrays.to_matrix(frame, (self.upper,))[:, 0],
             None if self.group is None else host_column(frame, self.group),
         )
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns of the matrix; those of a vector have none, since XGBoost is slow with very many."""
+        return list(self.features) if self.size is None else None
+
+    def _features(self, frame: nw.DataFrame) -> Any:
+        names = _vector_features.split(frame, self.features)
+        if names is None:
+            return finite_features(frame, self.features)
+        return _vector_features.to_csr(frame, names, finite_matrix, self.size)
 
     def _check(self, frame: nw.DataFrame) -> None:
         checks = training_checks(self.label, self.weight, self.group)
@@ -136,7 +151,10 @@ class ToBatch:
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
         none = arrays.to_device(np.empty(0, dtype=np.float32), kind)
-        features = arrays.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
+        if self.size is None:
+            features = arrays.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
+        else:
+            features = _vector_features.empty(self.features, self.size)
         label = none.reshape(0, len(self.classes)) if self.one_hot and self.classes is not None else none
         return Batch(
             features,
@@ -179,13 +197,16 @@ def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: 
 
 
 def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return the float32 matrix of `columns`, NaN for null.
+    """Return the float32 matrix of `columns`, NaN for null; of a sparse vector too, see `_vector_features`.
 
     Raises
     ------
     DataValueError
         A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
     """
+    names = _vector_features.split(frame, columns)
+    if names is not None:
+        return _vector_features.to_csr(frame, names, finite_matrix)
     matrix = arrays.to_matrix(frame, columns)
     refuse_infinite(columns, arrays.count_infinite(matrix))
     return matrix
@@ -222,14 +243,14 @@ class Batches(xgb.DataIter):
 
     def __init__(self, rank: Rank, name: str, convert: ToBatch, cache: str | None = None) -> None:
         super().__init__(cache, release_data=True)
-        self.names = list(convert.features)
+        self.names = convert.names
         self.numbered = convert.numbered
         self.grouped = convert.group is not None
         self.external = cache is not None
         self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty(rank.kind)
         size = rank.rows(name) * len(convert.features) * 4
-        held = not self.external and (size <= CACHE_BYTES or self.grouped)
+        held = not self.external and (size <= CACHE_BYTES or self.grouped or convert.size is not None)
         self._held: list[Batch] | None = list(self._read()) if held else None
         self._open = self.each()
 

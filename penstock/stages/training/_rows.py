@@ -10,10 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.stages.training._matrix import refuse_infinite
+from penstock.stages.training._vector_features import csr_row
 
 
-def float32_row(columns: tuple[str, ...], schema: pa.Schema) -> Callable[[Mapping[str, Any]], np.ndarray]:
+def float32_row(columns: tuple[str, ...], schema: pa.Schema) -> Callable[[Mapping[str, Any]], Any]:
     """Return what makes a float32 matrix of one row of Python values, NaN for None, rounded as `to_matrix` does.
+
+    With a sparse vector among the columns it is a sparse matrix, see `_vector_features`.
 
     The function raises DataValueError for an infinity, or a value too large for float32.
 
@@ -22,6 +25,9 @@ def float32_row(columns: tuple[str, ...], schema: pa.Schema) -> Callable[[Mappin
     >>> float32_row(("a", "b"), pa.schema({"a": pa.int64(), "b": pa.float64()}))({"a": 3, "b": None})
     array([[ 3., nan]], dtype=float32)
     """
+    sparse = csr_row(columns, schema, float32_row)
+    if sparse is not None:
+        return sparse
     # An integer would be rounded twice on the way through float64.
     wide = [name for name in columns if pa.types.is_integer(schema.field(name).type)]
 

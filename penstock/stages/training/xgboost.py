@@ -73,7 +73,7 @@ class XGBoostClassifier(ClassModel, Scalable):
         return few, cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w")
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        learned = super().finish(results)
+        learned = {**super().finish(results), **self._length(results)}
         classes = learned["classes"].num_rows
         if self.objective is not None and self.objective.startswith("binary:") != (classes == 2):
             raise ConfigError(
@@ -82,6 +82,9 @@ class XGBoostClassifier(ClassModel, Scalable):
                 stage=self.title,
             )
         return learned
+
+    def _converter(self, learned: Fitted) -> Any:
+        return replace(super()._converter(learned), size=learned.get("size"))
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         classes = learned["classes"].num_rows
@@ -92,7 +95,7 @@ class XGBoostClassifier(ClassModel, Scalable):
         classes = fitted["classes"].num_rows
         margins = self._scores(matrix, fitted, kind="margin")
         if classes > 2:
-            margins = margins.reshape(len(matrix), classes)
+            margins = margins.reshape(matrix.shape[0], classes)
         winner = margins > 0 if margins.ndim == 1 else margins.argmax(axis=1)
         return margins, _probability(margins), winner
 
@@ -243,7 +246,7 @@ class XGBoostRegressor(BoostedNumber, Scalable):
     def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
         values = self._scores(matrix, fitted, kind="value")
         if isinstance(self.quantile_alpha, tuple):
-            values = values.reshape(len(matrix), len(self.quantile_alpha))
+            values = values.reshape(matrix.shape[0], len(self.quantile_alpha))
         return {self.prediction: values}
 
 

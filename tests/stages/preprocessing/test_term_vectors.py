@@ -1,0 +1,159 @@
+"""HashingTF, CountVectorizer and IDF against scikit-learn, MLlib and closed forms."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer as Counted
+from sklearn.feature_extraction.text import TfidfTransformer
+
+import penstock as ps
+from penstock import frames, sparse
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.stages import IDF, CountVectorizer, HashingTF
+
+DRAW = random.Random(5)
+WORDS = ["the", "cat", "größe", "😀", "", "a b", "mat", "sat", "x" * 37, "Zebra"]
+LISTS = [DRAW.choices(WORDS, weights=range(1, 11), k=DRAW.randrange(9)) for _ in range(150)]
+TABLE = pa.table({"w": pa.array(LISTS, pa.list_(pa.string()))})
+WITH_NULLS = pa.table({"w": pa.array([["a", None, "b", "a"], None, [], ["b"]], pa.list_(pa.string()))})
+VECTORS = {"v_indices": pa.list_(pa.int32()), "v_values": pa.list_(pa.float64())}
+
+
+def vectors(indices: list[Any], values: list[Any]) -> pa.Table:
+    return pa.table({"v_indices": indices, "v_values": values}, schema=pa.schema(list(VECTORS.items())))
+
+
+def dense(table: pa.Table, name: str, size: int) -> np.ndarray:
+    return sparse.to_csr(frames.from_arrow(table), name, size).toarray()
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_counts_are_those_of_scikit_learn(learn, binary):
+    bound, fitted = learn(CountVectorizer("w", binary=binary), TABLE)
+    vocabulary = fitted["vocabulary"]["w"]["value"].to_pylist()
+    made = frames.to_arrow(bound.transform(frames.from_arrow(TABLE), fitted))
+    other = Counted(analyzer=lambda words: words, vocabulary=vocabulary, binary=binary, lowercase=False)
+    np.testing.assert_array_equal(dense(made, "w", len(vocabulary)), other.fit_transform(LISTS).toarray())
+
+
+def test_words_of_one_count_are_in_ascending_order(learn):
+    lists = pa.table({"w": [["b", "ä", "a"], ["c", "B", "c"]]})
+    _, fitted = learn(CountVectorizer("w"), lists)
+    assert fitted["vocabulary"]["w"]["value"].to_pylist() == ["c", "B", "a", "b", "ä"]
+
+
+def test_the_vocabulary_does_not_depend_on_partitions(learn):
+    _, whole = learn(CountVectorizer("w", vocab_size=7), TABLE)
+    _, cut = learn(CountVectorizer("w", vocab_size=7), TABLE.slice(0, 0), TABLE.slice(0, 40), TABLE.slice(40))
+    assert cut == whole
+
+
+@pytest.mark.parametrize(("min_df", "max_df", "kept"), [
+    (1.0, 2**63 - 1, ["a", "b", "c"]), (2, 2**63 - 1, ["a", "b"]), (0.5, 2**63 - 1, ["a", "b"]), (1.0, 2, ["b", "c"]),
+    (0.0, 0.6, ["b", "c"]), (2, 0.5, ["b"]),
+])  # fmt: skip
+def test_frequencies_are_counts_from_one_on_and_shares_below(learn, min_df, max_df, kept):
+    lists = pa.table({"w": [["a", "a", "a"], ["a", "b"], ["b", "a"], ["c"], None]})
+    _, fitted = learn(CountVectorizer("w", min_df=min_df, max_df=max_df), lists)
+    assert sorted(fitted["vocabulary"]["w"]["value"].to_pylist()) == kept
+
+
+@pytest.mark.parametrize(("min_tf", "expected"), [(2, [2.0, 0.0]), (0.5, [2.0, 0.0]), (0.25, [2.0, 1.0])])
+def test_rare_words_of_a_list_are_left_out_by_count_or_share_of_all_its_words(learn, min_tf, expected):
+    bound, fitted = learn(CountVectorizer("w", min_tf=min_tf), pa.table({"w": [["a", "b", "a"], ["a"]]}))
+    made = frames.to_arrow(bound.transform(frames.from_arrow(pa.table({"w": [["a", "b", "new", "a"]]})), fitted))
+    np.testing.assert_array_equal(dense(made, "w", 2), [expected])
+
+
+@pytest.mark.parametrize("stage", [HashingTF("w", num_features=50), CountVectorizer("w")])
+def test_nulls_have_no_vector_and_count_for_nothing(apply, stage):
+    made = apply(stage, WITH_NULLS)
+    known = apply(stage, pa.table({"w": [["a", "b", "a"], [], ["b"]]}))
+    assert made["w_indices"].drop_null().to_pylist() == known["w_indices"].to_pylist()
+    assert made["w_values"].to_pylist()[1] is None
+
+
+@pytest.mark.parametrize("lists", [[None, None], [[]], [["a"]]])
+def test_a_column_without_enough_words_is_refused(learn, lists):
+    with pytest.raises(DataValueError, match="column 'w' has no word that is in 2 to") as caught:
+        learn(CountVectorizer("w", min_df=2), pa.table({"w": pa.array(lists, pa.list_(pa.string()))}))
+    assert caught.value.column == "w"
+
+
+def test_a_vector_takes_no_name_that_is_taken():
+    schema = pa.schema({"w": pa.list_(pa.string()), "w_values": pa.int64()})
+    with pytest.raises(ConfigError, match="makes column 'w_values', which is there already"):
+        HashingTF("w").bind(schema)
+
+
+@pytest.mark.parametrize(("kind", "options"), [(CountVectorizer, {"vocab_size": 0}), (HashingTF, {"num_features": 0}),
+                                               (CountVectorizer, {"min_df": 0.5, "max_df": 0.4})])  # fmt: skip
+def test_a_parameter_out_of_range_is_refused(kind, options):
+    with pytest.raises(ConfigError, match=list(options)[-1]):
+        kind("w", **options)
+
+
+def test_weights_are_those_of_the_closed_form(apply):
+    made = apply(IDF("v", min_doc_freq=2), vectors([[0, 1], [0], None, [0, 4]], [[2.0, 3.0], [1.0], None, [0.0, 1.0]]))
+    assert made["v_values"].to_pylist() == [[2 * math.log(4 / 3), 0.0], [math.log(4 / 3)], None, [0.0, 0.0]]
+
+
+def test_an_index_that_no_vector_had_is_rarest(learn):
+    bound, fitted = learn(IDF("v"), vectors([[1], [1]], [[1.0], [1.0]]))
+    new = bound.transform(frames.from_arrow(vectors([[0, 1, 9]], [[1.0, 1.0, 2.0]])), fitted)
+    assert new["v_values"].to_list() == [[math.log(3), 0.0, 2 * math.log(3)]]
+
+
+def test_weights_agree_with_scikit_learn_but_for_the_one_that_it_adds(apply):
+    counted = apply(CountVectorizer("w", output_columns=["v"]), TABLE).select(["v_indices", "v_values"])
+    size = len(set(WORDS))
+    other = TfidfTransformer(norm=None, smooth_idf=True).fit_transform(dense(counted, "v", size)).toarray()
+    made = dense(apply(IDF("v"), counted), "v", size)
+    np.testing.assert_allclose(made, other - dense(counted, "v", size), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+def test_a_value_that_is_not_finite_is_refused_at_fit_with_its_row(local, tmp_path, bad):
+    pq.write_table(vectors([[0], [1]], [[1.0], [2.0]]), tmp_path / "a.parquet")
+    pq.write_table(vectors([[0], [0, 1]], [[1.0], [2.0, bad]]), tmp_path / "b.parquet")
+    data = local.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    with pytest.raises(DataValueError, match="column 'v_values' has 1 values that are infinite, or NaN") as caught:
+        ps.Pipeline(IDF("v")).fit(data)
+    assert (str(caught.value.path).rsplit("/", 1)[-1], caught.value.row) == ("b.parquet", 1)
+
+
+def test_vectors_are_refused_where_there_are_none(learn):
+    with pytest.raises(DataValueError, match="column 'v_indices' has no vector"):
+        learn(IDF("v"), vectors([None], [None]))
+    with pytest.raises(SchemaError, match="column 'w_indices' is not in the data"):
+        IDF("w").bind(pa.schema(list(VECTORS.items())))
+    with pytest.raises(SchemaError, match=r"column 'v_values' is list<.*int64>, but IDF takes"):
+        IDF("v").bind(pa.schema({**VECTORS, "v_values": pa.list_(pa.int64())}))
+
+
+@pytest.mark.spark
+def test_agrees_with_mllib(apply, spark: Any):
+    from pyspark.ml import feature
+    from pyspark.ml.feature import CountVectorizer as Counts
+    from pyspark.ml.feature import HashingTF as Hashed
+    from pyspark.ml.functions import vector_to_array
+
+    frame = spark.createDataFrame(list(enumerate(LISTS)), "id int, w array<string>").coalesce(1)
+    frame = Hashed(inputCol="w", outputCol="h", numFeatures=6).transform(frame)
+    counts = Counts(inputCol="w", outputCol="c", vocabSize=8, minDF=0.05, minTF=0.2).fit(frame)
+    frame = counts.transform(frame)
+    frame = feature.IDF(inputCol="h", outputCol="i", minDocFreq=70).fit(frame).transform(frame)
+    found = frame.orderBy("id").select(*(vector_to_array(name).alias(name) for name in "hci")).collect()
+    hashed = apply(HashingTF("w", num_features=6, output_columns=["h"]), TABLE)
+    np.testing.assert_array_equal(dense(hashed, "h", 6), [row["h"] for row in found])
+    weighed = apply(IDF("h", min_doc_freq=70), hashed)
+    np.testing.assert_allclose(dense(weighed, "h", 6), [row["i"] for row in found], rtol=1e-14)
+    counted = apply(CountVectorizer("w", vocab_size=8, min_df=0.05, min_tf=0.2), TABLE)
+    np.testing.assert_array_equal(dense(counted, "w", 8), [row["c"] for row in found])

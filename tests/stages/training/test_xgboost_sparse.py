@@ -1,0 +1,201 @@
+"""Boosting on sparse vectors: XGBoost's own model of the same sparse matrix, and never a dense one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse
+import xgboost as xgb
+
+from penstock import sparse
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.pipeline import Pipeline, PipelineModel
+from penstock.spmd import SpmdOptions
+from penstock.stages.training._boosting import load_booster
+
+ROWS, SIZE, ROUNDS = 400, 60, 6
+DRAW = np.random.default_rng(4)
+VECTOR = sparse.columns("v")
+FEATURES = ("x", *VECTOR)
+MATRIX = scipy.sparse.random(ROWS, SIZE, 0.1, format="csr", random_state=2, data_rvs=lambda n: DRAW.integers(0, 4, n))
+MATRIX.sort_indices()
+X = np.where(DRAW.random(ROWS) < 0.2, np.nan, DRAW.integers(0, 5, ROWS))
+LABEL = (np.nan_to_num(X) + MATRIX[:, :10].sum(axis=1).A1 + DRAW.normal(size=ROWS) > 3).astype(int)
+
+
+def lists(matrix: Any) -> dict[str, Any]:
+    rows = np.split(matrix.indices, matrix.indptr[1:-1]), np.split(matrix.data.astype(float), matrix.indptr[1:-1])
+    kinds = sparse.fields(["v"])
+    return {name: pa.array(values, kinds[name]) for name, values in zip(VECTOR, rows, strict=True)}
+
+
+def table(matrix: Any = MATRIX, label: np.ndarray = LABEL, **more: Any) -> pa.Table:
+    return pa.table({"x": pa.array(X, from_pandas=True), **lists(matrix), "label": label, **more})
+
+
+def dataset(local: Engine, rows: pa.Table | None = None) -> Dataset:
+    data = local.from_arrow(table() if rows is None else rows, fragment_bytes=8_000)
+    assert len(data.fragments) > 1
+    return data
+
+
+def whole() -> Any:
+    """Return the number and the vector as one matrix, as SciPy makes it: what is missing has no entry."""
+    known = np.flatnonzero(~np.isnan(X))
+    first = scipy.sparse.csr_matrix((X[known], (known, np.zeros_like(known))), shape=(ROWS, 1))
+    return scipy.sparse.hstack([first, MATRIX], format="csr", dtype=np.float32)
+
+
+def oracle(matrix: Any, label: np.ndarray, parameters: dict[str, Any]) -> xgb.Booster:
+    data = xgb.QuantileDMatrix(matrix, label=label, nthread=1)
+    return xgb.train({"tree_method": "hist", "nthread": 1, "max_depth": 3, **parameters}, data, ROUNDS)
+
+
+def classifier(**options: Any) -> st.XGBoostClassifier:
+    return st.XGBoostClassifier("label", features=FEATURES, num_boost_round=ROUNDS, max_depth=3, **options)
+
+
+@pytest.fixture
+def model(local: Engine) -> PipelineModel:
+    return Pipeline(classifier()).fit(dataset(local))
+
+
+def margins(model: PipelineModel, data: Dataset) -> np.ndarray:
+    return model.transform(data).to_arrow()["rawPrediction"].to_numpy()
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_the_model_is_xgboosts_own_of_the_sparse_matrix(local, external):
+    found = margins(Pipeline(classifier(external_memory=external)).fit(dataset(local)), dataset(local))
+    expected = oracle(whole(), LABEL, {"objective": "binary:logistic"})
+    np.testing.assert_allclose(found, expected.inplace_predict(whole(), predict_type="margin"), rtol=1e-5, atol=1e-6)
+
+
+def test_predictions_are_those_of_the_dense_matrix_without_what_is_missing(model, local):
+    dense = np.full((ROWS, SIZE + 1), np.nan, np.float32)
+    entries = whole().tocoo()
+    dense[entries.row, entries.col] = entries.data
+    booster = load_booster(model.fitted[0]["booster"])
+    expected = booster.inplace_predict(dense[:, : booster.num_features()], predict_type="margin")
+    np.testing.assert_array_equal(margins(model, dataset(local)), expected.astype(float))
+
+
+def test_a_regressor_takes_a_vector_alone(local):
+    stage = st.XGBoostRegressor("y", features=VECTOR, num_boost_round=ROUNDS, max_depth=3)
+    data = dataset(local, table(y=LABEL * 2.0))
+    found = Pipeline(stage).fit(data).transform(data).to_arrow()["prediction"].to_numpy()
+    expected = oracle(MATRIX.astype(np.float32), LABEL * 2.0, {"objective": "reg:squarederror"})
+    np.testing.assert_allclose(found, expected.inplace_predict(MATRIX.astype(np.float32)), rtol=1e-5, atol=1e-6)
+
+
+def test_several_classes_have_a_margin_each(local):
+    rows = table(kind=np.resize(["a", "b", "c"], ROWS))
+    stage = st.XGBoostClassifier("kind", features=FEATURES, num_boost_round=2, max_depth=2)
+    made = Pipeline(stage).fit(dataset(local, rows)).transform(dataset(local, rows)).to_arrow()
+    assert {len(each) for each in made["probability"].to_pylist()} == {3}
+
+
+def test_a_ranker_brings_the_vectors_of_a_group_together(local):
+    rows = table(group=np.arange(ROWS) % 20)
+    options: dict[str, Any] = {"group": "group", "features": VECTOR, "num_boost_round": 3, "max_depth": 2}
+    stage = st.XGBoostRanker(
+        "label", objective="rank:pairwise", params={"lambdarank_num_pair_per_sample": 50}, **options
+    )
+    found = Pipeline(stage).fit(dataset(local, rows)).transform(dataset(local, rows)).to_arrow()["prediction"]
+    order = np.argsort(np.arange(ROWS) % 20, kind="stable")
+    data = xgb.QuantileDMatrix(MATRIX[order].astype(np.float32), label=LABEL[order], qid=np.sort(np.arange(ROWS) % 20))
+    settings = {"objective": "rank:pairwise", "lambdarank_num_pair_per_sample": 50, "max_depth": 2, "nthread": 1}
+    expected = xgb.train(settings, data, 3).inplace_predict(MATRIX.astype(np.float32))
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_row_by_itself_is_scored_the_same(model, local):
+    together = model.transform(dataset(local)).to_arrow()["rawPrediction"].to_pylist()
+    rows = table().to_pylist()
+    assert [model.predict(row)["rawPrediction"] for row in rows[:20]] == together[:20]
+    assert [row["rawPrediction"] for row in model.predict(rows)] == together
+
+
+def test_longer_and_shorter_vectors_are_scored_by_what_the_model_knows(model, local):
+    short = MATRIX[:, :30]
+    longer = scipy.sparse.hstack([short, scipy.sparse.csr_matrix((ROWS, 30)), np.ones((ROWS, 3))], format="csr")
+    found = [margins(model, dataset(local, table(each))) for each in (short, longer)]
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_validation_data_may_have_what_training_data_has_not(local):
+    more = scipy.sparse.hstack([MATRIX, scipy.sparse.csr_matrix(np.ones((ROWS, 9)))], format="csr")
+    data, other = dataset(local), dataset(local, table(more))
+    fitted = Pipeline(classifier(early_stopping_rounds=2)).fit(data, validation=other).fitted[0]
+    assert fitted["size"] == SIZE
+    assert len(fitted["history"]["logloss"]) > 1
+
+
+def test_a_saved_model_scores_the_same(model, local, tmp_path):
+    model.save(tmp_path / "model")
+    again = PipelineModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(margins(again, dataset(local)), margins(model, dataset(local)))
+
+
+def test_importances_name_the_index(model):
+    found = model.stages[0].feature_importances(model.fitted[0])
+    assert "x" in found
+    assert any(name.startswith("v[") for name in found)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+@pytest.mark.parametrize("features", [("x", "v_indices"), (*VECTOR, "u_indices", "u_values"), ("x", "words")])
+def test_lists_that_are_not_one_vector_are_refused(features):
+    more = pa.schema([*table().schema, *sparse.fields(["u"]).items(), ("words", pa.list_(pa.string()))])
+    with pytest.raises(SchemaError, match="the two columns of one sparse vector"):
+        st.XGBoostClassifier("label", features=features).bind(more)
+
+
+def test_contributions_of_a_vector_are_refused():
+    with pytest.raises(ConfigError, match="contributions of XGBoostClassifier"):
+        classifier(contributions=True).bind(table().schema)
+
+
+def test_lists_are_no_features_unless_named():
+    assert st.XGBoostClassifier("label").bind(table().schema).inputs() == ("x",)
+    with pytest.raises(SchemaError, match="'v_indices' is list"):
+        st.RandomForestClassifier("label", features=FEATURES).bind(table().schema)
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan, 1e39])
+def test_a_value_that_xgboost_cannot_hold_is_refused(local, bad):
+    matrix = MATRIX.astype(float).copy()
+    matrix.data[50] = bad
+    with pytest.raises(DataValueError, match="column 'v_values' has 1 values that are infinite"):
+        Pipeline(classifier()).fit(dataset(local, table(matrix)))
+
+
+@pytest.mark.cpu("one GPU is for one rank")
+def test_two_ranks_have_the_features_of_both(request, engines):
+    if "dask" not in request.config.getoption("--engines"):
+        pytest.skip("dask is not among --engines")
+    dask = engines.get("dask")
+    model = Pipeline(classifier()).fit(dataset(dask), options=SpmdOptions(world_size=2, timeout=60))
+    expected = oracle(whole(), LABEL, {"objective": "binary:logistic"}).inplace_predict(whole(), predict_type="margin")
+    np.testing.assert_allclose(margins(model, dataset(dask)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_pipeline_from_texts_to_classes_scores_rows_as_it_scores_frames(local, tmp_path):
+    words = np.array(["good", "bad", "film", "plot", "the", "a"])
+    draw = np.random.default_rng(6)
+    texts = [" ".join(draw.choice(words[1 - kind :][:5], 8)) for kind in LABEL]
+    data = dataset(local, pa.table({"text": texts, "label": LABEL}))
+    hashed = st.HashingTF("text", num_features=512, output_columns=["tf"])
+    trees = st.XGBoostClassifier("label", features=sparse.columns("tf"), num_boost_round=3)
+    model = Pipeline(st.Tokenizer("text"), hashed, st.IDF("tf"), trees).fit(data)
+    model.save(tmp_path / "model")
+    made = model.transform(data).to_arrow()
+    row = PipelineModel.load(tmp_path / "model").predict({"text": texts[0]})
+    assert row["probability"] == made["probability"][0].as_py()
+    assert np.mean(made["prediction"].to_numpy() == LABEL) > 0.9
