@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from sklearn.utils import murmurhash3_32
 
-from penstock import arrays, devices, frames, frames_cudf
+from penstock import arrays, devices, frames, frames_cudf, hashing
 from penstock.devices import Device
 from penstock.engines.local import LocalEngine
 from penstock.errors import SchemaError
@@ -87,6 +88,14 @@ def _log1p(series: pd.Series) -> pd.Series:
     return _series(pa.array(logs, mask=series.isna().to_numpy(bool)), series)
 
 
+def _hash_values(series: pd.Series, method: str, seed: int) -> pd.Series:
+    """Hash as libcudf does a single column of strings: null has the largest number."""
+    assert method == "murmur3"
+    texts = pa.array(series, pa.string(), from_pandas=True).to_pylist()
+    hashes = [2**32 - 1 if text is None else murmurhash3_32(text.encode(), seed, positive=True) for text in texts]
+    return _series(pa.array(hashes, pa.uint32()), series).rename(None)
+
+
 _astype = pd.Series.astype
 
 
@@ -104,6 +113,7 @@ def _cast(series: pd.Series, dtype: Any, **options: Any) -> Any:
 
 _METHODS: dict[str, Callable[..., Any]] = {
     "astype": _cast,
+    "hash_values": _hash_values,
     "log1p": _log1p,
     "nans_to_nulls": _nans_to_nulls,
     "to_cupy": lambda series, dtype, na_value: series.to_numpy(dtype, na_value=na_value),
@@ -203,6 +213,12 @@ def test_decoding_gives_categories_by_place_also_of_rows_that_were_filtered(
     categories = pa.array(values, pa.string() if not values else None)
     decoded = frames.decode(frame.filter(nw.col("keep"))["c"], categories)
     assert frames.to_arrow(decoded.to_frame())["c"].to_pylist() == expected
+
+
+def test_hashes_are_those_of_a_cpu_and_of_null_null(stand_in: None) -> None:
+    frame = on_gpu(pa.table({"s": ["z", "b", None, ""], "keep": [False, True, True, True]})).filter(nw.col("keep"))
+    hashed = frames.to_arrow(frame.with_columns(hashing.murmur3(frame["s"]).alias("h")))["h"]
+    assert hashed.to_pylist() == [hashing.murmur3_text("b"), None, hashing.murmur3_text("")]
 
 
 def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> None:

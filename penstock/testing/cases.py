@@ -48,7 +48,7 @@ class Case:
     Examples
     --------
     >>> CASES["unseen"].learned, CASES["unseen"].given, CASES["unseen"].touched
-    ('ordinary', 'unseen', ('n1', 's1'))
+    ('ordinary', 'unseen', ('n1', 's1', 'words'))
     """
 
     name: str
@@ -77,8 +77,8 @@ def read_by(stage: Stage) -> tuple[str, ...]:
 
 def aside(stage: Stage) -> tuple[str, ...]:
     """Return the columns of the tables that `stage` reads at fit alone: the label, the weight."""
-    inputs = stage.bind(tables.ordinary().schema).inputs()
-    return tuple(name for name in read_by(stage) if name not in inputs)
+    bound = stage.bind(tables.ordinary().schema)
+    return tuple(name for name in read_by(stage) if name not in (*bound.inputs(), *bound.doubtful()))
 
 
 def cases_for(stage: Stage) -> tuple[Case, ...]:

@@ -20,6 +20,7 @@ Columns = dict[str, Sequence[Any]]
 
 Oracle = Callable[[Stage, Columns, Columns], Columns]
 """Takes the bound stage, the columns learned from and those given; returns ``id`` and the outputs, or raises `Refused`.
+Of a selector it returns ``id`` and the candidates that stay.
 
 NaN was turned to null in what it takes, as it is when data is read.
 """
@@ -43,7 +44,10 @@ def check_oracle(stage: Stage, engine: Engine, name: str, oracle: Oracle) -> Non
         _demand_refused(trial.error, refused.column)
         return
     _, output = trial.done()
-    made = by_id(output).select(["id", *bound.outputs()])
+    stay = [name for name in bound.doubtful() if name in output.schema.names]
+    should = [name for name in bound.doubtful() if name in expected]
+    demand(stay == should, f"{stage.title} keeps {', '.join(stay)}, expected {', '.join(should)}")
+    made = by_id(output).select(["id", *bound.outputs(), *stay])
     wanted = by_id(pa.table({field.name: pa.array(expected[field.name], field.type) for field in made.schema}))
     if isinstance(stage, Trainer):
         demand_alike(made, wanted, f"the output of {stage.title}")

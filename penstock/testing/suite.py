@@ -38,6 +38,7 @@ _IN_PROCESS: tuple[Function, ...] = (
     states.check_saved_model_is_the_same,
     states.check_fit_is_repeatable,
     plans.check_explaining_reads_nothing,
+    plans.check_scans_are_as_planned,
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,
 )
@@ -46,7 +47,6 @@ _ON_ENGINES: tuple[Function, ...] = (
     hostile.check_ordinary_works,
     hostile.check_no_rows,
     states.check_scores_elsewhere,
-    plans.check_scans_are_as_planned,
 )
 _OF_CASES = (hostile.check_survives, partitions.check_engines_agree, partitions.check_any_partitioning)
 _OF_INFINITY = ("infinite", "infinite_later")

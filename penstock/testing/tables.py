@@ -15,7 +15,10 @@ s2        string       many values, not all of them ASCII
 b         bool         nulls
 t1, t2    timestamp    `t2` after `t1`, nulls in both
 d         date
-image     binary        small PPM files, nulls
+image     binary       small PPM files, nulls
+words     list         of strings: few of them, repeated, some lists empty, nulls
+v_indices list         of int32: with `v_values` a sparse vector, see `penstock.sparse`; nulls
+v_values  list         of float64
 label     int64        0 and 1
 class     string       three values
 y         float64
@@ -32,9 +35,10 @@ import numpy as np
 import pyarrow as pa
 
 ROWS = 120
-FEATURES = ("n1", "n2", "n3", "s1", "s2", "b", "t1", "t2", "d", "image")
+FEATURES = ("n1", "n2", "n3", "s1", "s2", "b", "t1", "t2", "d", "image", "words", "v_indices", "v_values")
 MEGABYTE = 2**20
 _STRANGE = ("", " ", "NaN", "null", "true", "1", "\0", 'say "hi",\r\n', "é", "e\u0301", "größe", "\U0001f600", "\ufeff")
+_WORDS = ("a", "b", "the", "The", "größe", "x y", "")
 
 
 def ordinary(rows: int = ROWS, seed: int = 0) -> pa.Table:
@@ -62,6 +66,7 @@ def ordinary(rows: int = ROWS, seed: int = 0) -> pa.Table:
             "t2": _with_nulls(begin + draw.integers(1, 10**10, rows).astype("timedelta64[us]"), 17),
             "d": begin.astype("datetime64[D]"),
             "image": _images(rows, seed),
+            **_lists(rows, seed),
             "label": (score > 12).astype(np.int64),
             "class": np.array(["low", "middle", "top"])[np.digitize(score, [8, 16])],
             "y": score,
@@ -76,6 +81,20 @@ def _images(rows: int, seed: int) -> pa.Array:
     sizes = ((1 + row % 4, 1 + row % 3) for row in range(rows))
     files = [b"P6 %d %d 255 " % size + draw.bytes(3 * size[0] * size[1]) for size in sizes]
     return pa.array([None if row % 19 == 18 else file for row, file in enumerate(files)], pa.binary())
+
+
+def _lists(rows: int, seed: int) -> dict[str, pa.Array]:
+    """Return words, and sparse vectors; lists of both are null in the same rows as each other."""
+    draw = np.random.default_rng(seed + 2)
+    words = [draw.choice(_WORDS, size).tolist() for size in draw.integers(0, 6, rows)]
+    places = [np.sort(draw.permutation(9)[:size]) for size in draw.integers(0, 5, rows)]
+    vectors = [(at.tolist(), np.round(draw.normal(size=len(at)), 2).tolist()) for at in places]
+    null = np.arange(rows) % 14 == 13
+    return {
+        "words": pa.array(words, pa.list_(pa.string()), mask=null),
+        "v_indices": pa.array([at for at, _ in vectors], pa.list_(pa.int32()), mask=null),
+        "v_values": pa.array([values for _, values in vectors], pa.list_(pa.float64()), mask=null),
+    }
 
 
 def _with_nulls(values: np.ndarray, every: int) -> pa.Array:
@@ -99,7 +118,8 @@ def constant(rows: int = ROWS) -> pa.Table:
     """Return features of a single value each; that of ``n2``, 0.1, is no float64, so that sums of squares betray it."""
     at = datetime.datetime(2024, 2, 29, 23, 59, 59, 999999)
     later = at + datetime.timedelta(microseconds=1)
-    values = (7, 0.1, 0.1, "a", "größe", True, at, later, at.date(), b"P5 1 1 255 \x07")
+    lists = (["a", "b", "a"], [1, 4], [0.5, -2.0])
+    values = (7, 0.1, 0.1, "a", "größe", True, at, later, at.date(), b"P5 1 1 255 \x07", *lists)
     return replaced(ordinary(rows), **{name: [value] * rows for name, value in zip(FEATURES, values, strict=True)})
 
 
@@ -157,7 +177,8 @@ def long_strings() -> pa.Table:
     """Return a few rows with strings of a megabyte that differ only at their ends."""
     rows = 12
     s1 = [None if i == 3 else "x" * MEGABYTE + str(i % 3) for i in range(rows)]
-    return replaced(ordinary(rows), s1=s1, s2=[str(i % 2) + "é" * (MEGABYTE // 2) for i in range(rows)])
+    s2 = [str(i % 2) + "é" * (MEGABYTE // 2) for i in range(rows)]
+    return replaced(ordinary(rows), s1=s1, s2=s2, words=[[text, "a"] for text in s2])
 
 
 def unseen() -> pa.Table:
@@ -165,7 +186,8 @@ def unseen() -> pa.Table:
     place = np.arange(ROWS)
     s1 = np.where(place % 3 == 0, "a", np.where(place % 3 == 1, "new", "more")).tolist()
     n1 = [None if i % 10 == 9 else (1000 + i % 2 if i % 4 == 0 else 3) for i in range(ROWS)]
-    return replaced(ordinary(), s1=[None if i % 10 == 9 else each for i, each in enumerate(s1)], n1=n1)
+    words = [None if i % 10 == 9 else ["new", "a", "new"][: i % 4] for i in range(ROWS)]
+    return replaced(ordinary(), s1=[None if i % 10 == 9 else each for i, each in enumerate(s1)], n1=n1, words=words)
 
 
 def far_dates() -> pa.Table:

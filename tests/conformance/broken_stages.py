@@ -140,6 +140,11 @@ class DropsColumn(Sound):
         return super().transform(frame, fitted).drop("s1", strict=False)
 
 
+class TellsOfTooMuch(Sound):
+    def left_out(self, fitted: Fitted) -> Mapping[str, str]:
+        return {"s1": "it is not liked"}
+
+
 class Reorders(Sound):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         return super().transform(frame, fitted).sort("id")[::-1]

@@ -6,6 +6,7 @@ forms themselves; boosted trees are held against XGBoost's own classes.
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import itertools
 import math
@@ -15,14 +16,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import list_oracles
 import numpy as np
+import pandas as pd
+import scipy.stats
 import xgboost as xgb
 from PIL import Image
+from scipy.stats import norm
 from sklearn import linear_model
 from sklearn import naive_bayes as sk
 from sklearn.base import clone
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.metrics.pairwise import haversine_distances
+from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import murmurhash3_32
 
 from penstock import stages as st
 from penstock.stages.base import Stage
@@ -113,15 +120,21 @@ def impute(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
 
 
 def index(stage: st.StringIndexer, learned: Columns, given: Columns) -> Columns:
-    codes = {out: _codes(stage, name, learned[name], given[name]) for name, out in stage.pairs()}
+    pooled = [value for name in stage.inputs() for value in learned[name]]
+    codes = {
+        out: _codes(stage, pooled if stage.joint else learned[name], name, given[name]) for name, out in stage.pairs()
+    }
     return {"id": given["id"], **codes}
 
 
-def _codes(stage: st.StringIndexer, name: str, learned: Values, given: Values) -> list[int]:
+def _codes(stage: st.StringIndexer, learned: Values, name: str, given: Values) -> list[int]:
     places = {value: place for place, value in enumerate(_vocabulary(stage, learned))}
     if stage.handle_invalid == "error" and set(_known(given)) - set(places):
         raise Refused(name)
-    return [len(places) + 1 if value is None else places.get(value, len(places)) for value in given]
+    size, shared = len(places), stage.num_oov_buckets
+    return [
+        size + shared if value is None else places.get(value, size + _bucket(_text(value), shared)) for value in given
+    ]
 
 
 def _vocabulary(stage: Any, learned: Values) -> list[Any]:
@@ -156,6 +169,23 @@ def _means(learned: Values, target: Values, given: Values, smoothing: float) -> 
     found = {each: [y for c, y in zip(learned, target, strict=True) if c == each] for each in set(learned)}
     means = {each: (math.fsum(ys) + smoothing * prior) / (len(ys) + smoothing) for each, ys in found.items()}
     return [means.get(value, prior) for value in given]
+
+
+def weights_of_evidence(stage: st.WeightOfEvidenceEncoder, learned: Columns, given: Columns) -> Columns:
+    label, more = learned[stage.label], stage.regularization
+    if len(set(label)) < 2:
+        raise Refused(stage.label)
+    made = {}
+    for name, out in stage.pairs():
+        counts = Counter(zip(learned[name], label, strict=True))
+        totals = [label.count(0), label.count(1)]
+        shares = {
+            value: [(counts[value, each] + more) / (totals[each] + 2 * more) for each in (0, 1)]
+            for value in set(learned[name])
+        }
+        weights = {value: math.log(one / zero) for value, (zero, one) in shares.items()}
+        made[out] = [weights.get(value, 0.0) for value in given[name]]
+    return {"id": given["id"], **made}
 
 
 def labels(stage: st.IndexToString, learned: Columns, given: Columns) -> Columns:
@@ -622,39 +652,370 @@ def normalise(stage: st.Normalizer, learned: Columns, given: Columns) -> Columns
     return {"id": given["id"], **{out: list(values) for out, values in zip(stage.outputs(), columns, strict=True)}}
 
 
+def drop_nulls(stage: st.DropNulls, learned: Columns, given: Columns) -> Columns:
+    enough = any if stage.how == "any" else all
+    rows = zip(*(given[name] for name in stage.inputs()), strict=True)
+    gone = [enough(value is None for value in row) for row in rows]
+    return {"id": [row for row, out in zip(given["id"], gone, strict=True) if not out]}
+
+
+def tell_missing(stage: st.MissingIndicator, learned: Columns, given: Columns) -> Columns:
+    return {"id": given["id"], **{f"{name}_missing": [v is None for v in given[name]] for name in stage.inputs()}}
+
+
+def winsorize(stage: st.Winsorizer, learned: Columns, given: Columns) -> Columns:
+    bounds = {name: _outlier_bounds(stage, name, learned[name]) for name in stage.inputs()}
+    made = {
+        out: _each(lambda v, b=bounds[name]: min(max(float(v), b[0]), b[1]), given[name]) for name, out in stage.pairs()
+    }
+    return {"id": given["id"], **made}
+
+
+def drop_outliers(stage: st.DropOutliers, learned: Columns, given: Columns) -> Columns:
+    bounds = [_outlier_bounds(stage, name, learned[name]) for name in stage.inputs()]
+    rows = zip(*(given[name] for name in stage.inputs()), strict=True)
+    fits = [
+        all(v is None or low <= float(v) <= high for v, (low, high) in zip(row, bounds, strict=True)) for row in rows
+    ]
+    return {"id": [row for row, fit in zip(given["id"], fits, strict=True) if fit]}
+
+
+def _outlier_bounds(stage: Any, name: str, learned: Values) -> tuple[float, float]:
+    known = [float(value) for value in _some(name, learned)]
+    fold = {"gaussian": 3, "iqr": 1.5, "mad": 3.29}[stage.capping_method] if stage.fold == "auto" else stage.fold
+    if stage.capping_method == "gaussian":
+        low = high = _mean(name, known)
+        scale = statistics.pstdev(known)
+    elif stage.capping_method == "iqr":
+        low, high = _quantile(known, 0.25), _quantile(known, 0.75)
+        scale = high - low
+    else:
+        low = high = statistics.median_low(known)
+        scale = statistics.median_low([abs(value - low) for value in known]) / 0.67449
+    if not scale and min(known) < max(known):
+        raise Refused(name)
+    left, right = stage.tail != "right", stage.tail != "left"
+    return low - fold * scale if left else -math.inf, high + fold * scale if right else math.inf
+
+
+def _text(value: Any) -> str:
+    return "\x1e" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _bucket(text: str, count: int) -> int:
+    return murmurhash3_32(text.encode(), 42) % count
+
+
+def hash_values(stage: st.HashBucket, learned: Columns, given: Columns) -> Columns:
+    counts = _one_for_each(stage, stage.num_buckets)
+    made = {out: [_bucket(_text(value), counts[name]) for value in given[name]] for name, out in stage.pairs()}
+    return {"id": given["id"], **made}
+
+
+def hash_rows(stage: st.HashedCross, learned: Columns, given: Columns) -> Columns:
+    rows = zip(*(given[name] for name in stage.inputs()), strict=True)
+    crossed = [_bucket("\x1f".join(map(_text, row)), stage.num_buckets) for row in rows]
+    return {"id": given["id"], stage.output_column: crossed}
+
+
+def hash_features(stage: st.FeatureHasher, learned: Columns, given: Columns) -> Columns:
+    indices: list[list[int]] = []
+    values: list[list[float]] = []
+    for row in zip(*(given[name] for name in stage.inputs()), strict=True):
+        vector: dict[int, float] = {}
+        for name, value in zip(stage.inputs(), row, strict=True):
+            if isinstance(value, float) and math.isinf(value):
+                raise Refused(name)
+            code = isinstance(value, str | bool) or name in stage.categorical_columns
+            if value is not None:
+                at = _bucket(f"{name}={_text(value)}" if code else name, stage.num_features)
+                vector[at] = vector.get(at, 0.0) + (1.0 if code else float(value))
+        indices.append(sorted(vector))
+        values.append([vector[at] for at in sorted(vector)])
+    return {"id": given["id"], f"{stage.output_column}_indices": indices, f"{stage.output_column}_values": values}
+
+
+def select_by_variance(stage: st.VarianceThresholdSelector, learned: Columns, given: Columns) -> Columns:
+    known = {name: [float(value) for value in _finite(name, learned[name])] for name in stage.doubtful()}
+    some = {name: values for name, values in known.items() if len(values) > 1}
+    for name, values in some.items():
+        _mean(name, values)
+    stay = [name for name, values in some.items() if statistics.variance(values) > stage.variance_threshold]
+    return {"id": given["id"], **{name: given[name] for name in stay}}
+
+
+def spread_by_rank(stage: st.QuantileTransformer, learned: Columns, given: Columns) -> Columns:
+    """Return scikit-learn's places, and for ``normal`` SciPy's quantiles there; infinities count as the ends."""
+    made = {}
+    for name, out in stage.pairs():
+        known = np.array(_some(name, learned[name]), dtype=float)
+        model = QuantileTransformer(n_quantiles=min(stage.n_quantiles, len(known)), subsample=None)
+        near = model.fit(known[:, None]).quantiles_
+        model.quantiles_ = np.where(abs(near - np.rint(near)) < 1e-9, np.rint(near), near)  # equal values may be missed
+        rows = np.clip(np.array(given[name], dtype=float), known.min(), known.max())
+        places = model.transform(rows[:, None])[:, 0]
+        if stage.output_distribution == "normal":
+            least = 1e-7 - np.spacing(1)
+            places = np.clip(norm.ppf(places), norm.ppf(least), norm.ppf(1 - least))
+        made[out] = [None if np.isnan(place) else float(place) for place in places]
+    return {"id": given["id"], **made}
+
+
+def _elementwise(function: Callable[[float], float], outside: Callable[[float], bool]) -> Callable[..., Columns]:
+    def each(stage: Any, learned: Columns, given: Columns) -> Columns:
+        for name in stage.inputs():
+            if any(outside(value) for value in _known(given[name])):
+                raise Refused(name)
+        return {"id": given["id"], **{out: _each(function, given[name]) for name, out in stage.pairs()}}
+
+    return each
+
+
+def power(stage: st.Power, learned: Columns, given: Columns) -> Columns:
+    takes_negative = float(stage.exponent).is_integer()
+    by_hand = _elementwise(lambda v: float(v) ** stage.exponent, lambda v: v < 0 and not takes_negative)
+    return by_hand(stage, learned, given)
+
+
+def select_uncorrelated(stage: st.CorrelationSelector, learned: Columns, given: Columns) -> Columns:
+    for name in stage.doubtful():
+        if any(value is None or abs(value) > 1e150 for value in learned[name]):
+            raise Refused(name)
+    stay: list[str] = []
+    for name in stage.doubtful():
+        alike = [each for each in stay if abs(_correlation(learned[each], learned[name])) > stage.threshold]
+        stay += [] if alike else [name]
+    return {"id": given["id"], **{name: given[name] for name in stay}}
+
+
+def _correlation(x: Values, y: Values) -> float:
+    return statistics.correlation(x, y) if len({*x}) > 1 and len({*y}) > 1 else 0.0
+
+
+def select_stable(stage: st.PSISelector, learned: Columns, given: Columns) -> Columns:
+    later = [value > stage.cut_off for value in learned[stage.split]]
+    for name in stage.doubtful():
+        _finite(name, learned[name])
+    if len(set(later)) < 2:
+        raise Refused(stage.split)
+    stay = [name for name in stage.doubtful() if _stability(learned[name], later, stage.bins) <= stage.threshold]
+    return {"id": given["id"], **{name: given[name] for name in stay}}
+
+
+def _stability(values: Values, later: Values, bins: int) -> float:
+    known = sorted(value for value, late in zip(values, later, strict=True) if not late and value is not None)
+    held = values if any(isinstance(value, str) for value in values) else _placed(known, values, bins)
+    shares = [Counter(value for value, late in zip(held, later, strict=True) if late == side) for side in (False, True)]
+    pairs = [[side[each] / side.total() or 1e-4 for side in shares] for each in {*held}]
+    return math.fsum((late - early) * math.log(late / early) for early, late in pairs)
+
+
+def _placed(known: list[Any], values: Values, bins: int) -> list[Any]:
+    """Return what tells the bins of numbers apart: between which quantiles they lie, or of few where among them."""
+    cuts = sorted({*known})
+    if len(cuts) <= bins:
+        return _each(lambda value: (bisect.bisect_left(cuts, value), bisect.bisect_right(cuts, value)), values)
+    cuts = sorted({known[math.ceil(place * len(known) / bins) - 1] for place in range(1, bins)})
+    return _each(lambda value: bisect.bisect_left(cuts, value), values)
+
+
+def select_by_p_value(stage: st.UnivariateFeatureSelector, learned: Columns, given: Columns) -> Columns:
+    label, names = learned[stage.label], stage.doubtful()
+    if stage.feature_type == "categorical":
+        p_values = {name: _chi_squared(learned[name], label) for name in names}
+    else:
+        p_values = {name: _anova(name, learned[name], label) for name in names}
+    if len(set(label)) < 2:
+        raise Refused(stage.label)
+    if stage.selection_mode == "fwe":
+        stay = [name for name in names if p_values[name] < 0.05 / len(names)]
+    else:
+        top = sorted(names, key=lambda name: p_values[name])[: stage.selection_threshold]
+        stay = [name for name in names if name in top]
+    return {"id": given["id"], **{name: given[name] for name in stay}}
+
+
+def _chi_squared(values: Values, label: Values) -> float:
+    table = pd.crosstab(pd.Series([str(value) for value in values]), pd.Series(label))
+    return float(scipy.stats.chi2_contingency(table, correction=False).pvalue)
+
+
+def _anova(name: str, values: Values, label: Values) -> float:
+    if None in values or any(abs(value) > 1e150 for value in values):
+        raise Refused(name)
+    groups = [[value for value, each in zip(values, label, strict=True) if each == c] for c in sorted(set(label))]
+    if len(set(values)) == 1:
+        return 1.0
+    return float(scipy.stats.f_oneway(*groups).pvalue)
+
+
+def reduce_types(stage: st.ReduceDtypes, learned: Columns, given: Columns) -> Columns:
+    made = {}
+    for name, out in stage.pairs():
+        known = _known(learned[name])
+        if not known and name != "b":
+            raise Refused(name)
+        whole = all(type(value) is int for value in known)
+        bits = next((n for n in (8, 16, 32) if all(-(1 << n) <= 2 * value < 1 << n for value in known)), 64)
+        holds = (lambda v, n=bits: -(1 << n) <= 2 * v < 1 << n) if whole else _nearly_float32(stage, known)
+        if not all(holds(value) for value in _known(given[name])):
+            raise Refused(name)
+        made[out] = given[name]
+    return {"id": given["id"], **made}
+
+
+def _nearly_float32(stage: st.ReduceDtypes, known: list[Any]) -> Callable[[float], bool]:
+    def near(value: float) -> bool:
+        if abs(value) > float(np.finfo(np.float32).max):
+            return math.isinf(value)
+        return abs(float(np.float32(value)) - value) <= stage.tolerance * abs(value)
+
+    return near if all(near(value) for value in known) else lambda value: True
+
+
+def encode_cycles(stage: st.CyclicalEncoder, learned: Columns, given: Columns) -> Columns:
+    made = {}
+    for name, period in zip(stage.inputs(), (24, 2.5), strict=True):
+        _finite(name, given[name])
+        angles = _each(lambda value, by=period: math.tau * (math.fmod(value, by) / by), given[name])
+        made |= {f"{name}_sin": _each(math.sin, angles), f"{name}_cos": _each(math.cos, angles)}
+    return {"id": given["id"], **made}
+
+
+def distances(stage: st.HaversineDistance, learned: Columns, given: Columns) -> Columns:
+    """Return what scikit-learn makes of each pair of places."""
+    places = (stage.latitude, stage.longitude, stage.other_latitude, stage.other_longitude)
+    for name, (low, high) in zip(places, ((-90, 90), (-180, 360)) * 2, strict=True):
+        if not all(low <= value <= high for value in _known(given[name])):
+            raise Refused(name)
+    rows = list(zip(*(given[name] for name in places), strict=True))
+    return {"id": given["id"], stage.output_column: [None if None in row else _between(*row) for row in rows]}
+
+
+def _between(*degrees: float) -> float:
+    here, there = np.radians(np.array(degrees, dtype=float)).reshape(2, 1, 2)
+    return float(haversine_distances(here, there)[0, 0]) * 6371.0088
+
+
+_AGGREGATES: dict[str, Callable[[list[float]], Any]] = {
+    "count": len,
+    "sum": math.fsum,
+    "mean": lambda known: statistics.fmean(known) if known else None,
+    "std": lambda known: statistics.stdev(known) if len(known) > 1 else None,
+    "min": lambda known: min(known, default=None),
+    "max": lambda known: max(known, default=None),
+}
+
+
+def by_group(stage: st.GroupStatistics, learned: Columns, given: Columns) -> Columns:
+    keys, later = (list(zip(*(columns[name] for name in stage.by), strict=True)) for columns in (learned, given))
+    groups = {key: [row for row, other in enumerate(keys) if other == key] for key in keys if None not in key}
+    made = {}
+    for name, each in itertools.product(stage.columns, stage.aggregates):
+        _some(name, learned[name])
+        values = [None if value is None else float(value) for value in learned[name]]
+        if any(abs(value) > 1e150 for value in _known(values)):
+            raise Refused(name)
+        found = {key: _AGGREGATES[each](_known([values[row] for row in rows])) for key, rows in groups.items()}
+        other = None
+        if stage.handle_invalid == "keep":
+            other = _AGGREGATES[each]([]) if each in ("count", "sum") else _AGGREGATES[each](_known(values))
+        rows = (found.get(key) for key in later)
+        made[f"{name}_{each}_by_{'_'.join(stage.by)}"] = [other if value is None else value for value in rows]
+    return {"id": given["id"], **made}
+
+
+def scale_by_group(stage: st.GroupScaler, learned: Columns, given: Columns) -> Columns:
+    keys, later = (list(zip(*(columns[name] for name in stage.by), strict=True)) for columns in (learned, given))
+    made = {}
+    for name, out in zip(stage.columns, stage.outputs(), strict=True):
+        if any(abs(value) > 1e150 for value in _some(name, learned[name])):
+            raise Refused(name)
+        groups = {key: [] for key in keys if None not in key}
+        for key, value in zip(keys, learned[name], strict=True):
+            groups.get(key, []).append(value)
+        known = {key: [float(value) for value in _known(values)] for key, values in groups.items()}
+        whole = [float(value) for value in _known(learned[name])] if stage.handle_invalid == "keep" else []
+        rows = zip(given[name], later, strict=True)
+        made[out] = [None if value is None else _in_group(stage, value, known.get(key) or whole) for value, key in rows]
+    return {"id": given["id"], **made}
+
+
+def _in_group(stage: st.GroupScaler, value: Any, known: list[float]) -> float | None:
+    if not known:
+        return None
+    if stage.method == "minmax":
+        low, high = min(known), max(known)
+        return (float(value) - low) / (high - low) if low < high else 0.5
+    return (float(value) - statistics.mean(known)) / statistics.stdev(known) if min(known) < max(known) else 0.0
+
+
 ORACLES: dict[type[Stage], Oracle] = {
+    st.Arcsinh: _elementwise(math.asinh, lambda value: False),
     st.Binarizer: binarize,
     st.Bucketizer: bucket,
     st.Clip: clip,
+    st.CorrelationSelector: select_uncorrelated,
     st.CountEncoder: count,
+    st.CountVectorizer: list_oracles.count_words,
+    st.CyclicalEncoder: encode_cycles,
     st.DecodeImage: decode_images,
+    st.DropNulls: drop_nulls,
+    st.DropOutliers: drop_outliers,
     st.Expect: expect,
+    st.FeatureHasher: hash_features,
     st.FunctionStage: sum_of_two,
     st.GeneralizedLinearRegression: fit_mean,
+    st.HashBucket: hash_values,
+    st.HashedCross: hash_rows,
+    st.HashingTF: list_oracles.hash_words,
+    st.IDF: list_oracles.weigh,
+    st.HaversineDistance: distances,
+    st.GroupScaler: scale_by_group,
+    st.GroupStatistics: by_group,
     st.Imputer: impute,
     st.KBinsDiscretizer: cut_in_equal_parts,
     st.Interaction: interact,
     st.IndexToString: labels,
     st.LinearRegression: fit_line,
+    st.ListPad: list_oracles.fill_up,
+    st.ListSlice: list_oracles.cut,
+    st.Log: _elementwise(math.log10, lambda value: value <= 0),
     st.Log1p: log1p,
     st.MaxAbsScaler: scale_by_largest,
     st.MinMaxScaler: scale_to_range,
+    st.MissingIndicator: tell_missing,
+    st.MultiHot: list_oracles.mark,
+    st.NGram: list_oracles.join_neighbours,
     st.NaiveBayes: naive_bayes,
     st.Normalizer: normalise,
     st.OneHotEncoder: one_hot,
     st.OnnxInference: infer_mean,
     st.PCA: project,
+    st.PSISelector: select_stable,
     st.PolynomialExpansion: expand,
+    st.Power: power,
     st.QuantileDiscretizer: cut_at_quantiles,
+    st.QuantileTransformer: spread_by_rank,
     st.RandomForestClassifier: classifying_forest,
     st.RandomForestRegressor: forest,
+    st.RegexTokenizer: list_oracles.tokenize_by_pattern,
+    st.ReduceDtypes: reduce_types,
     st.RobustScaler: scale_by_quantiles,
     st.SklearnEstimator: by_hand,
+    st.Sqrt: _elementwise(math.sqrt, lambda value: value < 0),
     st.StandardScaler: scale,
+    st.StopWordsRemover: list_oracles.remove_stop_words,
     st.StringIndexer: index,
     st.TargetEncoder: target_means,
+    st.TextLength: list_oracles.measure,
+    st.Tokenizer: list_oracles.tokenize,
     st.TorchInference: infer_mean,
     st.TruncatedSVD: project,
+    st.Winsorizer: winsorize,
+    st.UnivariateFeatureSelector: select_by_p_value,
+    st.VarianceThresholdSelector: select_by_variance,
+    st.WeightOfEvidenceEncoder: weights_of_evidence,
     st.XGBoostClassifier: classify,
     st.XGBoostRanker: rank,
     st.XGBoostRegressor: regress,

@@ -25,6 +25,8 @@ ELSEWHERE = {
     st.LinearRegressionCV: "scikit-learn fits every model of every fold in tests/stages/training/test_linear_cv.py",
     st.LogisticRegression: "coefficients are held to scikit-learn's and MLlib's"
     " in tests/stages/training/test_logistic.py",
+    st.PowerTransformer: "lambdas agree with SciPy's as far as those are exact, to about 1e-8:"
+    " tests/stages/preprocessing/test_power_transformer.py",
     st.TorchClassifier: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
     st.TorchRegressor: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
 }

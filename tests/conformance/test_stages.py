@@ -7,10 +7,23 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.testing import checks_for, discover_examples
+from penstock.testing import Check, checks_for, discover_examples
 
-CHECKS = [check for stage in discover_examples() for check in checks_for(stage)]
-IN_PROCESS = [each for each in CHECKS if not each.scheduled and not each.name.startswith("check_engines_agree")]
+EXAMPLES = discover_examples()
+FIRST = {type(stage): stage for stage in reversed(EXAMPLES)}
+OF_EACH = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinary]", "check_scores_elsewhere")
+"""What is asked of every engine for each example of a stage; the rest for the first, as engines know no parameters."""
+
+
+def asked_of_every_engine(check: Check) -> bool:
+    return check.scheduled and (check.stage is FIRST[type(check.stage)] or check.name in OF_EACH)
+
+
+CHECKS = [check for stage in EXAMPLES for check in checks_for(stage)]
+ON_ENGINES = [check for check in CHECKS if asked_of_every_engine(check)]
+IN_PROCESS = [
+    check for check in CHECKS if not (asked_of_every_engine(check) or check.name.startswith("check_engines_agree"))
+]
 
 
 @pytest.mark.parametrize("check", IN_PROCESS, ids=str)
@@ -18,12 +31,12 @@ def test_in_one_process(check, local):
     check(local)
 
 
-@pytest.mark.parametrize("check", [check for check in CHECKS if check.scheduled], ids=str)
+@pytest.mark.parametrize("check", ON_ENGINES, ids=str)
 def test_on_every_engine(check, engine):
     check(engine)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("check", [check for check in CHECKS if not check.scheduled and "[" in check.name], ids=str)
+@pytest.mark.parametrize("check", [check for check in CHECKS if check not in ON_ENGINES and "[" in check.name], ids=str)
 def test_hostile_data_on_every_engine(check, engine):
     check(engine)

@@ -6,6 +6,7 @@ import broken_stages as broken
 import pytest
 
 from penstock.errors import ConfigError, SchemaError
+from penstock.stages import VarianceThresholdSelector
 from penstock.stages.base import ColumnStage, Stage
 from penstock.stages.evaluation import Evaluator
 from penstock.testing import Columns, Refused, checks_for, discover_examples, examples_of
@@ -27,6 +28,7 @@ CAUGHT = [
     (broken.TwoFits, "check_engines_agree[ordinary]", r"learns\['least'\]"),
     (broken.WrongSchema, "check_schema", "declared is"),
     (broken.DropsColumn, "check_other_columns_stay", "leaves out s1"),
+    (broken.TellsOfTooMuch, "check_other_columns_stay", "cannot have left out s1"),
     (broken.Drops, "check_rows_are_kept", "gives the rows"),
     (broken.Drops, "check_ordinary_works", "RowCountError"),
     (broken.Reorders, "check_rows_are_kept", "gives the rows"),
@@ -80,6 +82,16 @@ def refuses(stage: Stage, learned: Columns, given: Columns) -> Columns:
 def test_an_oracle_that_disagrees_fails_the_check(oracle, local):
     with pytest.raises(AssertionError, match="n1"):
         named(broken.Sound("n1"), "check_oracle[ordinary]", oracle)(local)
+
+
+def keeps_all(stage: Stage, learned: Columns, given: Columns) -> Columns:
+    return {name: given[name] for name in ("id", *stage.doubtful())}
+
+
+def test_an_oracle_that_keeps_other_columns_fails_the_check(local):
+    selector = VarianceThresholdSelector(("n3", "w"), 0.5)
+    with pytest.raises(AssertionError, match="VarianceThresholdSelector keeps n3, expected n3, w"):
+        named(selector, "check_oracle[ordinary]", keeps_all)(local)
 
 
 def test_a_stage_without_examples_is_refused():

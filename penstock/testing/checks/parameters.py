@@ -20,6 +20,8 @@ _REFUSED = {
     "numeric": [pa.string(), pa.date32(), pa.list_(pa.float64())],
     "string": [pa.int64(), pa.float64(), pa.bool_()],
     "binary": [pa.string(), pa.int64(), pa.list_(pa.uint8())],
+    "list": [pa.string(), pa.int64(), pa.binary()],
+    "string list": [pa.string(), pa.list_(pa.int64()), pa.list_(pa.list_(pa.string()))],
     "categorical": [pa.float64(), pa.timestamp("us"), pa.list_(pa.string())],
     "any": [],
 }
