@@ -3,6 +3,7 @@ SHELL := /bin/bash
 VENV ?= .venv
 VENV_GPU ?= .venv-gpu
 ROWS ?= 200000
+WORKERS ?= 2
 BIN := $(VENV)/bin
 SAMPLE := data/samples/clicks
 PIP := -m pip install --quiet --disable-pip-version-check --no-warn-script-location --use-pep517
@@ -16,7 +17,7 @@ run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks
 test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 5 GB of packages, in an environment of their own
 	tools/java.sh $(VENV_GPU)/bin/python

@@ -30,11 +30,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what the mark `cpu` says cannot be so on a GPU."""
+    """Skip what the mark `cpu` says cannot be so on a GPU; leave clusters to one process."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("dask") or item.get_closest_marker("spark") or "spark" in fixtures_of(item):
+                item.add_marker(pytest.mark.xdist_group("clusters"))
     if config.getoption("--device") == "gpu":
         for item in items:
             if (mark := item.get_closest_marker("cpu")) is not None:
                 item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+
+
+def fixtures_of(item: pytest.Item) -> list[str]:
+    names: list[str] = getattr(item, "fixturenames", [])
+    return names
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
