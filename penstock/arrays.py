@@ -72,6 +72,8 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
 def to_rows(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
     """Return columns as the rows of a C-ordered float64 matrix, NaN for null: NumPy or CuPy, as :func:`to_matrix`.
 
+    It is not to be written to: where no copy is needed, it is the frame's own memory.
+
     Examples
     --------
     >>> import pyarrow as pa

@@ -91,6 +91,13 @@ def demand_alike(found: pa.Table, expected: pa.Table, what: str, *, share: float
     ----------
     share : float
         How far numbers may differ, on average and relative to how they vary, and what share of classes may differ.
+        Nulls are in the same rows.
+
+    Examples
+    --------
+    >>> demand_alike(pa.table({"x": [1.0, None]}), pa.table({"x": [None, 1.0]}), "the output")
+    Traceback (most recent call last):
+    AssertionError: 'x' of the output differs by inf, expected at most 0.05
     """
     demand(found.schema == expected.schema, f"{what} has {_fields(found)}, expected {_fields(expected)}")
     for name in expected.schema.names:
@@ -99,6 +106,10 @@ def demand_alike(found: pa.Table, expected: pa.Table, what: str, *, share: float
 
 
 def _apart(found: list[Any], expected: list[Any]) -> float:
+    """Return how far two columns are apart; infinitely far where one is null and the other is not."""
+    if [value is None for value in found] != [value is None for value in expected]:
+        return math.inf
+    found, expected = ([value for value in each if value is not None] for each in (found, expected))
     if not expected:
         return 0.0
     if not isinstance(expected[0], float | list):

@@ -197,8 +197,7 @@ class KMeans(Learner, Trainer):
         """Return this rank's rows, checked before, and their weights."""
 
         def convert(frame: nw.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-            vectors = arrays.to_host(self._vectors(frame))
-            vectors -= origin[:, None]
+            vectors = arrays.to_host(self._vectors(frame)) - origin[:, None]
             if self.weight is None:
                 return vectors, np.ones(vectors.shape[1])
             weight = arrays.to_host(arrays.to_matrix(frame, (self.weight,), "float64"))[:, 0]
