@@ -9,7 +9,7 @@ SAMPLE := data/samples/clicks
 PIP := -m pip install --quiet --disable-pip-version-check --no-warn-script-location --use-pep517
 INSTALL := $(BIN)/python $(PIP)
 
-.PHONY: run test test-gpu check bench lock clean
+.PHONY: run test test-gpu check docs bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
@@ -24,19 +24,24 @@ test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs
 	tools/chromium.sh
 	$(VENV_GPU)/bin/python -m pytest --device gpu $(ARGS)
 
-check: $(VENV)/.dev ## style, types, layers, documentation examples, lock files
+check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, lock files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q --doctest-modules penstock
+	$(BIN)/python tools/stage_table.py --check
 	tools/lock.sh --check $(BIN)/uv
+
+docs: $(VENV)/.dev ## write docs/stages.md from the stages
+	$(BIN)/python tools/stage_table.py
 
 bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own integrations; ROWS=4000000 for the full size
 	tools/java.sh $(BIN)/python
 	$(BIN)/python benchmarks/clicks.py --rows $(ROWS) --json benchmarks/results/latest.json
 	$(BIN)/python benchmarks/evaluation.py --rows $(ROWS) --json benchmarks/results/latest-evaluation.json
 	$(BIN)/python benchmarks/training.py --rows $(ROWS) --json benchmarks/results/latest-training.json
+	$(BIN)/python benchmarks/preprocessing.py --rows $(ROWS) --json benchmarks/results/latest-preprocessing.json
 
 lock: $(VENV)/.dev ## resolve the lock files again
 	tools/lock.sh --write $(BIN)/uv

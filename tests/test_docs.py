@@ -1,0 +1,120 @@
+"""The pages of docs/: what they say of the stages is so, and the code on them runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from penstock import stages
+from penstock.stages.base import Trainer
+from penstock.stages.registry import discover
+from penstock.testing import examples_of, tables
+from tools import stage_table
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CELLS = [
+    [cell.strip() for cell in line.split(" | ")]
+    for line in (DOCS / "stages.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| `")
+]
+ROW_FUNCTION = {
+    cells[0].strip("| `"): cells[6] == "yes" for cells in CELLS if len(cells) == len(stage_table.STAGE_COLUMNS)
+}
+SCANNING = sorted(name for name, kind in discover().items() if not issubclass(kind, Trainer))
+
+
+@pytest.fixture
+def templates(monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(DOCS / "templates")
+    return DOCS / "templates"
+
+
+@pytest.fixture
+def page_module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A module for the code of a page: stages are pickled by the name of theirs."""
+    module = types.ModuleType("code_of_a_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def _run(page: Path, module: types.ModuleType) -> None:
+    """Run the blocks of a page one after the other; those with prompts have to give what they show."""
+    text = page.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        block, line = found[1], text[: found.start()].count("\n") + 1
+        if block.startswith(">>>"):
+            _run_session(block, module, f"{page.name}, line {line}")
+        else:
+            exec(compile("\n" * line + block, page, "exec"), vars(module))
+
+
+def _run_session(block: str, module: types.ModuleType, place: str) -> None:
+    session = doctest.DocTestParser().get_doctest(block, {}, place, None, 0)
+    session.globs = vars(module)
+    told: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=told.append, clear_globs=False)
+    assert not told, "".join(told)
+
+
+@pytest.mark.slow
+def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    _run(DOCS / "own-stages.md", page_module)
+
+
+def test_the_template_passes_its_own_test(templates):
+    test = importlib.import_module("test_own_stage").test_own_stage
+    (mark,) = test.pytestmark
+    for check in mark.args[1]:
+        test(check)
+
+
+def test_the_table_is_what_the_stages_say():
+    assert stage_table.PAGE.read_text(encoding="utf-8") == stage_table.page(), "run: make docs"
+
+
+def test_a_table_that_differs_is_refused_and_left_alone(monkeypatch, tmp_path, capsys):
+    page = tmp_path / "stages.md"
+    page.write_text("# Stages")
+    monkeypatch.setattr(stage_table, "PAGE", page)
+    monkeypatch.setattr(stage_table, "page", lambda: "# Stages, all of them")
+    monkeypatch.setattr(sys, "argv", ["stage_table.py", "--check"])
+    assert stage_table.main() == 1
+    assert "run: make docs" in capsys.readouterr().err
+    assert page.read_text() == "# Stages"
+
+
+def test_the_table_has_every_public_name_once():
+    assert sorted(cells[0].strip("| `") for cells in CELLS) == sorted(stages.__all__)
+
+
+def test_the_table_names_the_engines_of_the_conformance_suite(pytestconfig):
+    suite = pytestconfig.pluginmanager.getplugin(str(DOCS.parent / "tests" / "conftest.py"))
+    assert tuple(name.lower() for name in stage_table.ENGINES) == suite.ENGINES
+
+
+@pytest.mark.parametrize("name", SCANNING)
+def test_a_stage_that_is_said_to_have_a_row_function_has_one(name):
+    data = ps.LocalEngine(device="cpu").from_arrow(tables.ordinary())
+    models = [ps.Pipeline(example).fit(data) for example in examples_of(discover()[name])]
+    found = [model.stages[0].row_function(model.schema, model.fitted[0]) for model in models]
+    assert any(function is not None for function in found) == ROW_FUNCTION[name]
+
+
+@pytest.mark.parametrize("place, package", [(0, "pyspark.ml"), (1, "sklearn")])
+def test_counterparts_are_classes_of_the_library(place, package):
+    pytest.importorskip(package.partition(".")[0])
+    for name, paths in stage_table.COUNTERPARTS.items():
+        assert name in stages.__all__
+        for path in paths[place].split():
+            module, _, kind = f"{package}.{path}".rpartition(".")
+            assert inspect.isclass(getattr(importlib.import_module(module), kind, None)), f"{name}: {path}"
