@@ -95,3 +95,22 @@ def _trainings(work: str) -> Iterator[Contender]:
 
 
 TRAININGS = tuple(contender for work in HYPERPARAMETERS for contender in _trainings(work))
+
+ONE_HOT = {"c10": 10, "c20": 20, "c50": 50}  # how many values each has
+ENCODED = ["c200", "c1000", "c10000"]
+BINNED = ["x0", "x1", "x2", "x3"]
+PROJECTED = [f"f{i}" for i in range(10)]
+SMOOTHING, BUCKETS, COMPONENTS = 10.0, 10, 4
+RANK_ERROR = 1e-3  # what our quantiles promise at most, asked of MLlib as `relativeError`
+
+
+def _preprocessings(work: str) -> Iterator[Contender]:
+    ours = tuple(f"{engine}.{work}" for engine in ("local", "spark", "dask"))
+    yield from (Contender(name, work, "penstock_preprocess.py") for name in ours)
+    yield from (
+        Contender(f"{peer}.{work}", work, "mllib_preprocess.py", ours[:2]) for peer in ("mllib", "mllib.cached")
+    )
+    yield Contender(f"sklearn.{work}", work, "sklearn_preprocess.py", ours[:1])
+
+
+PREPROCESSINGS = tuple(contender for work in ("fit", "fit_transform") for contender in _preprocessings(work))
