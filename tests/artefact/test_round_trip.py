@@ -123,7 +123,11 @@ def test_the_report_is_not_needed_to_load(saved, reseal):
     assert load(saved).stages
 
 
-@pytest.mark.parametrize("value", [len, object(), {1: 2}, b"bytes", Blob("pickle", b"x"), Keep], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [len, object(), {1: 2}, b"bytes", Blob("pickle", b"x"), Keep],
+    ids=["function", "object", "integer key", "bytes", "pickle", "class"],
+)
 def test_what_would_need_code_is_refused_at_saving(value, tmp_path):
     with pytest.raises(UnsupportedStepError, match=r"fitted\['a'\]\[1\] of Keep"):
         save(keeping({"a": [0, value]}), tmp_path / "m")

@@ -166,13 +166,14 @@ def test_zero_bytes_among_good_files(read_csv, write):
 @pytest.mark.parametrize(
     ("content", "kind"),
     [(b"PAR1\x15\x04", "Parquet"), (gzip.compress(b"x\n1\n"), "gzip"), ("x\n1\n".encode("utf-16"), "binary data")],
+    ids=["Parquet", "gzip", "UTF-16"],
 )
 def test_another_format_is_named_with_its_first_bytes(read_csv, write, content, kind):
     with pytest.raises(CorruptFileError, match=rf"a.csv: not a CSV file \(.*\); it starts with b.* looks like {kind}"):
         read_csv(write(content))
 
 
-@pytest.mark.parametrize("content", [b"x\n1\n", gzip.compress(b"x\n" + b"1\n" * 99)[:-9]])
+@pytest.mark.parametrize("content", [b"x\n1\n", gzip.compress(b"x\n" + b"1\n" * 99)[:-9]], ids=["plain", "cut off"])
 def test_a_file_that_cannot_be_decompressed_is_named(read_csv, write, content):
     with pytest.raises(CorruptFileError, match=r"a.csv.gz: cannot be decompressed .*, expected gzip"):
         read_csv(write(content, "a.csv.gz"))

@@ -14,6 +14,7 @@ import penstock as ps
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages import Arcsinh, Log, Power, Sqrt
+from penstock.stages.preprocessing.elementwise import Elementwise
 
 POSITIVE = np.concatenate([np.logspace(-320, 308, 2001), [5e-324, 1.0, np.nextafter(1.0, 0.0), 1.7e308]])
 SIGNED = np.concatenate([POSITIVE, -POSITIVE, [0.0]])
@@ -32,7 +33,7 @@ STAGES = (Log("x"), Sqrt("x"), Power("x", exponent=0.3), Arcsinh("x"))
         (Power("x", exponent=-0.5), POSITIVE, lambda x: x**-0.5),
         (Power("x", exponent=3), np.linspace(-50, 50, 999), lambda x: float(Fraction(x) ** 3)),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, Elementwise) else None,
 )
 def test_agrees_with_the_standard_library_to_the_last_digits_at_every_magnitude(apply, stage, values, function):
     made = apply(stage, pa.table({"x": values}))["x"].to_numpy()
