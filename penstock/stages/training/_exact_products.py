@@ -8,8 +8,8 @@ multiplication by using fast routines of matrix multiplication", Numerical Algor
 over blocks of rows are kept in two parts, which are exact as well.
 
 Features are rounded once, to multiples of 2**-51 of a power of two that is not below their bound, and not above twice
-it. Of the other factor the first 48 bits count, or 24 where it meets a low half: how many slices these are cut into
-depends on the device, and what they add up to does not.
+it. Of the other factor the first 47 bits count: how many slices these are cut into depends on the device, and what they
+add up to does not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from penstock.stages.training._design import Design, Rows, Split, ToRows
 _HALF = 25
 """Bits of a half of a feature, besides the sign: two of them, and the bit that rounding to nearest saves, are 51."""
 _MANTISSA = 53
-_BITS, _BITS_OF_LOW = 48, 24
+_BITS, _BITS_OF_LOW = 47, 23
+_LOSSES = 2**16
 _ROWS = {"cpu": 2**13, "gpu": 2**18}
 """How many rows are multiplied together: few enough for the cache of a core, many enough that calls cost little."""
 
@@ -96,22 +97,22 @@ class Grid:
         x += large
         x -= large
 
-    def halves(self, x: Any, into: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Return the high and the low half of features that were rounded, written into two arrays with rows enough.
+    def halves(self, x: Any, room: Any) -> Any:
+        """Return the high halves of features that were rounded, and below them the low ones.
 
-        New memory for each block would cost more than what is computed there.
+        They are written into `room`: new memory for each block would cost more than what is computed there.
         """
-        high, low = (half[:, : x.shape[1]] for half in into)
+        both = room[:, : x.shape[1]]
+        high, low = both[: len(x)], both[len(x) :]
         large = self._large(_MANTISSA - 1 - _HALF)
         np.add(x, large, out=high)
         high -= large
         np.subtract(x, high, out=low)
-        return high, low
+        return both
 
-    def room(self, rows: int) -> tuple[Any, Any]:
-        """Return two arrays for the halves of so many rows."""
-        high, low = (arrays.to_device(np.empty((len(self.exponents), rows)), self.kind) for _ in range(2))
-        return high, low
+    def room(self, rows: int) -> Any:
+        """Return an array for the halves of so many rows."""
+        return arrays.to_device(np.empty((2 * len(self.exponents), rows)), self.kind)
 
     def _large(self, above: int) -> Any:
         return arrays.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
@@ -119,10 +120,9 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Rows of coefficients, cut for products with features: those of the high halves, and of the low ones."""
+    """Rows of coefficients, cut for products with the halves of features; the slices that count least come first."""
 
-    high: Any
-    low: Any
+    slices: Any
     outputs: int
 
     @classmethod
@@ -130,24 +130,21 @@ class Coefficients:
         """Cut coefficients of shape (outputs, features)."""
         scales = np.ldexp(1.0, grid.exponents)
         scaled = coefficients * scales
-        largest = float(np.abs(scaled).max(initial=0.0))
+        largest, nothing = float(np.abs(scaled).max(initial=0.0)), np.zeros_like(scaled)
         high, low = (
-            np.concatenate(Slices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
-            for total in (_BITS, _BITS_OF_LOW)
+            Slices.of(largest, coefficients.shape[1], total).cut(scaled)[::-1] for total in (_BITS, _BITS_OF_LOW)
         )
-        return cls(arrays.to_device(high, grid.kind), arrays.to_device(low, grid.kind), len(coefficients))
+        pairs = [*((nothing, part) for part in low), *((part, nothing) for part in high)]
+        slices = np.concatenate([np.concatenate(pair, axis=1) for pair in pairs]) / np.tile(scales, 2)
+        return cls(arrays.to_device(slices, grid.kind), len(coefficients))
 
-    def times(self, high: Any, low: Any) -> Any:
-        """Return the products with features of shape (features, rows), in two halves; of shape (outputs, rows)."""
-        parts = [made for half, cut in ((low, self.low), (high, self.high)) for made in self._each(cut @ half)]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
+    def times(self, halves: Any) -> Any:
+        """Return the products with features, of shape (outputs, rows)."""
+        products = (self.slices @ halves).reshape(-1, self.outputs, halves.shape[1])
+        total = products[0]
+        for part in products[1:]:
+            total += part
         return total
-
-    def _each(self, products: Any) -> list[Any]:
-        """Return the products of each slice, the smallest first."""
-        return [products[end - self.outputs : end] for end in range(len(products), 0, -self.outputs)]
 
 
 class ProductDesign(Design):
@@ -187,38 +184,45 @@ class _Round:
         self.length = _ROWS[design.kind]
         self.coefficients = Coefficients.of(coefficients, design.grid)
         self.losses = Split.of(np.array([design.largest_weight * largest_loss]), design.total, design.kind)
-        self.high, self.low = (Slices.of(design.largest_weight, self.length, bits) for bits in (_BITS, _BITS_OF_LOW))
-        units = np.array([*self.high.units, *self.low.units])
-        halves = np.repeat([0, -_HALF - 1], [len(self.high.units), len(self.low.units)])
-        exponents = np.frexp(design.total)[1] + self.high.bits + self.grid.exponents[None, :] + halves[:, None]
-        self.large = (np.ldexp(1.5, exponents) * units[:, None])[:, None, :]
+        self.residuals = Slices.of(design.largest_weight, self.length, _BITS)
+        units = np.array(self.residuals.units)[:, None]
+        halves = np.append(self.grid.exponents, self.grid.exponents - _HALF - 1)
+        exponents = np.frexp(design.total)[1] + self.residuals.bits + halves
+        self.large = (np.ldexp(1.5, exponents) * units)[:, None, :]
 
     def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
         """Return two parts of each sum, one after the other; those of several ranks may be added."""
-        losses, products = np.zeros((2, 1)), np.zeros((2, len(self.large), *self.shape))
-        into = self.grid.room(self.length if parts else 0)
+        sums = np.zeros((2, len(self.large), self.shape[0], 2 * self.shape[1]))
+        losses = arrays.to_device(np.empty(sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
+        room, end = self.grid.room(self.length if parts else 0), 0
         for rows in parts:
-            high, low = self.grid.halves(rows.x, into)
-            lost, residuals = self.loss(self.coefficients.times(high, low), rows.label)
-            losses += self.losses.sums(rows.weighted(lost)[None])
-            made = self._products(rows.weighted(residuals), high, low)
+            halves = self.grid.halves(rows.x, room)
+            lost, residuals = self.loss(self.coefficients.times(halves), rows.label)
+            begin, end = end, end + halves.shape[1]
+            losses[begin:end] = rows.weighted(lost)
+            made = self._products(rows.weighted(residuals), halves)
             coarse = _rounded(made, self.large)
-            products += np.stack([coarse, made - coarse])
-        return np.concatenate([losses.ravel(), products.ravel()])
+            sums[0] += coarse
+            sums[1] += made - coarse
+        return np.concatenate([self._summed(losses), sums.ravel()])
 
-    def _products(self, residuals: Any, high: Any, low: Any) -> np.ndarray:
-        """Return the products of each slice, of shape (slices, outputs, features)."""
-        pairs = ((self.high, high), (self.low, low))
-        return np.concatenate([self._product(slices.cut(residuals), half) for slices, half in pairs])
+    def _products(self, residuals: Any, halves: Any) -> np.ndarray:
+        """Return the products of each slice, of shape (slices, outputs, 2 * features)."""
+        products = arrays.to_host(np.concatenate(self.residuals.cut(residuals)) @ halves.T)
+        return products.reshape(len(self.large), self.shape[0], -1)
 
-    def _product(self, cut: Sequence[Any], half: Any) -> np.ndarray:
-        stacked = cut[0] if len(cut) == 1 else np.concatenate(cut)
-        return arrays.to_host(stacked @ half.T).reshape(len(cut), *self.shape)
+    def _summed(self, losses: Any) -> np.ndarray:
+        """Return two parts of the sum of the losses; many at a time, as calls for a few would take longer."""
+        starts = range(0, len(losses), _LOSSES)
+        return sum((self.losses.sums(losses[None, start : start + _LOSSES]) for start in starts), np.zeros((2, 1)))[
+            :, 0
+        ]
 
     def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum of the losses and that of the gradients."""
-        products = sums[2:].reshape(2, len(self.large), -1)
-        return float(sums[0] + sums[1]), _added(products.reshape(-1, products.shape[-1]))
+        outputs, features = self.shape
+        products = sums[2:].reshape(-1, outputs, 2, features).swapaxes(1, 2)
+        return float(sums[0] + sums[1]), _added(products.reshape(-1, outputs * features))
 
 
 def _added(parts: np.ndarray) -> np.ndarray:

@@ -61,8 +61,7 @@ class ExactSums:
         low += fine
         low -= fine
         if n_groups > _BY_PRODUCT:
-            return np.array([[np.bincount(groups, row, n_groups) for row in part] for part in (high, low)]).swapaxes(
-                1, 2
-            )
+            sums = [np.bincount(groups, row, n_groups) for part in (high, low) for row in part]
+            return np.reshape(sums, (2, -1, n_groups)).swapaxes(1, 2)
         members = (groups == np.arange(n_groups)[:, None]).astype(np.float64)
         return np.stack([members @ part.T for part in (high, low)])

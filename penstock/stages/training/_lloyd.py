@@ -42,6 +42,8 @@ class Points:
         No value of a feature is further from zero, on any rank.
     largest_weight : float
     threads : int
+    sizes : numpy.ndarray of shape (n_rows,), float64
+        The lengths of the vectors.
     """
 
     vectors: np.ndarray
@@ -51,6 +53,7 @@ class Points:
     largest: np.ndarray
     largest_weight: float
     threads: int
+    sizes: np.ndarray
 
     @classmethod
     def of(
@@ -61,7 +64,7 @@ class Points:
         counts[rank.index] = len(weight)
         counts = rank.allreduce(counts)
         first, count = int(counts[: rank.index].sum()), int(counts.sum())
-        return cls(vectors, weight, first, count, largest, largest_weight, rank.threads)
+        return cls(vectors, weight, first, count, largest, largest_weight, rank.threads, lengths(vectors))
 
     @property
     def largest_square(self) -> float:
@@ -76,7 +79,18 @@ class Points:
             return list(pool.map(work, [runs[place :: self.threads] for place in range(self.threads)]))
 
 
-def nearest(vectors: Any, centres: Any) -> Any:
+def lengths(vectors: Any) -> Any:
+    """Return the length of each vector, up to rounding.
+
+    Examples
+    --------
+    >>> lengths(np.array([[3.0], [4.0]])).tolist()
+    [5.0]
+    """
+    return np.sqrt(np.einsum("ij,ij->j", vectors, vectors))
+
+
+def nearest(vectors: Any, centres: Any, sizes: Any = None) -> Any:
     """Return the place of the nearest centre of each vector, the first of those that are equally near.
 
     Parameters
@@ -84,6 +98,8 @@ def nearest(vectors: Any, centres: Any) -> Any:
     vectors : array of shape (n_features, n_rows), float64
         Of NumPy or CuPy, as `centres`.
     centres : array of shape (n_clusters, n_features), float64
+    sizes : array of shape (n_rows,), optional
+        The `lengths` of the vectors, where they are known.
 
     Examples
     --------
@@ -94,17 +110,13 @@ def nearest(vectors: Any, centres: Any) -> Any:
     scores = (-2.0 * centres) @ vectors
     scores += squares[:, None]
     found = scores.argmin(axis=0)
-    close = scores <= scores.min(axis=0) + _doubt(vectors, squares)
+    reach = (lengths(vectors) if sizes is None else sizes) + np.sqrt(squares.max())
+    doubt = 8 * (len(vectors) + 4) * _EPSILON * reach**2
+    close = scores <= scores.min(axis=0) + doubt  # so far apart scores of the same distance may be, several times over
     if int(np.count_nonzero(close)) > len(found):
         tied = close.sum(axis=0) > 1
         found[tied] = _nearest_among(vectors[:, tied], centres, close[:, tied])
     return found
-
-
-def _doubt(vectors: Any, squares: Any) -> Any:
-    """Return how far scores of a vector may be apart that stand for the same distance, several times over."""
-    reach = np.sqrt(np.einsum("ij,ij->j", vectors, vectors)) + np.sqrt(squares.max())
-    return 8 * (len(vectors) + 4) * _EPSILON * reach**2
 
 
 def _nearest_among(vectors: Any, centres: Any, close: Any) -> Any:
@@ -169,7 +181,7 @@ def totals(rank: Rank, points: Points, centres: np.ndarray, largest: np.ndarray,
         for rows in runs:
             vectors, weight = points.vectors[:, rows], points.weight[rows]
             values, spare = room[:, :, : len(weight)]
-            found = nearest(vectors, centres)
+            found = nearest(vectors, centres, points.sizes[rows])
             terms(vectors, weight, found, values)
             sums += exact.by_group(found, values, len(centres), spare)
         return sums

@@ -79,7 +79,7 @@ def _distances(points: Points, centres: np.ndarray) -> np.ndarray:
     def fill(runs: Sequence[slice]) -> None:
         for rows in runs:
             vectors = points.vectors[:, rows]
-            found[rows] = squared_distances(vectors, centres[nearest(vectors, centres)].T)
+            found[rows] = squared_distances(vectors, centres[nearest(vectors, centres, points.sizes[rows])].T)
 
     if len(centres):
         points.share(fill, len(centres))
@@ -99,7 +99,8 @@ def _first(rank: Rank, points: Points, n: int, seed: int) -> np.ndarray:
     Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006.
     """
     times = -np.log1p(-_draws(points, seed, _FIRST)) / points.weight
-    own = np.argsort(times, kind="stable")[:n]
+    soon = np.flatnonzero(times <= np.partition(times, n - 1)[n - 1]) if len(times) > n else np.arange(len(times))
+    own = soon[np.argsort(times[soon], kind="stable")[:n]]
     rows = gather(rank, np.column_stack([times[own], points.vectors[:, own].T]))
     return rows[np.argsort(rows[:, 0], kind="stable")[:n], 1:]
 

@@ -241,7 +241,7 @@ class KMeans(Learner, Trainer):
     def _vectors(self, frame: nw.DataFrame) -> Any:
         """Return the rows as columns of a float64 matrix, NaN for null; of length 1 where angles count."""
         vectors = arrays.to_rows(frame, self.inputs())
-        if bool((np.abs(vectors) > LARGE).any()):
+        if bool((vectors > LARGE).any()) or bool((vectors < -LARGE).any()):
             checks = [(name, Rule(test)) for test in ("infinite", "too_large") for name in self.inputs()]
             refuse(checks, valid_rows(frame, checks)[1])
         if not self._by_angle:
