@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -145,17 +145,19 @@ class Summarise:
         log.tables.clear()
         return states, log
 
-    def merge(self, parts: Sequence[tuple[list[list[State]], RowLog]]) -> tuple[list[list[State]], RowLog]:
-        """Join what several fragments gave, in their order."""
+    def merge(self, parts: list[tuple[list[list[State]], RowLog]]) -> tuple[list[list[State]], RowLog]:
+        """Join what several fragments gave, in their order; the list is emptied, what is in it stays as it is."""
         log = RowLog()
         for _, other in parts:
             log.add(other)
-        merged = [
-            [
-                statistic.merge([states[place][index] for states, _ in parts])
-                for index, statistic in enumerate(probe.statistics)
-            ]
+        taken = [
+            [[states[place][index] for states, _ in parts] for index in range(len(probe.statistics))]
             for place, probe in enumerate(self.probes)
+        ]
+        parts.clear()
+        merged = [
+            [statistic.drain(states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
+            for probe, of_probe in zip(self.probes, taken, strict=True)
         ]
         return merged, log
 

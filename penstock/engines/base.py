@@ -45,21 +45,23 @@ class TreeReduction(Generic[State]):
     '((abcdefgh)(ij))'
     """
 
-    def __init__(self, merge: Callable[[Sequence[State]], State]) -> None:
+    def __init__(self, merge: Callable[[list[State]], State]) -> None:
         self._merge = merge
         self._levels: list[list[State]] = [[]]
 
-    def push(self, state: State, level: int = 0) -> None:
+    def push(self, state: State) -> None:
         """Take the next partial result."""
-        if level == len(self._levels):
-            self._levels.append([])
+        level = 0
         self._levels[level].append(state)
-        if len(self._levels[level]) == ARITY:
+        while len(self._levels[level]) == ARITY:
             self._close(level)
+            level += 1
 
     def _close(self, level: int) -> None:
         states, self._levels[level] = self._levels[level], []
-        self.push(self._merge(states), level + 1)
+        if level + 1 == len(self._levels):
+            self._levels.append([])
+        self._levels[level + 1].append(self._merge(states))
 
     def result(self) -> State:
         """Return the merge of all; at least one was pushed."""
@@ -102,12 +104,15 @@ class Engine(ABC):
     def reduce(
         self,
         task: Callable[[Fragment], State],
-        merge: Callable[[Sequence[State]], State],
+        merge: Callable[[list[State]], State],
         fragments: Sequence[Fragment],
         *,
         label: str = "reduce",
     ) -> State:
-        """Call `task` with each fragment and merge what it gives near the data, in the shape of `TreeReduction`."""
+        """Call `task` with each fragment and merge what it gives near the data, in the shape of `TreeReduction`.
+
+        `merge` may empty the list that it is given, so that partial results are let go, and changes none of them.
+        """
 
     @abstractmethod
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:

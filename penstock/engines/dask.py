@@ -112,7 +112,7 @@ class DaskEngine(Engine):
     def reduce(
         self,
         task: Callable[[Fragment], State],
-        merge: Callable[[Sequence[State]], State],
+        merge: Callable[[list[State]], State],
         fragments: Sequence[Fragment],
         *,
         label: str = "reduce",

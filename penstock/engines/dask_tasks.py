@@ -38,9 +38,9 @@ def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment)
     return shared[0](fragment)
 
 
-def merge_parts(shared: tuple[Any, Callable[[Sequence[Any]], Any]], parts: Sequence[Any]) -> Any:
+def merge_parts(shared: tuple[Any, Callable[[list[Any]], Any]], parts: Sequence[Any]) -> Any:
     """Merge what some tasks of a reduction gave, on a worker."""
-    return shared[1](parts)
+    return shared[1](list(parts))
 
 
 class Tasks:

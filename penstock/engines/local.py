@@ -55,7 +55,7 @@ class LocalEngine(Engine):
     def reduce(
         self,
         task: Callable[[Fragment], State],
-        merge: Callable[[Sequence[State]], State],
+        merge: Callable[[list[State]], State],
         fragments: Sequence[Fragment],
         *,
         label: str = "reduce",

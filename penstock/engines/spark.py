@@ -118,7 +118,7 @@ class SparkEngine(Engine):
     def reduce(
         self,
         task: Callable[[Fragment], State],
-        merge: Callable[[Sequence[State]], State],
+        merge: Callable[[list[State]], State],
         fragments: Sequence[Fragment],
         *,
         label: str = "reduce",

@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -139,7 +139,7 @@ class Merge:
                 yield group, attempt(group, partial(self._merge, parts), self.failures)
         spare_imports()
 
-    def _merge(self, parts: Sequence[Any]) -> Any:
+    def _merge(self, parts: list[Any]) -> Any:
         return self.merge.value()[1](parts)
 
 

@@ -31,6 +31,12 @@ class Statistic(ABC):
     def merge(self, states: Sequence[State]) -> State:
         """Return the state of the rows of all `states` (at least one) together."""
 
+    def drain(self, states: list[State]) -> State:
+        """Merge states and empty their list, so that memory can be let go on the way; none of them is changed."""
+        merged = self.merge(states)
+        states.clear()
+        return merged
+
     @abstractmethod
     def finish(self, state: State) -> Any:
         """Return what the statistic is asked for."""
@@ -50,6 +56,18 @@ class ColumnStatistic(Statistic):
     def merge(self, states: Sequence[State]) -> State:
         """Merge column by column."""
         return {name: self.merge_column([state[name] for state in states]) for name in self.columns}
+
+    def drain(self, states: list[State]) -> State:
+        """Drain column by column."""
+        by_column = {name: [state[name] for state in states] for name in self.columns}
+        states.clear()
+        return {name: self.drain_column(of_column) for name, of_column in by_column.items()}
+
+    def drain_column(self, states: list[State]) -> State:
+        """Merge the states of one column and empty their list."""
+        merged = self.merge_column(states)
+        states.clear()
+        return merged
 
     def finish(self, state: State) -> Mapping[str, Any]:
         """Return the result of each column; the state may be one fused over more columns."""

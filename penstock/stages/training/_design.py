@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from penstock import arrays
 from penstock.errors import DataValueError
@@ -122,6 +124,15 @@ class ToRows:
 
 def _vector(frame: nw.DataFrame, name: str) -> Any:
     return arrays.to_matrix(frame, (name,), "float64")[:, 0]
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS takes one thread at each call, as a rank's threads call it side by side.
+
+    OpenBLAS' own threads are one set for the whole process, and calls that want them wait for one another.
+    """
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limits
 
 
 class Design:

@@ -17,7 +17,7 @@ from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns, with_fields
 from penstock.stages.training import _seeding
 from penstock.stages.training._binary_scaling import framing, scaling_of
-from penstock.stages.training._design import ToRows, finite_matrix
+from penstock.stages.training._design import ToRows, finite_matrix, one_blas_thread
 from penstock.stages.training._exact_gram import GramDesign
 from penstock.stages.training._learner import Learner, known
 from penstock.stages.training._lloyd import Points
@@ -167,7 +167,7 @@ class GaussianMixture(Learner, Trainer):
         scaling = scaling_of(learned, intercept=True)
         convert = _Unlabelled(self.inputs(), self.inputs()[0], None, self.weight, scaling)
         design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
-        with rank.collective():
+        with rank.collective(), one_blas_thread():
             mixture, floor, weight = beginning(design, self._seeds(rank, design), self.reg_covar)
             mixture, outcome = self._iterate(rank, design, mixture, floor)
         units = np.where(scaling.scale == 0, 1.0, scaling.scale)

@@ -25,7 +25,7 @@ from penstock.stages.base import (
     with_fields,
 )
 from penstock.stages.training._binary_scaling import framing, rounded_mean, scaling_of, unscaling
-from penstock.stages.training._design import Scaling, ToRows, finite_matrix, linear
+from penstock.stages.training._design import Scaling, ToRows, finite_matrix, linear, one_blas_thread
 from penstock.stages.training._exact_gram import GramDesign
 from penstock.stages.training._families import FAMILIES, SUPPORTED, Family, Gaussian, tweedie
 from penstock.stages.training._glm_summary import Inference, Totals
@@ -272,7 +272,7 @@ class GeneralizedLinearRegression(Learner, Trainer):
         scaling = scaling_of(learned, intercept=self.fit_intercept)
         convert = ToRows(self.inputs(), self.label, None, self.weight, scaling)
         design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
-        with rank.collective():
+        with rank.collective(), one_blas_thread():
             totals = Totals.of(design, len(self.inputs()), learned["label_origin"], self._taken_from_label())
             likelihood = self._likelihood(design, scaling, totals)
             null = likelihood.null(totals.mean, self.fit_intercept, self.tol, self.max_iter)

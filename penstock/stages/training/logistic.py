@@ -22,7 +22,7 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
-from penstock.stages.training._design import Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training._design import Scaling, ToRows, Totals, finite_matrix, linear, one_blas_thread
 from penstock.stages.training._exact_products import ProductDesign
 from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
@@ -200,7 +200,7 @@ class LogisticRegression(Classifier, Trainer):
         convert = ToRows(self.inputs(), self.label, tuple(classes), self.weight, scaling)
         design = ProductDesign(rank, convert, learned["rows"], learned["largest_weight"])
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
-        with rank.collective():
+        with rank.collective(), one_blas_thread():
             totals = Totals.of(design, scaling, len(classes))
             course = self._minimise(rank, design, totals, self._factors(scaling, totals), single)
         fitted = {
