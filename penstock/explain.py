@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.schemas import shorten
-from penstock.stages.base import StageStep, Trainer
+from penstock.stages.base import Trainer
+from penstock.stages.step import StageStep
 from penstock.steps import prune
 from penstock.tasks import Summarise
 

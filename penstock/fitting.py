@@ -13,7 +13,8 @@ from penstock.errors import ConfigError, DataValueError, EmptyInputError, Pensto
 from penstock.planner import Level, Plan, Request, Scan
 from penstock.schemas import shorten
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Fitted, StageStep, Trainer
+from penstock.stages.base import Fitted, Trainer
+from penstock.stages.step import StageStep
 from penstock.statistics.base import State
 from penstock.steps import RowLog
 

@@ -21,11 +21,12 @@ from penstock.planner import Plan, plan
 from penstock.rows import RowScorer
 from penstock.schemas import widen
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Fitted, Stage, StageStep, Trainer
+from penstock.stages.base import Fitted, Stage, Trainer
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import evaluate
 from penstock.stages.evaluation.views import Bootstrap
+from penstock.stages.step import StageStep
 from penstock.steps import output_schema, prune
 
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
-from penstock.stages.base import RowFunction, StageStep
+from penstock.stages.base import RowFunction
+from penstock.stages.step import StageStep
 from penstock.steps import RowLog, output_schema, prune, run
 
 _MOST_SINGLE = 8

@@ -18,7 +18,8 @@ from penstock.errors import ConfigError, DataValueError, EmptyInputError, Schema
 from penstock.pipeline import Pipeline
 from penstock.planner import plan
 from penstock.selectors import numeric
-from penstock.stages.base import ColumnStage, Fitted, Stage, StageStep, Tags
+from penstock.stages.base import ColumnStage, Fitted, Stage, Tags
+from penstock.stages.step import StageStep
 from penstock.statistics import Moments, Statistic
 from penstock.steps import RowLog
 from penstock.tasks import Summarise

@@ -14,7 +14,8 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, InputError
 from penstock.frames import ROW
 from penstock.rows import RowScorer
-from penstock.stages.base import Fitted, Stage, StageStep
+from penstock.stages.base import Fitted, Stage
+from penstock.stages.step import StageStep
 from penstock.steps import RowLog
 from penstock.testing import tables
 from penstock.testing.compare import demand, demand_equal

@@ -11,7 +11,7 @@ import penstock as ps
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages import LinearRegression, OneHotEncoder, XGBoostRegressor
-from penstock.stages.base import StageStep
+from penstock.stages.step import StageStep
 from penstock.steps import prune
 
 RNG = np.random.default_rng(11)

@@ -1,0 +1,62 @@
+"""A fitted stage on its way over the rows of a dataset."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.frames import ROW
+from penstock.stages.base import Fitted, Stage
+from penstock.steps import RowLog, Step
+
+
+@dataclass(frozen=True)
+class StageStep(Step):
+    """A fitted stage as a step of a dataset.
+
+    Parameters
+    ----------
+    stage : Stage
+    fitted : mapping or None
+        None for a step that is planned with, and never applied.
+    position : int
+        Of the stage in its pipeline.
+    training : bool
+        The rows are those that the stage has learned from, on their way to stages that are still to be fitted.
+    """
+
+    stage: Stage
+    fitted: Fitted | None = dataclasses.field(compare=False)
+    position: int
+    training: bool = False
+
+    @property
+    def keeps_rows(self) -> bool:  # type: ignore[override]
+        return self.stage.tags.keeps_rows
+
+    @property
+    def label(self) -> str:
+        return self.stage.title
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        if self.fitted is None:
+            return self.stage.output_schema(schema)
+        return self.stage.learned_schema(schema, self.fitted)
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        made = frozenset(self.stage.outputs())
+        if self.keeps_rows and not made & wanted:
+            return None
+        numbered = {ROW} if self.stage.tags.numbers_rows else set()
+        inputs = self.stage.training_inputs() if self.training else self.stage.inputs()
+        return (wanted - made) | frozenset(inputs) | numbered
+
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        assert self.fitted is not None, f"{self.label} is used before it is fitted"
+        if self.keeps_rows:
+            transform = self.stage.transform_training if self.training else self.stage.transform
+            return transform(frame, self.fitted)
+        return self.stage.filter(frame, self.fitted, log)
