@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -15,25 +15,21 @@ import pyarrow.compute as pc
 from penstock import arrays, sparse
 from penstock.errors import ConfigError, SchemaError
 from penstock.ragged import Ragged
-from penstock.selectors import Columns, resolve
+from penstock.selectors import resolve
 from penstock.stages.base import (
     Fitted,
     RowFunction,
-    Stage,
     Tags,
-    check_choice,
-    check_number,
     check_types,
-    normalise_columns,
-    with_fields,
 )
-from penstock.stages.preprocessing.categories import check_frequency, check_new, holds, spelt
+from penstock.stages.preprocessing._indicators import IndicatorStage
+from penstock.stages.preprocessing.categories import check_new
 from penstock.statistics.base import Statistic
 from penstock.statistics.elements import ElementCounts, Elements
 
 
 @dataclass(frozen=True)
-class MultiHot(Stage):
+class MultiHot(IndicatorStage):
     """Adds columns of 0 and 1 (int8), one for each category, that say which ones the list of a row has.
 
     The columns are told by the parameters alone, as those of :class:`OneHotEncoder` are:
@@ -89,42 +85,14 @@ class MultiHot(Stage):
     (['tags_0', 'tags_1', 'tags_other', 'tags_null'], (1, 0, 1, 0), (0, 0, 0, 1))
     """
 
-    columns: Columns
-    _: KW_ONLY
-    categories: tuple[tuple[Any, ...], ...] | None = None
-    max_categories: int | None = None
-    min_frequency: int | float = 1
-    handle_invalid: str = "keep"
-
     tags: ClassVar[Tags] = Tags(accepts="list")
+    _HANDLES: ClassVar[tuple[str, ...]] = ("keep", "ignore")
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
-        check_frequency(self)
-        check_number(self, "max_categories", least=1, whole=True)
-        check_choice(self, "handle_invalid", ("keep", "ignore"))
-        if (self.categories is None) == (self.max_categories is None):
-            raise ConfigError(
-                f"categories of {self.title} are {self.categories!r} and max_categories is {self.max_categories!r},"
-                " expected one of them",
-                hint="They tell how many columns there will be, before any data is read.",
-                stage=self.title,
-            )
-        if self.categories is not None:
-            self._nest(self.categories)
-
-    def _nest(self, categories: Sequence[Any]) -> None:
-        if self.min_frequency != 1:
+        super().__post_init__()
+        if self.min_frequency != 1 and self.categories is not None:
             problem = f"min_frequency of {self.title} is {self.min_frequency!r}, expected 1 with categories"
             raise ConfigError(problem, stage=self.title)
-        for values in categories:
-            if not isinstance(values, Sequence) or isinstance(values, str):
-                raise ConfigError(
-                    f"categories of {self.title} hold {values!r:.200}, expected a list of values for each column",
-                    hint='Write categories=[["a", "b"]] for one column.',
-                    stage=self.title,
-                )
-        object.__setattr__(self, "categories", tuple(map(tuple, categories)))
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -145,47 +113,9 @@ class MultiHot(Stage):
                     f"column {name!r} is {kind}, but {self.title} takes lists of strings or integers",
                     column=name, stage=self.title,
                 )  # fmt: skip
-        if bound.categories is not None:
-            bound._check_categories(schema, bound.categories)
+        bound._check_categories([schema.field(name).type.value_type for name in bound.inputs()])
         check_new(bound, schema)
         return bound
-
-    def _check_categories(self, schema: pa.Schema, categories: Sequence[Sequence[Any]]) -> None:
-        if len(categories) != len(self.inputs()):
-            raise ConfigError(
-                f"{self.title} has {len(self.inputs())} columns but categories of {len(categories)}", stage=self.title
-            )
-        for name, values in zip(self.inputs(), categories, strict=True):
-            kind = schema.field(name).type.value_type
-            if not values or len(set(values)) < len(values) or not all(holds(kind, value) for value in values):
-                raise ConfigError(
-                    f"categories of column {name!r} are {values!r:.200}, expected different values of type {kind}",
-                    column=name, stage=self.title,
-                )  # fmt: skip
-
-    def inputs(self) -> tuple[str, ...]:
-        """Return the columns encoded."""
-        return self.columns  # type: ignore[return-value]
-
-    def outputs(self) -> tuple[str, ...]:
-        """Return the columns made, those of the first column first."""
-        return tuple(out for name in self.inputs() for out in self._made(name))
-
-    def _made(self, name: str) -> list[str]:
-        """Return the columns made of one: a column for each category, and those for others and for null."""
-        given = self._given(name)
-        texts = [spelt(value) for value in given] or [str(place) for place in range(self._width(name))]
-        return [f"{name}_{text}" for text in [*texts, *(["other", "null"] if self.handle_invalid == "keep" else [])]]
-
-    def _given(self, name: str) -> tuple[Any, ...]:
-        return () if self.categories is None else self.categories[self.inputs().index(name)]
-
-    def _width(self, name: str) -> int:
-        return self.max_categories or len(self._given(name))
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema with the columns made, int8, at the end."""
-        return with_fields(schema, dict.fromkeys(self.outputs(), pa.int8()))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask how many lists have each value, unless categories are given."""
@@ -210,7 +140,7 @@ class MultiHot(Stage):
         for name in self.inputs():
             texts = fitted["categories"][name]["value"].combine_chunks().cast(pa.string())
             hits = self._hits(name, Ragged.of(frame, name), texts)
-            made |= dict(zip(self._made(name), hits, strict=False))
+            made |= {out: hits[code] for out, code in self._made(name)}
         return frame.with_columns(*[arrays.column(frame, out, values) for out, values in made.items()])
 
     def _hits(self, name: str, lists: Ragged, texts: pa.Array) -> list[np.ndarray]:
@@ -222,15 +152,15 @@ class MultiHot(Stage):
         hits = np.zeros((width + 1, len(lists.missing)), np.int8)
         for place, rows in enumerate(np.split(columns.indices, columns.indptr[1:-1])):
             hits[place, rows] = 1
-        return [*hits, lists.missing.astype(np.int8)] if self.handle_invalid == "keep" else list(hits[:width])
+        return [*hits, lists.missing.astype(np.int8)]
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Encode one row."""
         keep = self.handle_invalid == "keep"
-        coded = [
-            (name, self._made(name), {value: place for place, value in enumerate(table["value"].to_pylist())})
-            for name, table in fitted["categories"].items()
-        ]
+        coded = []
+        for name, table in fitted["categories"].items():
+            places = {value: place for place, value in enumerate(table["value"].to_pylist())}
+            coded.append((name, [out for out, _ in self._made(name)], places))
 
         def call(row: dict[str, Any]) -> None:
             for name, made, places in coded:

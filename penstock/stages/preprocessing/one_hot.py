@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,33 +10,27 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.errors import ConfigError, DataValueError
-from penstock.selectors import Columns, resolve
+from penstock.selectors import resolve
 from penstock.stages.base import (
     Fitted,
     RowFunction,
-    Stage,
     Tags,
     check_choice,
-    check_number,
     check_types,
-    normalise_columns,
-    with_fields,
 )
+from penstock.stages.preprocessing._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories import (
-    check_frequency,
     check_new,
     coder,
     codes,
     frequent,
-    holds,
-    spelt,
     values_of,
 )
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 
 
 @dataclass(frozen=True)
-class OneHotEncoder(Stage):
+class OneHotEncoder(IndicatorStage):
     """Adds columns of 0 and 1 (int8), one for each category, that say which one a row has.
 
     Stages to come are bound to columns before any data is read, so the columns are told by the parameters alone:
@@ -101,48 +95,22 @@ class OneHotEncoder(Stage):
     ('c_b', 'c_other', 'c_null')
     """
 
-    columns: Columns
     _: KW_ONLY
-    categories: tuple[tuple[Any, ...], ...] | None = None
-    max_categories: int | None = None
-    min_frequency: int | float = 1
-    handle_invalid: str = "keep"
     drop: str | None = None
 
     tags: ClassVar[Tags] = Tags(accepts="categorical")
+    _HANDLES: ClassVar[tuple[str, ...]] = ("keep", "error", "ignore")
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
-        if self.categories is not None:
-            self._check_nested(self.categories)
-            object.__setattr__(self, "categories", tuple(tuple(values) for values in self.categories))
-        check_frequency(self)
-        check_number(self, "max_categories", least=1, whole=True)
-        check_choice(self, "handle_invalid", ("keep", "error", "ignore"))
+        super().__post_init__()
         if self.drop is not None:
             check_choice(self, "drop", ("first",))
-        if (self.categories is None) == (self.max_categories is None):
-            raise ConfigError(
-                f"categories of OneHotEncoder are {self.categories!r} and max_categories is {self.max_categories!r},"
-                " expected one of them",
-                hint="They tell how many columns there will be, before any data is read.",
-                stage=self.title,
-            )
         if self.min_frequency != 1 and (self.categories is not None or self.handle_invalid == "error"):
             raise ConfigError(
                 f"min_frequency of OneHotEncoder is {self.min_frequency!r}, expected 1 with categories and with"
                 " handle_invalid='error': each value has a column then",
                 stage=self.title,
             )
-
-    def _check_nested(self, categories: Sequence[Any]) -> None:
-        for values in categories:
-            if not isinstance(values, Sequence) or isinstance(values, str):
-                raise ConfigError(
-                    f"categories of OneHotEncoder hold {values!r:.200}, expected a list of values for each column",
-                    hint='Write categories=[["a", "b"]] for one column.',
-                    stage=self.title,
-                )
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -159,50 +127,13 @@ class OneHotEncoder(Stage):
         names = resolve(self.columns, schema, self.title)
         check_types(self, schema, names)
         bound = replace(self, columns=names)
-        if self.categories is not None:
-            bound._check_categories(schema, self.categories)
+        bound._check_categories([schema.field(name).type for name in names])
         check_new(bound, schema)
         return bound
 
-    def _check_categories(self, schema: pa.Schema, categories: Sequence[Sequence[Any]]) -> None:
-        if len(categories) != len(self.inputs()):
-            raise ConfigError(
-                f"OneHotEncoder has {len(self.inputs())} columns but categories of {len(categories)}", stage=self.title
-            )
-        for name, values in zip(self.inputs(), categories, strict=True):
-            kind = schema.field(name).type
-            if not values or len(set(values)) < len(values) or not all(holds(kind, value) for value in values):
-                raise ConfigError(
-                    f"categories of column {name!r} are {values!r:.200}, expected different values of type {kind}",
-                    column=name, stage=self.title,
-                )  # fmt: skip
-
-    def inputs(self) -> tuple[str, ...]:
-        """Return the columns encoded."""
-        return self.columns  # type: ignore[return-value]
-
-    def outputs(self) -> tuple[str, ...]:
-        """Return the columns made, those of the first column first."""
-        return tuple(out for name in self.inputs() for out, _ in self._made(name))
-
     def _made(self, name: str) -> list[tuple[str, int]]:
-        """Return the columns made of one, each with the code it is for."""
-        texts = [spelt(value) for value in self._given(name)] or [str(place) for place in range(self._width(name))]
-        made = [(text, place) for place, text in enumerate(texts)][self.drop is not None :]
-        if self.handle_invalid == "keep":
-            made += [("other", len(texts)), ("null", len(texts) + 1)]
-        return [(f"{name}_{text}", code) for text, code in made]
-
-    def _given(self, name: str) -> tuple[Any, ...]:
-        return () if self.categories is None else self.categories[self.inputs().index(name)]
-
-    def _width(self, name: str) -> int:
-        """Return the code of what is no category."""
-        return self.max_categories or len(self._given(name))
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema with the columns made, int8, at the end."""
-        return with_fields(schema, dict.fromkeys(self.outputs(), pa.int8()))
+        """Return the columns made of one, each with the code it is for; without the first if that is dropped."""
+        return super()._made(name)[self.drop is not None :]
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask how often each value occurs, unless categories are given."""
