@@ -7,6 +7,7 @@ same files whatever the engine, so that partial results are merged in the same o
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -90,27 +91,49 @@ def _width(kind: pa.DataType) -> int:
 
 
 def pack(pieces: Iterable[Piece], bytes_per_row: int, target: int = FRAGMENT_BYTES) -> tuple[Fragment, ...]:
-    """Put consecutive pieces together until a fragment reaches about `target` bytes.
+    """Put consecutive pieces together to as few fragments of at most `target` bytes, about, as even as can be.
+
+    A piece that is larger by itself is a fragment.
 
     Examples
     --------
-    >>> pieces = [Piece("a", 0, 10), Piece("a", 10, 10), Piece("b", 0, 10)]
-    >>> [fragment.rows for fragment in pack(pieces, bytes_per_row=8, target=160)]
-    [20, 10]
+    >>> pieces = [Piece("a", 10 * place, 10) for place in range(4)]
+    >>> [fragment.rows for fragment in pack(pieces, bytes_per_row=8, target=240)]
+    [20, 20]
     """
-    wanted = max(1, target // bytes_per_row)
-    fragments: list[Fragment] = []
-    held: list[Piece] = []
-    start = rows = 0
-    for piece in pieces:
-        if held and rows + piece.rows > wanted:
-            fragments.append(Fragment(len(fragments), start, _joined(held)))
-            start, rows, held = start + rows, 0, []
-        held.append(piece)
-        rows += piece.rows
-    if held:
-        fragments.append(Fragment(len(fragments), start, _joined(held)))
-    return tuple(fragments)
+    pieces = list(pieces)
+    ends = list(itertools.accumulate(piece.rows for piece in pieces))
+    cuts = _even(ends, max(1, target // bytes_per_row))
+    starts = [0, *ends]
+    runs = enumerate(itertools.pairwise(cuts))
+    return tuple(Fragment(index, starts[low], _joined(pieces[low:high])) for index, (low, high) in runs)
+
+
+def _even(ends: Sequence[int], most: int) -> list[int]:
+    """Return where to cut pieces that end at `ends`, so that the largest of as few runs as possible is smallest.
+
+    Were the last run what the others leave, a machine would wait for the full ones while it does little.
+    """
+    cuts = _cuts(ends, most)
+    low, high = 0, most
+    while high - low > 1:
+        tried = (low + high) // 2
+        fewer = _cuts(ends, tried)
+        if len(fewer) == len(cuts):
+            cuts, high = fewer, tried
+        else:
+            low = tried
+    return cuts
+
+
+def _cuts(ends: Sequence[int], most: int) -> list[int]:
+    """Return where to cut into runs that are filled up to `most`, each of one piece at least."""
+    cuts = [0]
+    while cuts[-1] < len(ends):
+        last = cuts[-1]
+        begun = ends[last - 1] if last else 0
+        cuts.append(max(bisect_right(ends, begun + most, last), last + 1))
+    return cuts
 
 
 def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:

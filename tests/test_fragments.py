@@ -35,6 +35,19 @@ def test_pack_fills_fragments_to_the_target_and_numbers_them() -> None:
     assert [fragment.index for fragment in fragments] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("sizes", [[250] * 8, [7, 1, 1, 9, 3, 3, 2, 8], [5, 0, 5, 1], [1, 1, 30, 1]])
+def test_pack_makes_as_few_fragments_as_fit_and_the_largest_as_small_as_it_can_be(sizes: list[int]) -> None:
+    most = 10 if sizes[0] < 250 else 1500
+    fragments = pack([Piece(str(place), 0, size) for place, size in enumerate(sizes)], bytes_per_row=1, target=most)
+    places = range(1, len(sizes))
+    ways = [(0, *cut, len(sizes)) for count in range(len(sizes)) for cut in itertools.combinations(places, count)]
+    largest = {way: max(sum(sizes[low:high]) for low, high in itertools.pairwise(way)) for way in ways}
+    allowed = [way for way in ways if largest[way] <= max(most, *sizes)]
+    fewest = min(map(len, allowed))
+    assert len(fragments) == fewest - 1
+    assert max(each.rows for each in fragments) == min(largest[way] for way in allowed if len(way) == fewest)
+
+
 def test_pack_joins_neighbours_of_one_file_and_nothing_else() -> None:
     pieces = [Piece("a", 0, 5), Piece("a", 5, 5), Piece("b", 0, 5), Piece("b", 6, 5)]
     (fragment,) = pack(pieces, bytes_per_row=1, target=100)
