@@ -64,6 +64,7 @@ _BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
     "null": lambda name, _: nw.col(name).is_null(),
     "too_large": lambda name, _: _number(name).abs() > LARGE,
 }
+_HINTS = {"null": "Filter these rows before this step, or fill them where that makes sense, with Imputer say."}
 _EXPECTED = {
     "infinite": "finite numbers",
     "lists_with_nan": "lists of numbers that are not NaN",
@@ -138,7 +139,7 @@ class Rule:
         found = self.test.replace("_", " ")
         error = DataValueError(
             f"column {name!r} has {count} values that are {found}, expected {_EXPECTED[self.test].format(*shown)}",
-            hint="Clean, fill or filter these rows before this step.",
+            hint=_HINTS.get(self.test, "Clean, fill or filter these rows before this step."),
             column=name,
         )
         error.predicate = self.broken(name)

@@ -21,6 +21,7 @@ import numpy as np
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """Gives the smooth part of the objective, and its gradient, at a vector of float64."""
+Inverse = Callable[[np.ndarray], np.ndarray]
 
 _MEMORY = 10
 _HALVINGS = 40
@@ -89,6 +90,7 @@ def minimise(
     tol: float,
     max_iter: int,
     floor: float = 0.0,
+    inverse: Inverse | None = None,
     after: Callable[[Course], None] = lambda course: None,
 ) -> Course:
     """Return the course at its end; the one given is changed.
@@ -106,6 +108,9 @@ def minimise(
         The largest number of steps.
     floor : float
         Stop, not converged, where the objective is not above this: there is no minimum but at infinity.
+    inverse : callable, optional
+        Multiplies a vector by about the inverse of the Hessian at the start: a symmetric, positive definite matrix. It
+        takes the place of the multiple of the identity that L-BFGS begins with. Not with an L1 penalty.
     after : callable
         Called after each step.
     """
@@ -115,7 +120,7 @@ def minimise(
         course.converged = point.value > floor and _largest(point.pseudo) <= tol * point.value
         if course.converged or point.value <= floor or course.iterations >= max_iter:
             return course
-        reached = _step(objective, point, course, l1)
+        reached = _step(objective, point, course, l1, inverse)
         if reached is None:
             return course
         _remember(course, reached.x - point.x, reached.gradient - point.gradient)
@@ -136,18 +141,21 @@ def _pseudo_gradient(x: np.ndarray, gradient: np.ndarray, l1: np.ndarray) -> np.
     return nearest
 
 
-def _step(objective: Objective, point: _Point, course: Course, l1: np.ndarray) -> _Point | None:
+def _step(
+    objective: Objective, point: _Point, course: Course, l1: np.ndarray, inverse: Inverse | None
+) -> _Point | None:
     """Return where the next step leads; None when rounding leaves no way down."""
     while True:
-        direction = _direction(point, course, l1)
-        size = 1.0 if course.steps else min(1.0, 1.0 / np.sqrt(_dot(direction, direction)))
+        direction = _direction(point, course, l1, inverse)
+        known = inverse is not None or course.steps
+        size = 1.0 if known else min(1.0, 1.0 / np.sqrt(_dot(direction, direction)))
         reached = _search(objective, point, direction, size, l1)
         if reached is not None or not course.steps:
             return reached
         course.steps, course.changes = [], []  # what was remembered misleads: try the steepest descent once
 
 
-def _direction(point: _Point, course: Course, l1: np.ndarray) -> np.ndarray:
+def _direction(point: _Point, course: Course, l1: np.ndarray, inverse: Inverse | None) -> np.ndarray:
     """Return minus the inverse Hessian, as far as it is known, times the gradient."""
     direction = -point.pseudo
     pairs = [(s, y, _dot(s, y)) for s, y in zip(course.steps, course.changes, strict=True)]
@@ -155,9 +163,10 @@ def _direction(point: _Point, course: Course, l1: np.ndarray) -> np.ndarray:
     for s, y, curvature in reversed(pairs):
         shares.append(_dot(s, direction) / curvature)
         direction = direction - shares[-1] * y
+    direction = direction if inverse is None else inverse(direction)
     if pairs:
         _, y, curvature = pairs[-1]
-        direction = direction * (curvature / _dot(y, y))
+        direction = direction * (curvature / _dot(y, y if inverse is None else inverse(y)))
     for (s, y, curvature), share in zip(pairs, reversed(shares), strict=True):
         direction = direction + (share - _dot(y, direction) / curvature) * s
     return np.where((l1 > 0) & (direction * point.pseudo >= 0), 0.0, direction)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -22,12 +22,23 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
+from penstock.stages.training._curvature import affordable, inverse_hessian, second_moments, times
 from penstock.stages.training._design import Scaling, ToRows, Totals, finite_matrix, linear, one_blas_thread
 from penstock.stages.training._exact_products import ProductDesign
 from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
-from penstock.stages.training._quasi_newton import Course, minimise
-from penstock.statistics import Extremes, Moments, Statistic, ValueCounts, Violations
+from penstock.stages.training._quasi_newton import Course, Inverse, minimise
+from penstock.statistics import (
+    CrossProducts,
+    Extreme,
+    Extremes,
+    Gram,
+    Moment,
+    Moments,
+    Statistic,
+    ValueCounts,
+    Violations,
+)
 from penstock.statistics.rules import Checks, Rule
 
 _SEPARATED = 1e-12
@@ -164,34 +175,51 @@ class LogisticRegression(Classifier, Trainer):
         """Ask for what is wrong with values, the classes, and means, deviations and bounds of the features."""
         wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
         features, weight = self.inputs(), (self.weight,) if self.weight else ()
-        ranges = {"moments": Moments(features), "extremes": Extremes((*features, *weight))}
-        return {**wrong, "labels": ValueCounts((self.label,)), **ranges}
+        together = Gram((*features, *weight), weighted=bool(weight)) if self._inverts else Moments(features)
+        extremes = Extremes((*features, *weight))
+        return {**wrong, "labels": ValueCounts((self.label,)), "moments": together, "extremes": extremes}
+
+    @property
+    def _inverts(self) -> bool:
+        """Whether it starts from the inverse of a Hessian. Where L1 keeps coefficients at 0, it would mislead."""
+        return not (self.reg_param * self.elastic_net_param) and affordable(1, len(self.inputs()) + 1)
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return the classes, and the means, scales and bounds to train with."""
         for name, rule in self._checks():
             if count := results[f"{rule.test} {name}"][name].count:
-                raise _refused(rule, name, count, is_feature=name in self.inputs())
+                raise rule.error(name, count)
         labels, extremes = results["labels"][self.label], results["extremes"]
         most = 2 if self.family == "binomial" else MOST_CLASSES
         self._check_classes(labels, most, "the binomial family is for two.")
         largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
         if not largest_weight:
             raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
-        moments = [results["moments"][name] for name in self.inputs()]
         ranges = [extremes[name] for name in self.inputs()]
         return {
             "classes": labels.table.select(["value"]).sort_by("value").combine_chunks(),
             "rows": labels.total,
             "largest_weight": largest_weight,
-            "mean": [moment.mean for moment in moments],
-            "scale": [
-                0.0 if extreme.min == extreme.max else moment.std(ddof=1)
-                for moment, extreme in zip(moments, ranges, strict=True)
-            ],
             "low": [float(extreme.min) for extreme in ranges],
             "high": [float(extreme.max) for extreme in ranges],
+            **(self._together if self._inverts else self._apart)(results["moments"], ranges),
         }
+
+    def _apart(self, moments: Mapping[str, Moment], ranges: Sequence[Extreme]) -> dict[str, Any]:
+        """Return means and scales of features that were looked at one by one."""
+        found = [moments[name] for name in self.inputs()]
+        scales = [
+            0.0 if extreme.min == extreme.max else moment.std(ddof=1)
+            for moment, extreme in zip(found, ranges, strict=True)
+        ]
+        return {"mean": [moment.mean for moment in found], "scale": scales, "covariance": None}
+
+    def _together(self, products: CrossProducts, ranges: Sequence[Extreme]) -> dict[str, Any]:
+        """Return means, scales and covariances; of rows that have weights, of a weight above 0."""
+        freedom = products.weight - products.weight_squares / products.weight
+        scale = np.sqrt(np.diag(products.cross) / freedom) if freedom > 0 else np.zeros(len(products.mean))
+        covariance = {"covariance": products.covariance().ravel().tolist()}
+        return {"mean": products.mean.tolist(), "scale": scale.tolist(), **covariance}
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         classes = learned["classes"]["value"].to_pylist()
@@ -202,7 +230,11 @@ class LogisticRegression(Classifier, Trainer):
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
         with rank.collective(), one_blas_thread():
             totals = Totals.of(design, scaling, len(classes))
-            course = self._minimise(rank, design, totals, self._factors(scaling, totals), single)
+            factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
+            l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
+            objective = Objective(design, totals.weight, binomial if single else multinomial, l2.ravel())
+            start = self._start(totals, *factors.shape)
+            course = self._minimise(rank, objective, start, factors, self._inverse(learned, scaling, totals, l2))
         fitted = {
             "classes": learned["classes"],
             "family": "binomial" if single else "multinomial",
@@ -217,18 +249,30 @@ class LogisticRegression(Classifier, Trainer):
         factors = totals.deviations if self.standardization else 1.0 / scaling.divisor
         return np.append(factors, [0.0] * self.fit_intercept)
 
-    def _minimise(self, rank: Rank, design: ProductDesign, totals: Totals, factors: np.ndarray, single: bool) -> Course:
-        outputs = 1 if single else len(totals.of_classes)
-        l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
-        objective = Objective(design, totals.weight, binomial if single else multinomial, np.tile(l2, outputs))
+    def _inverse(self, learned: Fitted, scaling: Scaling, totals: Totals, l2: np.ndarray) -> Inverse | None:
+        """Return what multiplies by the inverse of the Hessian at the start; None where that is not worth its time."""
+        if learned["covariance"] is None or not affordable(*l2.shape):
+            return None
+        moments = second_moments(np.array(learned["covariance"]).reshape(len(scaling.mean), -1), scaling)
+        shares = (
+            totals.of_classes / totals.weight
+            if self.fit_intercept
+            else np.full_like(l2[:, 0], 1.0 / len(totals.of_classes))
+        )
+        return times(inverse_hessian(moments, shares, l2))
+
+    def _minimise(
+        self, rank: Rank, objective: Objective, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None
+    ) -> Course:
         resumed = rank.checkpoint
         course = minimise(
             objective,
-            Course.unpack(resumed.data) if resumed else Course(self._start(totals, outputs, len(factors))),
-            l1=np.tile(self.reg_param * self.elastic_net_param * factors, outputs),
+            Course.unpack(resumed.data) if resumed else Course(start),
+            l1=self.reg_param * self.elastic_net_param * factors.ravel(),
             tol=self.tol,
             max_iter=self.max_iter,
             floor=_SEPARATED,
+            inverse=inverse,
             after=lambda course: _tell(rank, course),
         )
         if not course.converged:
@@ -299,10 +343,3 @@ def _tell(rank: Rank, course: Course) -> None:
     rank.report(course.iterations, f"objective {course.history[-1]:.8g}")
     if course.iterations % rank.checkpoint_interval == 0:
         rank.save(course.iterations, course.pack())
-
-
-def _refused(rule: Rule, name: str, count: int, *, is_feature: bool) -> DataValueError:
-    error = rule.error(name, count)
-    if is_feature:
-        error.hint = "Put an Imputer before this step, or filter these rows."
-    return error

@@ -25,7 +25,8 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.progress import Progress, Track
 from penstock.spmd import Rank, SpmdOptions
-from penstock.stages.training import _design
+from penstock.stages.training import _design, _quasi_newton, logistic
+from penstock.stages.training._quasi_newton import Course
 
 ROWS, WIDTH = 400, 4
 TIGHT = {"tol": 1e-10, "max_iter": 1000}
@@ -101,6 +102,50 @@ def test_coefficients_are_those_of_scikit_learn(
     found = scored(model, dataset(local, x))
     np.testing.assert_allclose(found[1], probability if centre else probability[:, 1], atol=1e-6)
     np.testing.assert_array_equal(found[2], oracle.predict(x))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_inverse_hessian_is_that_of_the_objective_at_the_start(
+    local: Engine, monkeypatch: pytest.MonkeyPatch, classes: int, weighted: bool
+) -> None:
+    x, label, weight = sample(classes)
+    found = {}
+
+    def begun(objective: Any, course: Course, *, inverse: Any, **options: Any) -> Course:
+        width = len(course.x)
+        hessian = [objective(course.x + step)[1] - objective(course.x - step)[1] for step in 1e-4 * np.eye(width)]
+        found["product"] = np.array([inverse(row) for row in np.array(hessian) / 2e-4])
+        return _quasi_newton.minimise(objective, course, inverse=inverse, **options)
+
+    monkeypatch.setattr(logistic, "minimise", begun)
+    fitted(local, x, label, weight if weighted else None)
+    width = WIDTH + 1
+    expected = np.eye(width)
+    if classes > 2:  # of a vector less its mean over the classes, which is what a gradient is
+        shares = np.bincount(label, weight if weighted else None) / (weight.sum() if weighted else ROWS)
+        expected = np.kron(np.eye(3) - shares[:, None], np.eye(width))
+    np.testing.assert_allclose(found["product"], expected, atol=1e-6)
+
+
+def test_correlated_features_take_a_few_iterations(local: Engine) -> None:
+    draw = np.random.default_rng(2)
+    x = draw.normal(size=(ROWS, 1)) + 0.01 * draw.normal(size=(ROWS, WIDTH))  # correlations of 0.9999
+    label = (x[:, 0] + 0.01 * x[:, 1] + draw.logistic(size=ROWS) > 0).astype(int)
+    learned = fitted(local, x, label).fitted[0]
+    assert learned["converged"]
+    assert learned["iterations"] <= 8
+
+
+def test_features_that_are_the_same_share_their_coefficient(local: Engine) -> None:
+    x, label, _ = sample(2, scaled=True)
+    x[:, 1] = x[:, 0]
+    found = coefficients(fitted(local, x, label))[0]
+    alone = linear_model.LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-11, max_iter=20_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone.fit(x[:, [0, 2, 3]], label)
+    np.testing.assert_allclose(found, alone.coef_[0, [0, 0, 1, 2]] * [0.5, 0.5, 1, 1], atol=1e-6)
 
 
 # MLlib

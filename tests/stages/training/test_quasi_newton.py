@@ -42,6 +42,21 @@ def test_the_minimum_of_a_quadratic_is_found(quadratic) -> None:
     np.testing.assert_allclose(course.x, target, atol=1e-7)
 
 
+def test_with_the_inverse_of_the_hessian_one_step_reaches_the_minimum_of_a_quadratic(quadratic) -> None:
+    matrix, target = quadratic
+    inverse = np.linalg.inv(matrix)
+    course = run(of_quadratic(matrix, target), inverse=lambda vector: inverse @ vector)
+    assert (course.converged, course.iterations) == (True, 1)
+    np.testing.assert_allclose(course.x, target, atol=1e-9)
+
+
+def test_an_inverse_that_is_wrong_costs_steps_and_no_digits(quadratic) -> None:
+    matrix, target = quadratic
+    course = run(of_quadratic(matrix, target), inverse=lambda vector: np.geomspace(0.1, 10, N) * vector)
+    assert course.converged
+    np.testing.assert_allclose(course.x, target, atol=1e-7)
+
+
 def test_the_valley_of_rosenbrock_is_followed_to_its_end() -> None:
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         bend = x[1] - x[0] ** 2
