@@ -39,7 +39,12 @@ class ExactSums:
     terms: int
 
     def by_group(
-        self, groups: np.ndarray, values: np.ndarray, n_groups: int, room: np.ndarray | None = None
+        self,
+        groups: np.ndarray,
+        values: np.ndarray,
+        n_groups: int,
+        room: np.ndarray | None = None,
+        before: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the sums of both parts, of shape (2, n_groups, n_sums); those of several ranks may be added.
 
@@ -50,6 +55,8 @@ class ExactSums:
             They are written over.
         room : numpy.ndarray, optional
             Of the shape of `values`, to be written over: new memory for each call would cost more than the sums.
+        before : numpy.ndarray of shape (n_terms,) of int, optional
+            The groups that terms are in already, and are taken from; -1 for none.
         """
         exponent = np.frexp(self.largest * self.terms)[1] + 1
         coarse = np.ldexp(1.5, exponent)[:, None]
@@ -60,8 +67,22 @@ class ExactSums:
         low -= high
         low += fine
         low -= fine
-        if n_groups > _BY_PRODUCT:
-            sums = [np.bincount(groups, row, n_groups) for part in (high, low) for row in part]
-            return np.reshape(sums, (2, -1, n_groups)).swapaxes(1, 2)
-        members = (groups == np.arange(n_groups)[:, None]).astype(np.float64)
-        return np.stack([members @ part.T for part in (high, low)])
+        add = _by_bins if n_groups > _BY_PRODUCT else _by_product
+        return add(groups, (high, low), n_groups, before)
+
+
+def _by_bins(groups: np.ndarray, parts: tuple[np.ndarray, ...], n_groups: int, before: np.ndarray | None) -> np.ndarray:
+    sums = np.array([[np.bincount(groups, row, n_groups) for row in part] for part in parts])
+    if before is not None:
+        sums -= [[np.bincount(before + 1, row, n_groups + 1)[1:] for row in part] for part in parts]
+    return sums.swapaxes(1, 2)
+
+
+def _by_product(
+    groups: np.ndarray, parts: tuple[np.ndarray, ...], n_groups: int, before: np.ndarray | None
+) -> np.ndarray:
+    each = np.arange(n_groups)[:, None]
+    members = (groups == each).astype(np.float64)
+    if before is not None:
+        members -= before == each
+    return np.stack([members @ part.T for part in parts])

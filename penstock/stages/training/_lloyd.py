@@ -106,17 +106,29 @@ def nearest(vectors: Any, centres: Any, sizes: Any = None) -> Any:
     >>> nearest(np.array([[0.0, 1.0, 5.0]]), np.array([[4.0], [-2.0], [-2.0]])).tolist()
     [1, 0, 0]
     """
+    return nearest_by(vectors, centres, lengths(vectors) if sizes is None else sizes)[0]
+
+
+def nearest_by(vectors: Any, centres: Any, sizes: Any) -> tuple[Any, Any]:
+    """Return the place of the nearest centre of each vector, as `nearest`, and by how much it is nearer than any other.
+
+    That is a lower bound, below 0 where two are as near up to rounding.
+    """
     squares = np.einsum("ij,ij->i", centres, centres)
     scores = (-2.0 * centres) @ vectors
     scores += squares[:, None]
-    found = scores.argmin(axis=0)
-    reach = (lengths(vectors) if sizes is None else sizes) + np.sqrt(squares.max())
-    doubt = 8 * (len(vectors) + 4) * _EPSILON * reach**2
-    close = scores <= scores.min(axis=0) + doubt  # so far apart scores of the same distance may be, several times over
-    if int(np.count_nonzero(close)) > len(found):
-        tied = close.sum(axis=0) > 1
-        found[tied] = _nearest_among(vectors[:, tied], centres, close[:, tied])
-    return found
+    found, rows = scores.argmin(axis=0), np.arange(vectors.shape[1])
+    best = scores[found, rows]
+    scores[found, rows] = np.inf
+    second = scores.min(axis=0)
+    reach = sizes + np.sqrt(squares.max())
+    doubt = 8 * (len(vectors) + 4) * _EPSILON * reach**2  # so far apart scores of the same distance may be, and more
+    tied = np.flatnonzero(second <= best + doubt)
+    if len(tied):
+        scores[found[tied], tied] = best[tied]
+        found[tied] = _nearest_among(vectors[:, tied], centres, scores[:, tied] <= (best + doubt)[tied])
+    size = sizes * sizes
+    return found, np.sqrt(np.maximum(second + (size - doubt), 0.0)) - np.sqrt(np.maximum(best + (size + doubt), 0.0))
 
 
 def _nearest_among(vectors: Any, centres: Any, close: Any) -> Any:
@@ -188,19 +200,6 @@ def totals(rank: Rank, points: Points, centres: np.ndarray, largest: np.ndarray,
 
     whole: np.ndarray = rank.allreduce(np.sum(points.share(summed, len(centres)), axis=0)).sum(axis=0)
     return whole
-
-
-def means(rank: Rank, points: Points, centres: np.ndarray) -> np.ndarray:
-    """Return the weighted mean of each cluster's points; a centre that no point is nearest to stays where it is."""
-    largest = points.largest_weight * np.append(1.0, points.largest)
-
-    def terms(vectors: np.ndarray, weight: np.ndarray, _: np.ndarray, out: np.ndarray) -> None:
-        out[0] = weight
-        np.multiply(vectors, weight, out=out[1:])
-
-    sums = totals(rank, points, centres, largest, terms)
-    weight = sums[:, :1]
-    return np.where(weight > 0, sums[:, 1:] / np.where(weight > 0, weight, 1.0), centres)
 
 
 def sizes_and_costs(rank: Rank, points: Points, centres: np.ndarray) -> np.ndarray:

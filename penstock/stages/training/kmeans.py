@@ -27,6 +27,7 @@ from penstock.stages.base import (
     with_fields,
 )
 from penstock.stages.training import _lloyd, _seeding
+from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._design import one_blas_thread
 from penstock.stages.training._learner import Learner
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
@@ -158,9 +159,7 @@ class KMeans(Learner, Trainer):
         """Return the origin, and how far values are from it at most."""
         for name, rule in self._checks():
             if count := results[f"{rule.test} {name}"][name].count:
-                error = rule.error(name, count)
-                error.hint = "Fill them before, with Imputer say." if rule.test == "null" else error.hint
-                raise error
+                raise rule.error(name, count)
         extremes, names = results["extremes"], self.inputs()
         moved = {} if self._by_angle else {name: _origin(results["moments"][name]) for name in names}
         origin = [moved.get(name, 0.0) for name in names]
@@ -216,8 +215,9 @@ class KMeans(Learner, Trainer):
         else:
             centres = np.frombuffer(rank.checkpoint.data).reshape(-1, len(origin))
             rounds = rank.checkpoint.rounds
+        clusters = Clusters(points)
         while rounds < self.max_iter:
-            before, centres, rounds = centres, self._moved(rank, points, centres - origin) + origin, rounds + 1
+            before, centres, rounds = centres, self._moved(rank, clusters, centres - origin) + origin, rounds + 1
             furthest = self._furthest(before, centres)
             rank.report(rounds, f"centres moved {furthest:.3g}")
             if furthest <= self.tol:
@@ -226,9 +226,9 @@ class KMeans(Learner, Trainer):
                 rank.save(rounds, centres.tobytes())
         return centres, rounds
 
-    def _moved(self, rank: Rank, points: _lloyd.Points, centres: np.ndarray) -> np.ndarray:
+    def _moved(self, rank: Rank, clusters: Clusters, centres: np.ndarray) -> np.ndarray:
         """Return the means of the clusters; of directions, their direction, unless they cancel."""
-        found = _lloyd.means(rank, points, centres)
+        found = clusters.means(rank, centres)
         if not self._by_angle:
             return found
         found = np.where(found.any(axis=1, keepdims=True), found, centres)

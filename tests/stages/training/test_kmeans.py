@@ -25,6 +25,7 @@ from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.rank import Rank, Work
 from penstock.stages.base import Fitted
 from penstock.stages.training import _lloyd, _seeding, kmeans
+from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._exact_sums import ExactSums
 from penstock.statistics import Moment
 
@@ -89,6 +90,33 @@ def test_a_round_is_counted_and_tol_is_how_far_a_centre_moves(local: Engine, mon
     assert fit(local, data, tol=0.6)["iterations"] == 1
     assert fit(local, data, max_iter=0)["cost"] == 2.0
     assert centres_of(fit(local, data, max_iter=1)).ravel().tolist() == [0.5, 9.5]
+
+
+def points_of(x: np.ndarray, weight: np.ndarray, threads: int = 2) -> _lloyd.Points:
+    peer = Peer(0, 1, None)
+    peer.threads = threads
+    return _lloyd.Points.of(peer, x.T.copy(), weight, np.abs(x).max(axis=0), float(weight.max()))
+
+
+@pytest.mark.parametrize("k", [4, 40], ids=["few clusters", "many clusters"])
+def test_a_round_after_others_gives_the_means_of_a_first_one_to_the_bit(k: int) -> None:
+    x, weight = np.round(blobs(rows=5000, spread=1.5), 1), np.random.default_rng(1).random(5000)
+    centres, points, peer = x[:k] + 0.01, points_of(x, weight), Peer(0, 1, None)
+    clusters = Clusters(points)
+    for _ in range(12):
+        found = clusters.means(peer, centres)
+        np.testing.assert_array_equal(found, Clusters(points_of(x, weight, threads=1)).means(peer, centres))
+        centres = found
+
+
+def test_points_that_cannot_have_changed_sides_are_not_compared_again() -> None:
+    x = blobs(rows=5000, spread=0.3)
+    clusters, centres, compared = Clusters(points_of(x, np.ones(5000))), x[:5], []
+    for _ in range(10):
+        centres = clusters.means(Peer(0, 1, None), centres)
+        compared.append(clusters.compared)
+    assert compared[0] == 5000
+    assert compared[-1] < 500
 
 
 def test_a_cluster_without_rows_keeps_its_centre(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,6 +436,27 @@ def test_sums_by_group_are_those_of_the_terms_of_each(groups: int) -> None:
     found = exact.by_group(of, values.copy(), groups, np.empty((2, 1000))).sum(axis=0)
     expected = [[math.fsum(row[of == group]) for row in values] for group in range(groups)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
+def test_sums_by_group_follow_terms_that_change_their_group_to_the_bit() -> None:
+    source = np.random.default_rng(4)
+    values, exact = source.normal(size=(2, 1000)), ExactSums(np.array([9.0, 9.0]), 1000)
+    for groups in (3, 50):
+        before, after = source.integers(-1, groups, 1000), source.integers(0, groups, 1000)
+        started = exact.by_group(before[before >= 0], values[:, before >= 0], groups)
+        moved = exact.by_group(after, values.copy(), groups, before=before)
+        np.testing.assert_array_equal(started + moved, exact.by_group(after, values.copy(), groups))
+
+
+@pytest.mark.parametrize("width", [1, 2, 9])
+def test_the_lead_of_the_nearest_centre_is_no_larger_than_it_is(width: int) -> None:
+    source = np.random.default_rng(width)
+    vectors, centres = source.normal(size=(width, 2000)), source.normal(size=(30, width))
+    found, lead = _lloyd.nearest_by(vectors, centres, _lloyd.lengths(vectors))
+    away = np.sort(np.sqrt([_lloyd.squared_distances(vectors, centre[:, None]) for centre in centres]), axis=0)
+    assert (lead <= away[1] - away[0]).all()
+    np.testing.assert_allclose(lead, away[1] - away[0], atol=1e-7)
+    np.testing.assert_array_equal(found, _lloyd.nearest(vectors, centres))
 
 
 @pytest.mark.parametrize("width", [1, 2, 9])
