@@ -29,6 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", [pytest.param(name, marks=marks[name]) for name in chosen], indirect=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for its marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what the mark `cpu` says cannot be so on a GPU; leave clusters to one process."""
     if config.pluginmanager.hasplugin("xdist"):
