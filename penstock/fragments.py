@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-FRAGMENT_BYTES = 256 * 2**20
+FRAGMENT_BYTES = 128 * 2**20
 """Memory that the rows of one fragment take when read, about; see :func:`row_bytes`."""
 
 

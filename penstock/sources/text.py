@@ -22,7 +22,7 @@ from penstock.sources.ranges import Range, TextFile, check_characters, read_byte
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Calls a task with each item on the workers; results in the order of the items."""
 _EXPANSION = 4
-"""Bytes in memory for a byte of text, about: 256 MiB fragments are made of ranges of 64 MiB."""
+"""Bytes in memory for a byte of text, about: 128 MiB fragments are made of ranges of 32 MiB."""
 
 
 @dataclass(frozen=True)

@@ -67,15 +67,15 @@ class Projection(AddedColumns):
         DataValueError
             A column holds an infinity.
         """
-        matrix = arrays.to_matrix(frame, self.inputs(), "float64")
-        for name, count in zip(self.inputs(), arrays.count_infinite(matrix), strict=True):
+        columns = arrays.to_rows(frame, self.inputs())
+        for name, count in zip(self.inputs(), arrays.count_infinite(columns.T), strict=True):
             if count:
                 raise Rule("infinite").error(name, count)
         kind = frames.kind_of(frame)
         shift, coefficients = (arrays.to_device(each, kind) for each in self.directions(fitted))
-        rows = max(_CELLS // self.k, 64) if kind == "cpu" else max(len(matrix), 1)
-        starts = range(0, max(len(matrix), 1), rows)
-        blocks = [linear((matrix[start : start + rows] - shift).T, coefficients) for start in starts]
+        rows = max(_CELLS // max(len(columns), self.k), 64) if kind == "cpu" else max(len(frame), 1)
+        starts = range(0, max(len(frame), 1), rows)
+        blocks = [linear(columns[:, start : start + rows] - shift[:, None], coefficients) for start in starts]
         scores = np.concatenate(blocks, axis=1)
         made = [arrays.column(frame, name, each) for name, each in zip(self.outputs(), scores, strict=True)]
         return frame.with_columns(*(frames.nan_to_null(each.to_frame())[each.name] for each in made))

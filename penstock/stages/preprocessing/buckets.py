@@ -17,6 +17,8 @@ from penstock import arrays, frames
 from penstock.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
 
+_COMPARED = 64
+
 
 @dataclass(frozen=True)
 class Buckets:
@@ -52,14 +54,11 @@ class Buckets:
         return bisect.bisect_right(self.inner, float(value))
 
     def places(self, frame: nw.DataFrame, name: str) -> tuple[Any, Any]:
-        """Return the number of the bucket of each row, int32, and a mask of the rows that are in none.
-
-        A search in the sorted ends, on the device: as an expression it would compare every value with every end.
-        """
+        """Return the number of the bucket of each row, int32, and a mask of the rows that are in none."""
         values = arrays.to_matrix(frame, [name], "float64")[:, 0]
         ends = arrays.to_device(np.array(self.inner, np.float64), frames.kind_of(frame))
         inside = (values >= self.low) & (values <= self.high)  # NaN, which stands for null, is neither
-        return np.searchsorted(ends, values, side="right").astype(np.int32), ~inside
+        return _found(ends, values).astype(np.int32), ~inside
 
     def error(self, name: str, count: int) -> DataValueError:
         """Return the error about values of column `name` in no bucket; it carries the expression that finds them."""
@@ -73,6 +72,19 @@ class Buckets:
         )
         error.predicate = ~((value >= self.low) & (value <= self.high)).fill_null(False)
         return error
+
+
+def _found(ends: Any, values: Any) -> Any:
+    """Return how many of the ascending ends are not above each value; on a CPU, of a few, by comparing with them all.
+
+    A search takes 20 ns a value, a comparison less than a fifth of one.
+    """
+    if len(ends) > _COMPARED or not isinstance(values, np.ndarray):
+        return np.searchsorted(ends, values, side="right")
+    found = np.zeros(len(values), np.uint8)
+    for end in ends:
+        found += values >= end
+    return found
 
 
 @dataclass(frozen=True)
