@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import ConfigError
+from penstock.expressions.rowwise import check_rowwise
 from penstock.fragments import Fragment, Sample, kept_rows
 from penstock.frames import ROW
 from penstock.schemas import declared
@@ -85,8 +86,10 @@ class Dataset:
         Raises
         ------
         SchemaError
-            The expression names a column that is not there, does not fit the types, or depends on the order of rows.
+            The expression names a column that is not there, does not fit the types, or depends on other rows or on
+            their order: each partition is filtered by itself.
         """
+        check_rowwise(predicate, self.schema)
         return self.with_step(Filter(predicate, tuple(frames.roots(predicate, self.schema))))
 
     def map_partitions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from penstock.engines.base import Engine
@@ -42,7 +42,6 @@ _IN_PROCESS: tuple[Function, ...] = (
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,
 )
-_OF_LEARNERS: tuple[Function, ...] = (training.check_predicts_without_label, training.check_missing_label_is_refused)
 _ON_ENGINES: tuple[Function, ...] = (
     hostile.check_ordinary_works,
     hostile.check_no_rows,
@@ -111,10 +110,18 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
     >>> for check in checks_for(Log1p("n1")):
     ...     check(engine)
     """
-    in_process = (*_IN_PROCESS, *(_OF_LEARNERS if aside(stage) else ()))
+    in_process = (*_IN_PROCESS, *_of_aside(stage))
     checks = [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
     checks += [Check(stage, function.__name__, function, scheduled=True) for function in _ON_ENGINES]
     return checks + _of_cases(stage, oracle)
+
+
+def _of_aside(stage: Stage) -> Iterator[Function]:
+    """Yield what is asked of a stage that reads columns at fit alone."""
+    if aside(stage):
+        yield training.check_predicts_without_label
+        if not stage.tags.skips_nulls:
+            yield training.check_missing_label_is_refused
 
 
 def _of_cases(stage: Stage, oracle: Oracle | None) -> list[Check]:

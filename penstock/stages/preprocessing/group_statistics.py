@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import ConfigError, did_you_mean
-from penstock.stages.base import Fitted, RowFunction, normalise_columns, with_fields
+from penstock.stages.base import Fitted, RowFunction, Tags, normalise_columns, with_fields
 from penstock.stages.preprocessing._groups import GroupStage, group_place, group_places
 from penstock.stages.preprocessing.categories import check_new
 from penstock.stages.preprocessing.columns import check_values
@@ -74,6 +74,8 @@ class GroupStatistics(GroupStage):
     _: KW_ONLY
     aggregates: tuple[str, ...] = AGGREGATES
 
+    tags: ClassVar[Tags] = Tags(skips_nulls=True)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         normalise_columns(self, "aggregates")
@@ -100,6 +102,14 @@ class GroupStatistics(GroupStage):
         """Return the column and the aggregate by output."""
         key = "_".join(self.keys)
         return {f"{name}_{each}_by_{key}": (name, each) for name in self.values for each in self.aggregates}
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns grouped by: rows that are scored may lack those that were learned from."""
+        return self.keys
+
+    def training_columns(self) -> tuple[str, ...]:
+        """Return the columns of both kinds."""
+        return super().inputs()
 
     def outputs(self) -> tuple[str, ...]:
         """Return the columns added, those of the first column first."""

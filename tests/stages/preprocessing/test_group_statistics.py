@@ -99,3 +99,9 @@ def test_wrong_parameters_and_columns_are_refused():
         GroupStatistics("k", by="k").bind(schema)
     with pytest.raises(SchemaError, match=r"column 'x' is double, but .* takes strings, integers or booleans to group"):
         GroupStatistics("x", by="x").bind(schema)
+
+
+def test_rows_are_scored_without_the_columns_that_were_learned_from(local):
+    model = ps.Pipeline(GroupStatistics("paid", by="shop", aggregates=["mean"])).fit(local.from_arrow(TABLE))
+    whole, keys = (model.transform(local.from_arrow(each)).to_arrow() for each in (TABLE, TABLE.drop_columns("paid")))
+    assert keys["paid_mean_by_shop"].equals(whole["paid_mean_by_shop"])
