@@ -2,7 +2,8 @@
 
 An error names the value, what was expected, where it was found and what to do about it. The place is kept in
 attributes as well as in the message, so that a scheduler can act on it, and every error survives pickling: most of
-them are raised on a worker and read by a person somewhere else.
+them are raised on a worker and read by a person somewhere else. Its text, unlike its attributes, never has the password
+of a URL.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from typing import Any
+
+from penstock.redaction import redact
 
 _PLACES = ("stage", "engine", "run_id", "path", "column", "row", "rows", "partition", "attempt")
 
@@ -60,7 +63,7 @@ class PenstockError(Exception):
     def __str__(self) -> str:
         shown = [f"{name} {value!r}" for name, value in self.place.items() if not self._tells(name, value)]
         text = self.message + (f" ({', '.join(shown)})" if shown else "")
-        return f"{text}\n  Hint: {self.hint}" if self.hint else text
+        return redact(f"{text}\n  Hint: {self.hint}" if self.hint else text)
 
     def _tells(self, name: str, value: Any) -> bool:
         """Return whether the message has this part of the place already; a number in it may be a count of something."""

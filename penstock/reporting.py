@@ -17,7 +17,7 @@ from rich.console import Console
 
 from penstock import errors
 from penstock.progress import Progress, RichProgress, Track
-from penstock.secrets import redact
+from penstock.redaction import redact
 from penstock.tables import show
 
 EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (

@@ -1,4 +1,4 @@
-"""Secrets in configuration and messages: refused in plain text, read from the environment, never printed."""
+"""Secrets in configuration: refused in plain text, read from the environment."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ import re
 from collections.abc import Mapping
 
 from penstock.errors import ConfigError
+from penstock.redaction import SHAPES, URL_PASSWORD
 
 _WORDS = {"password", "passwd", "pwd", "passphrase", "secret", "token", "credential", "credentials"}
 _PAIRS = {("access", "key"), ("account", "key"), ("api", "key"), ("private", "key"), ("secret", "key"), ("key", "id")}
-_SHAPES = re.compile(
-    r"AKIA[0-9A-Z]{16}"  # an AWS access key
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|\bgh[pousr]_[A-Za-z0-9]{36}"  # a GitHub token
-    r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\."  # a JSON web token
-)
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*):[^@\s/]+@")
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -34,7 +28,7 @@ def names_secret(key: str) -> bool:
 
 def looks_secret(value: str) -> bool:
     """Return whether a text has the shape of a known kind of secret."""
-    return bool(_SHAPES.search(value) or _URL_PASSWORD.search(value))
+    return bool(SHAPES.search(value) or URL_PASSWORD.search(value))
 
 
 def referenced(value: str) -> str | None:
@@ -49,14 +43,3 @@ def resolve(name: str, place: str, environ: Mapping[str, str] | None = None) -> 
     if found is None:
         raise ConfigError(f"{place}: env:{name} is asked for, and {name} is not set", hint=f"export {name}=...")
     return found
-
-
-def redact(text: str) -> str:
-    """Return a text with the passwords of its URLs, and other known shapes of secrets, replaced by ``***``.
-
-    Examples
-    --------
-    >>> redact("cannot open s3://me:hunter2@bucket/part.parquet")
-    'cannot open s3://me:***@bucket/part.parquet'
-    """
-    return _SHAPES.sub("***", _URL_PASSWORD.sub(r"\1:***@", text))

@@ -17,8 +17,8 @@ import pytest
 
 from penstock import errors, run
 from penstock.cli import main
+from penstock.redaction import redact
 from penstock.reporting import EXIT_CODES, describe
-from penstock.secrets import redact
 
 ROOT = Path(__file__).parents[1]
 PIPELINE = """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.errors import InputError, PenstockError
-from penstock.secrets import redact
+from penstock.redaction import redact
 
 Result = TypeVar("Result")
 
