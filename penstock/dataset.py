@@ -18,6 +18,8 @@ from penstock.errors import ConfigError
 from penstock.expressions.rowwise import check_rowwise
 from penstock.fragments import Fragment, Sample, kept_rows
 from penstock.frames import ROW
+from penstock.in_parts import InParts
+from penstock.lags import Lags
 from penstock.schemas import declared
 from penstock.selectors import resolve
 from penstock.sources.base import Reader
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class Dataset(Lags):
     """Rows in files or in memory, with row-wise steps to apply, on an engine.
 
     Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
-    reads nothing; `count`, `head`, `to_*` and `write_parquet` read. Rows keep their order, and a row's identity is its
-    number in what was read, so `split` gives the same rows on every engine, device and partitioning.
+    reads nothing, but `lag`, `lead` and `diff`, which run a query; `count`, `head`, `to_*` and `write_parquet` read.
+    Rows keep their order, and a row's identity is its number in what was read, so `split` gives the same rows on every
+    engine, device and partitioning.
 
     Examples
     --------
@@ -234,7 +237,10 @@ class Dataset:
         for each in probes:
             self._check_numbered(each)
         work = Summarise(self.reader, self.steps, tuple(probes), self.engine.kind)
-        return self.engine.reduce(work, work.merge, self.fragments, label=label)
+        if not any(probe.parts for probe in probes):
+            return self.engine.reduce(work, work.merge, self.fragments, label=label)
+        parted = InParts(work)
+        return parted.join(self.engine.reduce_parts(parted, self.fragments, label=label))
 
     def _check_numbered(self, probe: Probe) -> None:
         makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]

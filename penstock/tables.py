@@ -30,6 +30,7 @@ def _fit(result: FitResult, console: Console) -> None:
         "scans": result.scans,
         "seconds": result.seconds,
         "  of which": result.seconds_of,
+        "counts": "\n".join(result.counts) or None,
         "notes": "\n".join(result.notes) or None,
         "engine": f"{result.engine}, {result.device} ({result.device_reason})",
         "digest": result.digest,

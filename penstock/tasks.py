@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import narwhals as nw
@@ -17,6 +17,7 @@ from penstock.frames import ROW, Kind
 from penstock.outputs import FileEntry, error_number, file_entry, translate_os_error
 from penstock.sources.base import Reader
 from penstock.statistics.base import State, Statistic
+from penstock.statistics.keep import Keep
 from penstock.steps import RowLog, Step
 
 T = TypeVar("T")
@@ -89,10 +90,20 @@ def _union(columns: tuple[str, ...], extra: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Probe:
-    """Statistics of the rows as they are before the step at `position`; at the end, when that is how many there are."""
+    """Statistics of the rows as they are before the step at `position`; at the end, when that is how many there are.
+
+    Attributes
+    ----------
+    keep : mapping of str to Keep
+        By column, what is asked for of its counted values, if that is not all.
+    parts : mapping of str to int
+        By column, in how many parts its counted values are merged, if there are several.
+    """
 
     position: int
     statistics: tuple[Statistic, ...]
+    keep: Mapping[str, Keep] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -101,7 +112,7 @@ class Probe:
 
     def after(self, steps: int) -> Probe:
         """Return the probe for a dataset that has so many steps before."""
-        return Probe(self.position + steps, self.statistics)
+        return replace(self, position=self.position + steps)
 
 
 @dataclass(frozen=True)
@@ -156,10 +167,15 @@ class Summarise:
         ]
         parts.clear()
         merged = [
-            [statistic.drain(states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
+            [_drained(statistic, states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
             for probe, of_probe in zip(self.probes, taken, strict=True)
         ]
         return merged, log
+
+
+def _drained(statistic: Statistic, states: list[State]) -> State | None:
+    """Merge states; None where they are parts that have nothing of the statistic."""
+    return None if states[0] is None else statistic.drain(states)
 
 
 @dataclass(frozen=True)

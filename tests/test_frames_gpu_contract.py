@@ -6,6 +6,7 @@ so is for ``pytest --device gpu`` to show.
 
 from __future__ import annotations
 
+import datetime
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -285,3 +287,25 @@ def test_frames_are_joined_in_order(stand_in: None) -> None:
 def test_a_type_that_cudf_lacks_is_refused_with_the_column(kind: pa.DataType, stand_in: None) -> None:
     with pytest.raises(SchemaError, match=r"column 'odd' is .*, which cuDF cannot hold"):
         on_gpu(pa.table({"x": [1], "odd": pa.nulls(1, kind)}))
+
+
+def test_lags_and_differences_are_those_of_a_cpu(
+    gpu: LocalEngine, cpu: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pl, "GPUEngine", lambda **_: "streaming")
+    days = [datetime.date(2024, 1, 1 + row % 9) for row in range(30)]
+    table = pa.table(
+        {
+            "who": [None if row % 7 == 3 else f"w{row % 4}" for row in range(30)],
+            "day": days,
+            "x": [math.nan if row % 5 == 1 else row / 3 for row in range(30)],
+            "n": pa.array([row * row for row in range(30)], pa.int16()),
+            "bytes": [b"" if row % 2 else b"\x00" for row in range(30)],
+        }
+    )
+    found = []
+    for engine in (gpu, cpu):
+        data = engine.from_arrow(table, fragment_bytes=400).filter(nw.col("n") > 3)
+        lagged = data.lag(["who", "day", "x", "bytes"], by="who", order_by="day", periods=2)
+        found.append(lagged.diff(["day", "x", "n"], by="who", order_by="day").to_arrow())
+    assert found[0].equals(found[1])

@@ -1,6 +1,7 @@
 """Where work runs: the CPU or one GPU of this machine, and how many threads it may use."""
 
 from penstock.devices.choice import Device, choose, gpu_stack
+from penstock.devices.memory import memory_limit
 from penstock.devices.threads import thread_environment, usable_cores
 from penstock.devices.worker import bind, confirm, for_spark_task, use
 
@@ -11,6 +12,7 @@ __all__ = [
     "confirm",
     "for_spark_task",
     "gpu_stack",
+    "memory_limit",
     "thread_environment",
     "usable_cores",
     "use",

@@ -72,11 +72,11 @@ def usable_cores(
     True
     """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = [_quota(folder / "cpu.max") for folder in _groups(cgroup_root, cgroup_of_process)]
+    quotas = [_quota(folder / "cpu.max") for folder in control_groups(cgroup_root, cgroup_of_process)]
     return max(1, int(min([affinity, *(quota for quota in quotas if quota is not None)])))
 
 
-def _groups(root: Path, of_process: Path) -> list[Path]:
+def control_groups(root: Path, of_process: Path) -> list[Path]:
     """Return the folders of the process's version 2 group and of the groups around it: a quota on any holds."""
     try:
         lines = of_process.read_text().splitlines()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
 from penstock.dataset import Dataset
 from penstock.devices import Device
+from penstock.engines.relational import Relational
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.progress import Progress
 from penstock.schemas import declared
@@ -73,7 +74,24 @@ class TreeReduction(Generic[State]):
         return self._levels[level][0]
 
 
-class Engine(ABC):
+class PartedWork(Protocol[State]):
+    """Work whose result is in parts: each is merged apart from the others, and goes by itself to who asked for it."""
+
+    @property
+    def parts(self) -> int:
+        """How many there are."""
+
+    def __call__(self, fragment: Fragment) -> Sequence[State]:
+        """Return the parts of what one fragment gives."""
+
+    def merge(self, states: list[State]) -> State:
+        """Merge one part of several fragments; may empty the list, and changes none of what is in it."""
+
+    def trim(self, state: State) -> State:
+        """Return what is asked for of a part, when it is merged."""
+
+
+class Engine(Relational, ABC):
     """Runs tasks over fragments: in this process, on Dask or on Spark.
 
     Parameters common to all
@@ -85,6 +103,9 @@ class Engine(ABC):
     """
 
     name: ClassVar[str]
+    arity: ClassVar[int] = ARITY
+    in_process: ClassVar[bool] = False
+    """Whether tasks run in this process, so that what they have apart is here together all the same."""
     progress: Progress
     device: Device
 
@@ -115,6 +136,15 @@ class Engine(ABC):
         """
 
     @abstractmethod
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Do what `reduce` does with each part by itself, so that no task has more than one part of all fragments.
+
+        A part is cut down near the data, and only then comes here.
+        """
+
+    @abstractmethod
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
 
@@ -123,7 +153,12 @@ class Engine(ABC):
     def slots(self) -> int:
         """How many tasks run at the same time."""
 
-    def close(self) -> None:  # noqa: B027 - an engine that started nothing has nothing to stop
+    @property
+    @abstractmethod
+    def task_memory(self) -> int:
+        """Bytes of memory that a task may take: a worker's share for each task that it runs at the same time."""
+
+    def close(self) -> None:
         """Stop what this engine started; what was given to it goes on."""
 
     def __enter__(self) -> Engine:

@@ -9,6 +9,7 @@ except ImportError as error:
 
     raise MissingExtraError(f"Dask cannot be imported: {error}", hint="pip install 'penstock[dask]'") from error
 
+import operator
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.engines import dask_cluster, dask_workers
-from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
 from penstock.engines.dask_ranks import RankTasks
-from penstock.engines.dask_tasks import Tasks, apply, merge_parts, summarise
+from penstock.engines.dask_tasks import Tasks, apply, merge_part, merge_parts, summarise, trim_part
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.progress import Progress
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dask.dataframe import DataFrame
 
     from penstock.dataset import Dataset
+    from penstock.engines.querying import QueryEngine
     from penstock.fragments import Fragment
     from penstock.spmd import Body, Launch, SpmdOptions, Work
     from penstock.spmd.messages import Ticket
@@ -102,6 +104,11 @@ class DaskEngine(Engine):
         """Threads of all workers."""
         return sum(self.client.nthreads().values())
 
+    @property
+    def task_memory(self) -> int:
+        """The least that a thread of a worker has, by the worker's own limit or its machine's."""
+        return dask_workers.task_memory(self.client)
+
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` on the workers, results in order, a few for each thread ahead of the caller."""
         with self.progress.track(label, len(items)) as track, self._tasks(label, task) as tasks:
@@ -126,6 +133,22 @@ class DaskEngine(Engine):
             root: State = tasks.result(tree.result())
             return root
 
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Merge as `reduce` does, by a tree for each part: what a fragment gives is taken apart where it lies."""
+        with self.progress.track(label, len(fragments)) as track, self._tasks(label, work) as tasks:
+            trees = [
+                TreeReduction(lambda parts: tasks.submit(merge_part, tasks.shared, list(parts)))
+                for _ in range(work.parts)
+            ]
+            for future in tasks.each(apply, fragments):
+                for place, tree in enumerate(trees):
+                    tree.push(tasks.submit(operator.getitem, future, place))
+                track.advance()
+            trimmed = [tasks.submit(trim_part, tasks.shared, tree.result()) for tree in trees]
+            return [tasks.result(future) for future in trimmed]
+
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run the ranks as one task on each of as many workers."""
         threads = self.client.nthreads()
@@ -145,6 +168,22 @@ class DaskEngine(Engine):
 
         per_rank, host = min(threads.values(), default=1), dask_cluster.host(self.client)
         return run_gang(launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label)
+
+    def query_engine(self) -> QueryEngine:
+        """Return Dask DataFrame, on the workers of this cluster."""
+        from penstock.engines.dask_query import DaskQueries
+
+        return DaskQueries(self.client, self.kind, self._compute)
+
+    def staging(self, staging_dir: str | Path | None, label: str) -> str | Path | None:
+        """Refuse to guess what workers on other machines share."""
+        address = self.client.scheduler.address
+        if staging_dir is None and not dask_cluster.is_loopback(address):
+            raise ConfigError(
+                f"{label} needs staging_dir: the workers of {address} may not share this machine's disk",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        return staging_dir
 
     def close(self) -> None:
         """Remove what `from_dask` staged; stop the cluster if this engine started it."""
@@ -173,21 +212,17 @@ class DaskEngine(Engine):
         ConfigError
             The workers are on other machines and `staging_dir` is not given.
         """
-        address = self.client.scheduler.address
-        if staging_dir is None and not dask_cluster.is_loopback(address):
-            raise ConfigError(
-                f"from_dask needs staging_dir: the workers of {address} may not share this machine's disk",
-                hint="Name a directory on a file system that all machines mount.",
-            )
-        staged = self._started.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", dir=staging_dir))
-        written = frame.to_parquet(staged, write_index=False, compute=False, name_function=_part)
-        with self._tasks("from_dask", None) as tasks:
-            tasks.complete(self.client.compute(written))
+        from penstock.engines.dask_query import to_parquet
+
+        parent = self.staging(staging_dir, "from_dask")
+        staged = self._started.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", dir=parent))
+        self._compute(to_parquet(frame, staged), "from_dask")
         return self.read_parquet(staged, allow_unmanifested=True, fragment_bytes=fragment_bytes)
+
+    def _compute(self, work: Any, label: str) -> Any:
+        """Return what Dask has planned, computed on the cluster."""
+        with self._tasks(label, None) as tasks:
+            return tasks.result(self.client.compute(work))
 
     def _tasks(self, label: str, shared: object) -> Tasks:
         return Tasks(self.client, label, shared, self._no_workers_timeout)
-
-
-def _part(index: int) -> str:
-    return f"part-{index:06d}.parquet"  # names in the order of the partitions, which is the order of the rows

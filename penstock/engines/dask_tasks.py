@@ -18,6 +18,7 @@ import distributed
 from distributed.protocol.pickle import dumps, loads
 from distributed.scheduler import KilledWorker, NoWorkerError
 
+from penstock.engines.base import PartedWork
 from penstock.engines.dask_workers import too_few
 from penstock.errors import ExecutionError, WorkerLostError
 from penstock.fragments import Fragment
@@ -41,6 +42,16 @@ def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment)
 def merge_parts(shared: tuple[Any, Callable[[list[Any]], Any]], parts: Sequence[Any]) -> Any:
     """Merge what some tasks of a reduction gave, on a worker."""
     return shared[1](list(parts))
+
+
+def merge_part(work: PartedWork[Any], states: Sequence[Any]) -> Any:
+    """Merge one part of what some tasks gave, on a worker."""
+    return work.merge(list(states))
+
+
+def trim_part(work: PartedWork[Any], state: Any) -> Any:
+    """Cut a merged part down to what is asked for, on the worker that has it."""
+    return work.trim(state)
 
 
 class Tasks:

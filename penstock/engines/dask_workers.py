@@ -68,6 +68,18 @@ def check_versions(client: distributed.Client) -> None:
             )
 
 
+def task_memory(client: distributed.Client) -> int:
+    """Return the bytes of memory that each thread of each worker can count on."""
+    limits = client.run(devices.memory_limit, on_error="return")  # of a worker that goes away an error
+    known = client.scheduler_info(n_workers=-1)["workers"]
+    shares = [
+        min(limit, known[worker]["memory_limit"] or limit) // known[worker]["nthreads"]
+        for worker, limit in limits.items()
+        if worker in known and isinstance(limit, int)
+    ]
+    return min(shares, default=devices.memory_limit())
+
+
 def _relevant(versions: Mapping[str, Any]) -> dict[str, str | None]:
     packages = versions["packages"]
     python = ".".join(packages["python"].split(".")[:2])

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock import devices
 from penstock.ahead import ahead
-from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
 from penstock.progress import Progress
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
+    from penstock.engines.querying import QueryEngine
     from penstock.fragments import Fragment
     from penstock.spmd import Body, SpmdOptions
 
@@ -34,6 +35,7 @@ class LocalEngine(Engine):
     """
 
     name: ClassVar[str] = "local"
+    in_process: ClassVar[bool] = True
 
     def __init__(self, *, device: str = "auto", in_flight: int = 3, progress: Progress | None = None) -> None:
         self.device = devices.choose(device)
@@ -44,6 +46,11 @@ class LocalEngine(Engine):
     def slots(self) -> int:
         """One process, whatever its threads."""
         return 1
+
+    @property
+    def task_memory(self) -> int:
+        """The memory of this process, which its tasks share what they count in."""
+        return devices.memory_limit()
 
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
@@ -66,8 +73,24 @@ class LocalEngine(Engine):
             tree.push(state)
         return tree.result()
 
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Merge each part as it arrives."""
+        trees = [TreeReduction(work.merge) for _ in range(work.parts)]
+        for parts in self.map(work, fragments, label=label):
+            for tree, part in zip(trees, parts, strict=True):
+                tree.push(part)
+        return [work.trim(tree.result()) for tree in trees]
+
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` here as the only rank."""
         from penstock.spmd import run_alone
 
         return run_alone(body, datasets, options, self, label)
+
+    def query_engine(self) -> QueryEngine:
+        """Return Polars: its streaming engine, or its GPU engine."""
+        from penstock.engines.local_query import PolarsQueries
+
+        return PolarsQueries(self.kind)

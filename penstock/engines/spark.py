@@ -12,7 +12,7 @@ except ImportError as error:
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pyspark import RDD, Accumulator, cloudpickle
 
 from penstock.engines import spark_session
-from penstock.engines.base import ARITY, Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import ARITY, Engine, Item, PartedWork, Result, State, TreeReduction
 from penstock.engines.spark_cluster import Cluster, built
 from penstock.engines.spark_gang import BarrierLaunch
 from penstock.engines.spark_jobs import Job
+from penstock.engines.spark_parts import ApplyParts, PartNumbers, Trim
+from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.dataset import Dataset
+    from penstock.engines.querying import QueryEngine
     from penstock.fragments import Fragment
     from penstock.spmd import Body, SpmdOptions
 
@@ -103,6 +106,11 @@ class SparkEngine(Engine):
         """Tasks that the executors run at the same time, by Spark's own count."""
         return self._cluster.slots
 
+    @property
+    def task_memory(self) -> int:
+        """The share of a task in its machine, or in what ``spark.executor.pyspark.memory`` allows its executor."""
+        return self._cluster.task_memory
+
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` in one Spark job, an item a partition; results are given when all are there."""
         if not items:
@@ -139,6 +147,23 @@ class SparkEngine(Engine):
             tree.push(opened(data))
         return tree.result()
 
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
+        numbers = PartNumbers.of(len(fragments))
+        with closing(Shipped.of(self._context, (work, work.merge, work.trim))) as shipped:
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), fragments)
+                while numbers.stride > 1:
+                    numbers = numbers.merged()
+                    groups = rdd.map(with_group).partitionBy(numbers.left * work.parts, numbers.place)
+                    rdd = groups.mapPartitions(Merge(shipped, failures))
+                rdd = built(rdd.mapPartitions(Trim(shipped, failures)))
+            outcomes = self._collect(rdd, failures, label, len(fragments))
+        return [opened(data) for _, data in sorted(outcomes)]
+
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run the ranks as one barrier stage: all tasks start together."""
         room = self._cluster.ranks(self.kind)
@@ -154,6 +179,19 @@ class SparkEngine(Engine):
         launch = partial(BarrierLaunch, self._cluster, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
         return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
+
+    def query_engine(self) -> QueryEngine:
+        """Return Spark SQL, in this engine's session."""
+        return SparkQueries(self.session)
+
+    def staging(self, staging_dir: str | Path | None, label: str) -> str | Path | None:
+        """Refuse to guess what workers on other machines share."""
+        if staging_dir is None and not self._cluster.local:
+            raise ConfigError(
+                f"{label} needs staging_dir: the workers of {self._context.master} do not share the driver's disk",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        return staging_dir
 
     def close(self) -> None:
         """Remove what `from_spark` staged; stop the session if this engine started it."""
@@ -182,20 +220,19 @@ class SparkEngine(Engine):
         ConfigError
             The workers are on other machines and `staging_dir` is not given.
         """
-        if staging_dir is None and not self._cluster.local:
-            raise ConfigError(
-                f"from_spark needs staging_dir: the workers of {self._context.master} do not share the driver's disk",
-                hint="Name a directory on a file system that all machines mount.",
-            )
-        self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=staging_dir)))
+        parent = self.staging(staging_dir, "from_spark")
+        self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=parent)))
         target = str(self._staged[-1] / "frame")
-        with _utc_timestamps(frame.sparkSession):
+        with set_for(frame.sparkSession, UTC_TIMESTAMPS):
             frame.write.parquet(target)
         return self.read_parquet(target, fragment_bytes=fragment_bytes)
 
     def _applied(self, shipped: Shipped, items: Sequence[Any], failures: Accumulator[Any]) -> RDD[Outcome]:
+        return self._mapped(Apply(shipped, self.kind, failures), items)
+
+    def _mapped(self, apply: Apply, items: Sequence[Any]) -> RDD[Outcome]:
         pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
-        return self._context.parallelize(pickled, len(pickled)).mapPartitions(Apply(shipped, self.kind, failures))
+        return self._context.parallelize(pickled, len(pickled)).mapPartitions(apply)
 
     def _collect(self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, total: int) -> list[Outcome]:
         """Run the job; a failure that is told while it runs ends it."""
@@ -210,15 +247,3 @@ class SparkEngine(Engine):
             outcomes = job.rows()
             track.advance(total - shown)
         return outcomes
-
-
-@contextmanager
-def _utc_timestamps(session: SparkSession) -> Iterator[None]:
-    """Have timestamps written as the instants they are; Spark's default form has no time zone."""
-    name = "spark.sql.parquet.outputTimestampType"
-    before = session.conf.get(name)
-    session.conf.set(name, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        session.conf.set(name, before)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from pyspark import RDD, SparkContext
@@ -54,6 +55,16 @@ class Cluster:
         """How many tasks run at the same time on the executors that are there."""
         scala = self.context._jsc.sc()
         return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
+
+    @cached_property
+    def task_memory(self) -> int:
+        """Bytes of memory for each of the Python tasks that run at the same time."""
+        machines = dict(self.everywhere(lambda _: [(socket.gethostname(), devices.memory_limit())], "ask for memory"))
+        shares = [min(machines.values()) // max(1, self.slots // len(machines))]
+        allowed = self.context._jsc.sc().conf().getSizeAsMb("spark.executor.pyspark.memory", "0") * 2**20
+        if allowed:
+            shares.append(allowed // max(1, self.slots // self._executors()))
+        return int(min(shares))
 
     @property
     def gpus(self) -> int:

@@ -149,16 +149,21 @@ def with_group(outcome: Outcome) -> tuple[int, Outcome]:
 
 
 def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> bytes:
-    """Return what the call gives, pickled, or the failure that it ends in."""
+    """Return what the call gives, or the failure that it ends in, pickled."""
+    return bytes(cloudpickle.dumps(caught(index, call, failures)))
+
+
+def caught(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> Any:
+    """Return what the call gives, or the failure that it ends in."""
     try:
-        outcome = call()
+        return call()
     except PenstockError as error:
-        outcome = Failure.of(index, error)
-        failures.add([outcome])
+        failure = Failure.of(index, error)
+        failures.add([failure])
+        return failure
     except Exception as error:
         error.add_note(f"(partition {index})")
         raise
-    return bytes(cloudpickle.dumps(outcome))
 
 
 def opened(data: bytes) -> Any:

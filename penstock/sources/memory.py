@@ -39,13 +39,13 @@ class MemorySource:
         width = row_bytes(schema)
         step = max(1, fragment_bytes // width)
         pieces = [
-            Piece("<memory>", first, min(step, table.num_rows - first), table=_own(table.slice(first, step)))
+            Piece("<memory>", first, min(step, table.num_rows - first), table=own(table.slice(first, step)))
             for first in range(0, table.num_rows, step)
         ]
         return cls(schema), pack(pieces or [Piece("<memory>", 0, 0, table=table)], width, fragment_bytes)
 
 
-def _own(table: pa.Table) -> pa.Table:
+def own(table: pa.Table) -> pa.Table:
     """Return a slice with buffers of its own, so that shipping it does not ship the whole table."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

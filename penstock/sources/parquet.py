@@ -140,6 +140,19 @@ def _check_hash(path: str, expected: str, mtime: float, storage: Storage) -> Non
         raise corrupt(path, f"sha256 is {_verified[path, mtime][:16]}..., its manifest lists {expected[:16]}...")
 
 
+@dataclass(frozen=True)
+class Verify:
+    """Checks the file of a piece, for others to read: that it is the one that was planned, and its manifest lists."""
+
+    storage: Storage
+
+    def __call__(self, piece: Piece) -> None:
+        """Raise IncompleteInputError or CorruptFileError for another file."""
+        if piece.sha256 is not None:
+            _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
+        self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+
+
 def plan(
     files: Sequence[InputFile],
     read_footers: Callable[[ReadFooter, Sequence[InputFile]], Iterable[Footer]],

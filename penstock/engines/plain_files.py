@@ -1,0 +1,67 @@
+"""Datasets that are Parquet files as they are, which another reader reads to the same rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from penstock.dataset import Dataset
+from penstock.fragments import Piece
+from penstock.sources.files import Storage
+from penstock.sources.parquet import ParquetSource
+from penstock.sources.temporary import HeldSource
+from penstock.steps import Select
+
+# Others take a star for a pattern, skip a file with a leading dot or underscore, and look for keys around "=".
+_PATH = re.compile(r"(/[\w .,+@-]+)*/[^\W_][\w .,+@-]*", re.ASCII)
+_NAME = re.compile(r"[^.`]+")
+_EXACT = (
+    pa.types.is_boolean, pa.types.is_signed_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string,
+    pa.types.is_binary, pa.types.is_date32, pa.types.is_decimal128,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlainFiles:
+    """The files, a piece of each."""
+
+    storage: Storage
+    pieces: tuple[Piece, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """Where they lie, from the root."""
+        return [os.path.abspath(piece.path) for piece in self.pieces]
+
+    def check_unchanged(self) -> None:
+        """Raise IncompleteInputError for a file that is not the one that was planned."""
+        for piece in self.pieces:
+            self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+
+
+def plain_files(dataset: Dataset) -> PlainFiles | None:
+    """Return the files of a dataset, None unless all of their rows are read, and nothing but columns is left out."""
+    source = dataset.reader.source
+    source = source.source if isinstance(source, HeldSource) else source
+    pieces = [piece for fragment in dataset.fragments for piece in fragment.pieces]
+    whole = not dataset.reader.samples and all(isinstance(step, Select) for step in dataset.steps)
+    if not whole or not isinstance(source, ParquetSource) or source.page_checksum_verification:
+        return None
+    if not all(_is_plain(piece, dataset.schema, source.storage) for piece in pieces):
+        return None
+    if not all(_NAME.fullmatch(field.name) and _is_exact(field.type) for field in dataset.schema):
+        return None
+    return PlainFiles(source.storage, tuple({piece.path: piece for piece in pieces}.values()))
+
+
+def _is_plain(piece: Piece, schema: pa.Schema, storage: Storage) -> bool:
+    stored = not piece.keys and set(schema.names) <= set(piece.names)
+    return stored and storage.is_local(piece.path) and _PATH.fullmatch(os.path.abspath(piece.path)) is not None
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    moment = pa.types.is_timestamp(kind) and kind.unit in ("ms", "us")
+    return bool(moment or any(test(kind) for test in _EXACT))

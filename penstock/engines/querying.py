@@ -1,0 +1,183 @@
+"""Relational ETL: a function of the user's over the lazy frames of an engine's own query engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
+from penstock.outputs import error_number, translate_os_error
+from penstock.schemas import shorten
+from penstock.sources.temporary import HeldSource, TemporaryFolder
+from penstock.steps import RowLog
+from penstock.tasks import Write
+from penstock.writing import check_rows
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.engines.base import Engine
+
+Function = Callable[..., Any]
+
+
+class QueryEngine(ABC):
+    """The query engine of an engine, for one query: datasets enter as its lazy frames, rows leave as Parquet."""
+
+    hint: str | None = None
+    """What to do about a query that this query engine cannot run."""
+
+    @abstractmethod
+    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
+        """Return the rows of a dataset as a lazy frame; `folder`, which is empty, is there until the query ends."""
+
+    def sort(self, frame: nw.LazyFrame, order_by: Sequence[str], label: str) -> nw.LazyFrame:
+        """Return the rows sorted, ascending, null first."""
+        return frame.sort(*order_by)
+
+    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
+        """Return the columns of `schema`, in its order and types."""
+        return frame.select(*(nw.col(name).cast(dtype) for name, dtype in frames.dtypes(schema).items()))
+
+    @abstractmethod
+    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
+        """Run the query and write its rows to a new folder: files that are in order by their names."""
+
+    def window(
+        self,
+        frame: nw.LazyFrame,
+        columns: Mapping[str, nw.Expr],
+        partition_by: Sequence[str],
+        order_by: Sequence[str],
+    ) -> nw.LazyFrame:
+        """Return the frame with columns computed within each partition, in order."""
+        windows = {name: made.over(*partition_by, order_by=list(order_by)) for name, made in columns.items()}
+        return frame.with_columns(**windows)
+
+    def settings(self, datasets: Sequence[Dataset]) -> AbstractContextManager[None]:
+        """Hold while frames are made, while the function is called and while the query runs."""
+        return nullcontext()
+
+    def cause(self, error: Exception) -> str:
+        """Return one line that tells what went wrong."""
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+
+
+def run(
+    engine: Engine,
+    function: Function,
+    datasets: Sequence[Dataset],
+    *,
+    order_by: Sequence[str],
+    schema: pa.Schema | None,
+    staging_dir: str | Path | None,
+    fragment_bytes: int,
+) -> Dataset:
+    """Run a query; see `Engine.query`."""
+    label = f"query({getattr(function, '__name__', type(function).__name__)})"
+    if not datasets:
+        raise ConfigError(f"{label} has no dataset", hint="Pass at least one after the function.", stage=label)
+    parent = engine.staging(staging_dir, label)
+    queries = engine.query_engine()
+    made = TemporaryFolder(parent)
+    try:
+        with TemporaryFolder(parent) as inputs, queries.settings(datasets), _told(queries, engine, label):
+            given = [_lazy(queries, engine, each, inputs.path, place, label) for place, each in enumerate(datasets)]
+            frame = _called(queries, function, given, label)
+            frame = _arranged(queries, frame, order_by, schema, label)
+            with engine.progress.track(label, 1) as track:
+                queries.write(frame, made.path / "rows", label)
+                track.advance()
+        found = engine.read_parquet(
+            made.path / "rows", schema=schema, allow_unmanifested=True, fragment_bytes=fragment_bytes
+        )
+    except BaseException:
+        made.remove()
+        raise
+    return replace(found, reader=replace(found.reader, source=HeldSource(found.reader.source, made)))
+
+
+def stage(dataset: Dataset, folder: Path, label: str) -> None:
+    """Write the rows of a dataset as Parquet, a file a fragment, in order by their names; rows are accounted for."""
+    log = RowLog()
+    work = Write(dataset.scan(), dataset.schema, str(folder), None)
+    for written in dataset.engine.map(work, dataset.fragments, label=label):
+        log.add(written.log)
+    check_rows(log)
+
+
+def _lazy(queries: QueryEngine, engine: Engine, dataset: Dataset, folder: Path, place: int, label: str) -> nw.LazyFrame:
+    own = folder / str(place)
+    own.mkdir()
+    return queries.lazy(replace(dataset, engine=engine), own, f"{label}: dataset {place}")
+
+
+def _called(queries: QueryEngine, function: Function, given: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
+    with _blamed(queries, label):
+        made = function(*given)
+    kind = given[0].implementation
+    try:
+        frame = nw.from_native(made)
+    except TypeError:
+        frame = None
+    if not isinstance(frame, nw.LazyFrame) or frame.implementation is not kind:
+        raise UserCodeError(
+            f"{label} gave {type(made).__module__.partition('.')[0]}.{type(made).__name__}, expected a lazy frame",
+            hint=f"Return what is made of the frames that are passed: a Narwhals LazyFrame, or a {kind.value} one.",
+            stage=label,
+        )
+    return frame
+
+
+def _arranged(
+    queries: QueryEngine, frame: nw.LazyFrame, order_by: Sequence[str], schema: pa.Schema | None, label: str
+) -> nw.LazyFrame:
+    """Return the frame sorted, in the declared columns and types."""
+    with _blamed(queries, label):
+        names = frame.collect_schema().names()
+    wanted = [] if schema is None else schema.names
+    for name in [*order_by, *wanted]:
+        if name not in names:
+            raise SchemaError(
+                f"{label} gave no column {name!r}.{did_you_mean(name, names)} Columns: {shorten(names)}",
+                hint="Columns of order_by and of the declared schema must be in what the function returns.",
+                column=name,
+                stage=label,
+            )
+    with _blamed(queries, label):
+        frame = queries.sort(frame, order_by, label) if order_by else frame
+        return frame if schema is None else queries.cast(frame, schema)
+
+
+@contextmanager
+def _blamed(queries: QueryEngine, label: str) -> Iterator[None]:
+    """Tell an error of what the user wrote as such."""
+    try:
+        yield
+    except PenstockError:
+        raise
+    except Exception as error:
+        hint = queries.hint if isinstance(error, NotImplementedError) else None
+        raise UserCodeError(f"{label} raised {queries.cause(error)}", hint=hint, stage=label) from error
+
+
+@contextmanager
+def _told(queries: QueryEngine, engine: Engine, label: str) -> Iterator[None]:
+    """Tell an error of the query engine's own with the query's name."""
+    try:
+        yield
+    except PenstockError as error:
+        raise error.at(stage=label, engine=engine.name) from error.__cause__
+    except Exception as error:
+        if error_number(error) is not None:
+            raise translate_os_error(error, "the staged rows of a query").at(stage=label) from error
+        raise ExecutionError(
+            f"{label} failed while it ran: {queries.cause(error)}", hint=queries.hint, stage=label, engine=engine.name
+        ) from error

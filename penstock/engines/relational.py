@@ -1,0 +1,159 @@
+"""The part of an engine that relates rows to each other: joins, group-bys and windows, by its own query engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.dataset import Dataset
+from penstock.engines.querying import QueryEngine, run
+from penstock.fragments import FRAGMENT_BYTES
+from penstock.schemas import declared
+
+if TYPE_CHECKING:
+    from penstock.engines.base import Engine
+
+
+class Relational(ABC):
+    """Relates the rows of datasets by queries."""
+
+    @abstractmethod
+    def query_engine(self) -> QueryEngine:
+        """Return the query engine behind `query`, for one query."""
+
+    def staging(self, staging_dir: str | Path | None, label: str) -> str | Path | None:
+        """Return where files go that all workers see, None for the temporary directory of this machine.
+
+        Raises
+        ------
+        ConfigError
+            The workers are on other machines, and `staging_dir` is not given.
+        """
+        return staging_dir
+
+    def query(
+        self,
+        function: Callable[..., Any],
+        *datasets: Dataset,
+        order_by: str | Sequence[str] = (),
+        schema: pa.Schema | dict[str, Any] | None = None,
+        staging_dir: str | Path | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Join, group or otherwise relate the rows of datasets, by the engine's own query engine.
+
+        It is run once, now: by Polars (streaming, or its GPU engine) on the local engine, by Dask DataFrame on Dask,
+        by Spark SQL on Spark. The rows that come out are staged as Parquet and read like any others; the files are
+        removed when no dataset refers to them any more.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a Narwhals lazy frame for each dataset, and returns one, or a lazy frame of the query engine itself
+            (``.to_native()`` gives that of a Narwhals frame). It runs in this process, and is called once.
+        *datasets : Dataset
+            At least one. What their steps drop, or would set aside, is left out; those of another engine are read by
+            this one.
+        order_by : str or sequence of str
+            Columns of the result by which its rows are sorted, ascending, null first. A row's identity is its number,
+            so splits and folds are the same on every engine only for rows in an order: name columns that are unique
+            together, as rows that agree in all of them are in no defined order. Without it the order is that in
+            which the query engine leaves them, and may differ from run to run.
+        schema : pyarrow.Schema or dict of name to type, optional
+            The columns and types that come out, in this order; the result is checked for the columns and cast.
+            Without it types are the query engine's own: a sum of int32, say, is int64 in Spark alone.
+        staging_dir : path, optional
+            A directory that this machine and all workers share; on one machine the temporary directory, unless given.
+        fragment_bytes : int
+            Memory that the rows of one fragment of the result take, about.
+
+        Raises
+        ------
+        UserCodeError
+            The function raised, or what it returned cannot be a query or is none.
+        SchemaError
+            A column of `order_by` or `schema` is not in the result; on Spark also: a dataset has a type that Spark
+            lacks (nanoseconds, durations, times of day).
+        ConfigError
+            There is no dataset; or the workers are on other machines and `staging_dir` is not given.
+        ExecutionError, DiskFullError
+            The query failed while it ran. Whatever fails, no file is left behind.
+
+        Notes
+        -----
+        Frames hold null for what is missing, and no NaN; a NaN that the query makes is null in the result. In a join
+        a null key matches nothing, in a group-by null is a key. Query engines differ in this: sums of floats in their
+        last bits; unsigned integers are wider signed ones on Spark, where also a name with a dot or a backquote cannot
+        be used in an expression; a sort within the function fails on Dask where there are nulls (use `order_by`), and
+        so do windows in an order (use `window`).
+
+        Polars reads datasets in the columns that the query needs, Dask in tasks of the graph. Spark reads Parquet files
+        itself where it reads them as Penstock does; any other dataset is staged for it.
+
+        Examples
+        --------
+        >>> import narwhals as nw, penstock as ps, pyarrow as pa
+        >>> engine = ps.LocalEngine(device="cpu")
+        >>> trips = engine.from_arrow(pa.table({"zone": [1, 2, 1], "fare": [5.0, 7.0, 9.0]}))
+        >>> zones = engine.from_arrow(pa.table({"zone": [1, 2], "name": ["Alley", "Bay"]}))
+        >>> def fares(trips, zones):
+        ...     return trips.join(zones, on="zone").group_by("name").agg(nw.col("fare").mean())
+        >>> engine.query(fares, trips, zones, order_by="name").to_arrow().to_pydict()
+        {'name': ['Alley', 'Bay'], 'fare': [7.0, 7.0]}
+        """
+        return run(
+            cast("Engine", self),
+            function,
+            datasets,
+            order_by=[order_by] if isinstance(order_by, str) else list(order_by),
+            schema=None if schema is None else declared(schema),
+            staging_dir=staging_dir,
+            fragment_bytes=fragment_bytes,
+        )
+
+    def window(
+        self,
+        frame: nw.LazyFrame,
+        columns: Mapping[str, nw.Expr],
+        *,
+        partition_by: str | Sequence[str],
+        order_by: str | Sequence[str],
+    ) -> nw.LazyFrame:
+        """Return a frame with columns that are computed within each partition, in order; for the function of a query.
+
+        The same as ``expression.over(*partition_by, order_by=order_by)``, and also on Dask, where Narwhals has none.
+
+        Parameters
+        ----------
+        frame : narwhals.LazyFrame
+            As passed to the function of a query of this engine, or made of those.
+        columns : mapping of str to narwhals.Expr
+            The new columns: ``{"before": nw.col("x").shift(1)}``.
+        partition_by : str or sequence of str
+            The columns of the key, which may be null: null is a key of its own. None at all: one partition.
+        order_by : str or sequence of str
+            Ascending, null first. Name columns that are unique together within a key: rows that agree in all of them
+            are in no defined order.
+
+        Notes
+        -----
+        On Dask all rows of a key have to fit into a worker's memory, on the local engine the columns of all rows.
+
+        Examples
+        --------
+        >>> import narwhals as nw, penstock as ps, pyarrow as pa
+        >>> engine = ps.LocalEngine(device="cpu")
+        >>> visits = engine.from_arrow(pa.table({"who": ["a", "b", "a"], "day": [3, 1, 2]}))
+        >>> def numbered(visits):
+        ...     return engine.window(visits, {"n": nw.col("day").cum_count()}, partition_by="who", order_by="day")
+        >>> engine.query(numbered, visits, order_by=("who", "day")).to_arrow()["n"].to_pylist()
+        [1, 2, 1]
+        """
+        keys = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        order = [order_by] if isinstance(order_by, str) else list(order_by)
+        return self.query_engine().window(frame, columns, keys, order)

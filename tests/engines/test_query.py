@@ -1,0 +1,416 @@
+"""Queries give what pandas gives, on every engine, and leave nothing behind."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines import dask_cluster
+from penstock.engines.base import Engine
+from penstock.engines.local_query import PolarsQueries
+from penstock.errors import BadRowsError, ConfigError, ExecutionError, OutputError, SchemaError, UserCodeError
+from penstock.progress import Progress
+from penstock.sources import MemorySource
+
+ROWS = 40
+SMALL = 200
+"""Bytes of a fragment in these tests, so that there are a few."""
+
+
+@pytest.fixture
+def tables(engine: Engine) -> tuple[Dataset, Dataset]:
+    """Forty sales in some fragments, with keys and amounts that are null, and three of their four shops."""
+    return engine.from_arrow(SALES, fragment_bytes=SMALL), engine.from_arrow(SHOPS, fragment_bytes=40)
+
+
+SALES = pa.table(
+    {
+        "row": range(ROWS),
+        "shop": [None if row % 7 == 3 else row % 4 for row in range(ROWS)],
+        "amount": [None if row % 5 == 2 else row / 8 for row in range(ROWS)],
+    }
+)
+SHOPS = pa.table({"shop": [0, 1, 2, None], "town": ["Aa", "Bé", None, "nowhere"]})
+LEFT, RIGHT = SALES.to_pandas(types_mapper=pd.ArrowDtype), SHOPS.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def joined(how: str) -> Any:
+    return lambda sales, shops: sales.join(shops, on="shop", how=how)
+
+
+def merged(how: str) -> pd.DataFrame:
+    """What pandas makes of the rows that have a key: it alone takes null for a key like any other."""
+    made = LEFT.merge(RIGHT.dropna(subset="shop"), on="shop", how=how)
+    return made.sort_values("row").reset_index(drop=True)
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def staged(folder: Path) -> list[Path]:
+    return list(folder.glob("penstock-*"))
+
+
+# What comes out
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_a_join_is_that_of_pandas_where_there_is_a_key(engine, tables, how):
+    made = engine.query(joined(how), *tables, order_by="row").to_arrow()
+    pd.testing.assert_frame_equal(as_pandas(made), merged(how))
+
+
+def test_a_key_that_is_null_matches_none(engine, tables):
+    made = engine.query(joined("semi"), *tables, order_by="row").to_arrow()
+    kept = [row for row, shop in enumerate(SALES["shop"].to_pylist()) if shop in (0, 1, 2)]
+    assert made["row"].to_pylist() == kept
+
+
+def test_a_group_by_is_that_of_pandas_null_key_included(engine, tables):
+    def totals(sales):
+        return sales.group_by("shop").agg(
+            nw.len().alias("n"), nw.col("amount").sum().alias("total"), nw.col("amount").mean().alias("mean")
+        )
+
+    schema = {"shop": "int64", "n": "int64", "total": "float64", "mean": "float64"}
+    made = engine.query(totals, tables[0], order_by="shop", schema=schema).to_arrow()
+    groups = SALES.to_pandas().groupby("shop", dropna=False)["amount"]
+    oracle = groups.agg(["size", "sum", "mean"]).reset_index().sort_values("shop", na_position="first")
+    assert made.schema == pa.schema({"shop": pa.int64(), "n": pa.int64(), "total": pa.float64(), "mean": pa.float64()})
+    np.testing.assert_allclose(made.to_pandas().to_numpy(), oracle.to_numpy(), rtol=1e-12)
+
+
+def test_a_window_is_that_of_pandas(engine, tables):
+    def running(sales):
+        columns = {"n": nw.col("row").cum_count(), "before": nw.col("row").shift(1)}
+        return engine.window(sales, columns, partition_by="shop", order_by="row")
+
+    schema = {"row": "int64", "n": "int64", "before": "int64"}
+    made = engine.query(running, tables[0], order_by="row", schema=schema).to_arrow()
+    groups = LEFT.groupby("shop", dropna=False)["row"]
+    assert made["n"].to_pylist() == (groups.cumcount() + 1).tolist()
+    assert made["before"].to_pandas().fillna(-1).tolist() == groups.shift(1).fillna(-1).tolist()
+
+
+def test_a_window_takes_null_in_the_order_first(engine, tables):
+    def numbered(sales):
+        return engine.window(sales, {"n": nw.col("row").cum_count()}, partition_by="shop", order_by=("amount", "row"))
+
+    made = engine.query(numbered, tables[0], order_by="row").to_arrow()
+    ordered = LEFT.sort_values(["amount", "row"], na_position="first")
+    oracle = (ordered.groupby("shop", dropna=False).cumcount() + 1).sort_index()
+    assert made["n"].to_pylist() == oracle.tolist()
+
+
+def test_a_window_without_a_key_goes_over_all_rows(engine, tables):
+    def before(sales):
+        return engine.window(sales, {"p": nw.col("row").shift(1)}, partition_by=(), order_by="row")
+
+    made = engine.query(before, tables[0], order_by="row").to_arrow()
+    assert made["p"].to_pylist() == [None, *range(ROWS - 1)]
+
+
+@pytest.mark.parametrize("expression, kept", [(nw.col("row") < 0, 0), (nw.col("amount") > 4.0, 6)])
+def test_a_filter_keeps_columns_and_types_also_where_no_row_is_left(engine, tables, expression, kept):
+    made = engine.query(lambda sales: sales.filter(expression), tables[0], order_by="row")
+    assert (made.count(), made.to_arrow().schema) == (kept, SALES.schema)
+
+
+def test_a_dataset_without_rows_goes_in_and_comes_out(engine):
+    empty = engine.from_arrow(SALES.slice(0, 0))
+    assert engine.query(joined("left"), empty, engine.from_arrow(SHOPS), order_by="row").count() == 0
+
+
+def test_types_come_out_as_they_went_in(engine):
+    day = datetime.datetime(1500, 2, 28, 12, 30, 0, 5)
+    table = pa.table(
+        {
+            "row": pa.array([0, 1, 2], pa.int64()),
+            "i8": pa.array([1, None, -3], pa.int8()),
+            "i32": pa.array([2**31 - 1, None, 3], pa.int32()),
+            "f32": pa.array([1.5, None, float("inf")], pa.float32()),
+            "flag": pa.array([True, None, False]),
+            "word": pa.array(["", None, "é中"]),
+            "bytes": pa.array([b"\x00", None, b""]),
+            "day": pa.array([day.date(), None, datetime.date(9999, 12, 31)]),
+            "moment": pa.array([day, None, day], pa.timestamp("us")),
+            "instant": pa.array([day, None, day], pa.timestamp("us", "UTC")),
+            "price": pa.array([Decimal("1.25"), None, Decimal("-3.10")], pa.decimal128(12, 2)),
+            "list": pa.array([[1, None], None, []], pa.list_(pa.int64())),
+        }
+    )
+    data = engine.from_arrow(table, fragment_bytes=200)
+    made = engine.query(lambda frame: frame, data, order_by="row").to_arrow()
+    assert made.combine_chunks().equals(table)
+
+
+def test_column_names_keep_their_case_and_their_letters(engine):
+    table = pa.table({"a": [2, 1], "A": ["x", "y"], "größe in m²": [0.5, 1.5]})
+    made = engine.query(lambda frame: frame.select(*table.column_names), engine.from_arrow(table), order_by="a")
+    assert made.to_arrow().equals(table.take([1, 0]))
+
+
+def test_nan_is_null_before_and_after(engine):
+    table = pa.table({"row": [0, 1, 2], "x": [float("nan"), 0.0, 1.0]})
+
+    def quotients(frame):
+        return frame.with_columns(null=nw.col("x").is_null(), q=(nw.col("x") - nw.col("x")) / (nw.col("x") * 0.0))
+
+    made = engine.query(lambda f: f.with_columns(null=nw.col("x").is_null()), engine.from_arrow(table), order_by="row")
+    assert made.to_arrow()["null"].to_pylist() == [True, False, False]
+    if engine.name != "spark":  # which refuses to divide by zero
+        made = engine.query(quotients, engine.from_arrow(table), order_by="row")
+        assert made.to_arrow()["q"].to_pylist() == [None] * 3
+
+
+def test_what_was_filtered_split_and_selected_goes_in(engine, tables):
+    half = tables[0].filter(nw.col("row") % 2 == 0).split([0.5, 0.5], seed=3)[0].select("row")
+    made = engine.query(lambda frame: frame, half, order_by="row")
+    assert made.to_arrow()["row"].to_pylist() == half.to_arrow()["row"].to_pylist()
+
+
+def test_files_of_another_engine_go_in(engine, local, tmp_path):
+    local.from_arrow(SALES).write_parquet(tmp_path / "sales")
+    sales = local.read_parquet(tmp_path / "sales")
+    made = engine.query(lambda frame: frame.select("row"), sales, order_by="row")
+    assert (made.engine, made.count()) == (engine, ROWS)
+
+
+def test_a_query_of_a_query_goes_on_from_its_rows(engine, tables):
+    first = engine.query(joined("inner"), *tables, order_by="row")
+    again = engine.query(lambda frame: frame.filter(nw.col("row") > 20).select("row"), first, order_by="row")
+    expected = [row for row in merged("inner")["row"] if row > 20]
+    assert again.to_arrow()["row"].to_pylist() == expected
+
+
+def test_a_frame_of_the_query_engine_itself_comes_back(engine, tables):
+    made = engine.query(lambda frame: frame.select("row").to_native(), tables[0], order_by="row")
+    assert made.to_arrow()["row"].to_pylist() == list(range(ROWS))
+
+
+# The order of rows
+
+
+@pytest.mark.parametrize("column", ["shop", "amount", "word", "day", "flag"])
+def test_rows_are_sorted_null_first(engine, column):
+    table = SALES.append_column("word", pa.array([None if row % 9 == 1 else f"w{row % 6}" for row in range(ROWS)]))
+    days = [None if row % 8 == 5 else datetime.date(2024, 1, 1 + row % 11) for row in range(ROWS)]
+    table = table.append_column("day", pa.array(days))
+    table = table.append_column("flag", pa.array([(None, True, False)[row % 3] for row in range(ROWS)]))
+    data = engine.from_arrow(table, fragment_bytes=SMALL)
+    made = engine.query(lambda frame: frame, data, order_by=(column, "row")).to_arrow()
+    values = table[column].to_pylist()
+    nulls = [row for row in range(ROWS) if values[row] is None]
+    assert made["row"].to_pylist() == nulls + sorted(set(range(ROWS)) - set(nulls), key=lambda row: (values[row], row))
+
+
+def test_splits_after_an_order_are_those_of_the_local_engine(engine, local, tables):
+    made = engine.query(joined("inner"), *tables, order_by="row")
+    here = local.from_arrow(made.to_arrow())
+    for mine, its in zip(made.split([0.7, 0.3], seed=5), here.split([0.7, 0.3], seed=5), strict=True):
+        assert mine.to_arrow().equals(its.to_arrow())
+
+
+# What goes wrong
+
+
+def division(frame):
+    raise ZeroDivisionError("division by zero")
+
+
+def test_an_error_of_the_function_is_told_with_its_name(engine, tables):
+    with pytest.raises(UserCodeError, match=r"query\(division\) raised ZeroDivisionError: division by zero") as caught:
+        engine.query(division, tables[0])
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert (caught.value.stage, caught.value.engine) == ("query(division)", engine.name)
+
+
+def test_a_column_that_is_not_there_is_named(engine, tables):
+    with pytest.raises(UserCodeError, match="absent"):
+        engine.query(lambda frame: frame.select("absent"), tables[0])
+
+
+@pytest.mark.parametrize("made", [7, pl.DataFrame({"x": [1]}), None])
+def test_what_is_no_lazy_frame_of_the_engine_is_refused(engine, tables, made):
+    with pytest.raises(UserCodeError, match="expected a lazy frame"):
+        engine.query(lambda frame: made, tables[0])
+
+
+def test_an_order_by_a_column_that_is_not_made_is_refused(engine, tables):
+    with pytest.raises(SchemaError, match=r"gave no column 'rows'\. Did you mean 'row'"):
+        engine.query(lambda frame: frame, tables[0], order_by="rows")
+
+
+def test_a_declared_column_that_is_not_made_is_refused(engine, tables):
+    with pytest.raises(SchemaError, match="gave no column 'total'"):
+        engine.query(lambda frame: frame, tables[0], schema={"total": "int64"})
+
+
+def test_a_value_that_cannot_be_cast_is_told(engine):
+    words = engine.from_arrow(pa.table({"word": ["1", "two"]}))
+    with pytest.raises(ExecutionError, match=r"query\(<lambda>\) failed while it ran: .*two"):
+        engine.query(lambda frame: frame.select(nw.col("word").cast(nw.Int64)), words)
+
+
+def test_a_rule_that_a_row_breaks_keeps_its_error(engine, tables):
+    strict = ps.Pipeline(st.Expect("row < 30")).fit(tables[0]).transform(tables[0])
+    with pytest.raises(BadRowsError, match="row < 30"):
+        engine.query(lambda frame: frame, strict)
+
+
+def test_no_dataset_is_refused(engine):
+    with pytest.raises(ConfigError, match="has no dataset"):
+        engine.query(lambda: None)
+
+
+# Files
+
+
+def test_files_are_there_as_long_as_a_dataset_is(engine, tables, tmp_path):
+    made = engine.query(joined("left"), *tables, staging_dir=tmp_path)
+    part = made.select("row").split([0.5, 0.5], seed=1)[0]
+    del made
+    gc.collect()
+    assert part.to_arrow().num_rows == part.count()
+    (folder,) = staged(tmp_path)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    del part
+    gc.collect()
+    assert staged(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "function, order_by",
+    [
+        (division, ()),
+        (lambda frame: frame, "absent"),
+        (lambda frame: frame.select(nw.col("word").cast(nw.Int64)), ()),
+    ],
+    ids=["function", "order", "run"],
+)
+def test_nothing_is_left_behind_by_what_fails(engine, tmp_path, function, order_by):
+    words = engine.from_arrow(pa.table({"word": ["1", "two"]}))
+    with pytest.raises((UserCodeError, SchemaError, ExecutionError)):
+        engine.query(function, words, order_by=order_by, staging_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_staging_directory_that_is_not_there_is_named(engine, tables, tmp_path):
+    with pytest.raises(OutputError, match="absent"):
+        engine.query(lambda frame: frame, tables[0], staging_dir=tmp_path / "absent")
+
+
+@pytest.mark.dask
+def test_dask_workers_elsewhere_need_a_staging_directory(engines, monkeypatch):
+    dask = engines.get("dask")
+    monkeypatch.setattr(dask_cluster, "is_loopback", lambda address: False)
+    with pytest.raises(ConfigError, match=r"query\(division\) needs staging_dir: the workers of tcp"):
+        dask.query(division, dask.from_arrow(SALES))
+
+
+@pytest.mark.spark
+def test_spark_workers_elsewhere_need_a_staging_directory(engines, monkeypatch):
+    spark = engines.get("spark")
+    monkeypatch.setattr(spark._cluster, "local", False)
+    with pytest.raises(ConfigError, match=r"query\(lag\) needs staging_dir: the workers of local"):
+        spark.from_arrow(SALES).lag("amount", by="shop", order_by="row")
+
+
+# How it is run
+
+
+class Told(Progress):
+    """Notes the labels of what is tracked."""
+
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+
+    def track(self, label: str, total: int) -> Any:
+        self.labels.append(label)
+        return super().track(label, total)
+
+
+def test_progress_has_the_name_of_the_query(engine, tables, monkeypatch):
+    told = Told()
+    monkeypatch.setattr(engine, "progress", told)
+    engine.query(joined("left"), *tables)
+    assert "query(<lambda>)" in told.labels
+
+
+def note_process(folder: str) -> Any:
+    def note(frame: nw.DataFrame) -> nw.DataFrame:
+        Path(folder, str(os.getpid())).touch()
+        return frame
+
+    return note
+
+
+def test_clusters_read_and_sort_on_their_workers(engine, tmp_path):
+    data = engine.from_arrow(SALES, fragment_bytes=SMALL)
+    seen = data.map_partitions(note_process(str(tmp_path)), SALES.schema)
+    engine.query(lambda frame: frame, seen, order_by="row")
+    assert (str(os.getpid()) in os.listdir(tmp_path)) == (engine.name == "local")
+    assert os.listdir(tmp_path)
+
+
+@pytest.mark.cpu("the GPU engine of Polars reads staged files")
+def test_only_the_columns_that_the_query_needs_are_read_by_polars(local, monkeypatch):
+    data = local.from_arrow(SALES, fragment_bytes=SMALL)
+    read: list[tuple[str, ...]] = []
+    original = MemorySource.read
+
+    def spy(source: MemorySource, piece: Any, columns: Any, kind: Any) -> nw.DataFrame:
+        read.append(tuple(columns))
+        return original(source, piece, columns, kind)
+
+    monkeypatch.setattr(MemorySource, "read", spy)
+    assert local.query(lambda frame: frame.select(nw.col("row").sum()), data).to_arrow()["row"].to_pylist() == [780]
+    assert set(read) == {("row",)}
+
+
+@pytest.mark.cpu("there is a GPU")
+def test_the_gpu_engine_never_falls_back_in_silence(tmp_path):
+    frame = nw.from_native(pl.LazyFrame({"x": [1]}))
+    with pytest.raises(Exception, match=r"(?i)gpu|cuda|cudf"):
+        PolarsQueries("gpu").write(frame, tmp_path / "rows", "query")
+
+
+def test_a_sort_within_the_function_does_not_wait_for_itself(engine, tables):
+    def latest(sales, shops):
+        return sales.join(shops, on="shop").select("row").sort("row", descending=True)
+
+    made = engine.query(latest, *tables).to_arrow()["row"].to_pylist()
+    assert made == sorted(made, reverse=True)
+
+
+@pytest.mark.dask
+def test_a_window_that_dask_lacks_is_told_with_the_one_there_is(engines):
+    dask = engines.get("dask")
+    before = nw.col("row").shift(1).over("shop", order_by="row")
+    with pytest.raises(UserCodeError, match=r"(?s)`over` with `order_by`.*use engine\.window"):
+        dask.query(lambda sales: sales.with_columns(before=before), dask.from_arrow(SALES))
+
+
+@pytest.mark.spark
+def test_settings_of_a_session_are_as_they_were(engines):
+    spark = engines.get("spark")
+    names = ["spark.sql.caseSensitive", "spark.sql.session.timeZone", "spark.sql.parquet.outputTimestampType"]
+    before = [spark.session.conf.get(name) for name in names]
+    with pytest.raises(UserCodeError):
+        spark.query(division, spark.from_arrow(SALES))
+    assert [spark.session.conf.get(name) for name in names] == before

@@ -1,0 +1,41 @@
+"""The memory that a process may take, read from its control group."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from penstock.devices import memory_limit
+
+MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def limit(folder, group, **limits):
+    (folder / "process").write_text(f"0::/{group}\n")
+    for name, text in limits.items():
+        inner = folder / "root" / name.strip("_").replace("_", "/")
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / "memory.max").write_text(text + "\n")
+    return memory_limit(cgroup_root=folder / "root", cgroup_of_process=folder / "process")
+
+
+def test_the_limit_of_the_control_group_holds(tmp_path):
+    assert limit(tmp_path, "jobs/one", jobs_one="123456789") == 123456789
+
+
+def test_that_of_a_group_around_it_holds_too(tmp_path):
+    assert limit(tmp_path, "jobs/one", jobs="5000000", jobs_one="123456789") == 5000000
+
+
+def test_in_a_container_the_group_is_the_root(tmp_path):
+    assert limit(tmp_path, "", _="77777777") == 77777777
+
+
+@pytest.mark.parametrize("text", ["max", f"{2**62}"])
+def test_without_a_limit_it_is_the_memory_of_the_machine(tmp_path, text):
+    assert limit(tmp_path, "jobs", jobs=text) == MACHINE
+
+
+def test_without_control_groups_it_is_the_memory_of_the_machine(tmp_path):
+    assert memory_limit(cgroup_root=tmp_path, cgroup_of_process=tmp_path / "none") == MACHINE
