@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.counting import CountOptions
     from penstock.dataset import Dataset
     from penstock.engines.dask import DaskEngine
     from penstock.engines.local import LocalEngine
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Bootstrap": "penstock.stages.evaluation.views",
+    "CountOptions": "penstock.counting",
     "DaskEngine": "penstock.engines.dask",
     "Dataset": "penstock.dataset",
     "LocalEngine": "penstock.engines.local",
@@ -37,6 +39,7 @@ _HOMES = {
 
 __all__ = [
     "Bootstrap",
+    "CountOptions",
     "DaskEngine",
     "Dataset",
     "LocalEngine",

@@ -47,6 +47,9 @@ Slices = Annotated[
 ]
 Replicates = Annotated[int | None, typer.Option("--bootstrap", help="Replicates for confidence intervals; 200, say.")]
 Report = Annotated[str | None, typer.Option(help="Write an HTML page of metrics, curves and slices here.")]
+MemoryBudget = Annotated[
+    str | None, typer.Option(help="Memory of a process for counting values, 4GiB say; half of it unless given.")
+]
 Trace = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
 
 
@@ -63,6 +66,7 @@ def fit(
     timeout: Annotated[float, typer.Option(help="Seconds until a silent rank is taken for lost.")] = 120.0,
     max_restarts: Annotated[int, typer.Option(help="How often a training that lost a rank starts again.")] = 2,
     checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
+    memory_budget: MemoryBudget = None,
     slices: Slices = None,
     bootstrap: Replicates = None,
     report: Report = None,
@@ -81,6 +85,7 @@ def fit(
 
     def work(progress: Progress) -> Any:
         from penstock import run
+        from penstock.counting import CountOptions
         from penstock.requests import FitRequest
         from penstock.spmd import SpmdOptions
 
@@ -90,6 +95,7 @@ def fit(
         request = FitRequest(
             pipeline=pipeline, data=data, out=out, score=score, test_fraction=test_fraction,
             validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options,
+            counting=CountOptions(memory_budget),
             slices=slices or (), bootstrap=bootstrap, report=report, format=format,
             allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
             pipelines=pipelines,
@@ -173,6 +179,7 @@ def score(
 def explain(
     pipeline: Name,
     data: Data,
+    memory_budget: MemoryBudget = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
     engine: EngineName = None,
@@ -187,11 +194,13 @@ def explain(
 
     def work(progress: Progress) -> Any:
         from penstock import run
+        from penstock.counting import CountOptions
         from penstock.requests import ExplainRequest
 
         request = ExplainRequest(
-            pipeline=pipeline, data=data, format=format, allow_unmanifested=allow_unmanifested, engine=engine,
-            device=device, conf=conf or (), set=set or (), pipelines=pipelines,
+            pipeline=pipeline, data=data, counting=CountOptions(memory_budget), format=format,
+            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
+            pipelines=pipelines,
         )  # fmt: skip
         return run.explain(request, progress)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.counting import CountOptions, plan_counts
 from penstock.schemas import shorten
 from penstock.stages.base import Trainer
 from penstock.stages.step import StageStep
+from penstock.statistics.base import ColumnStatistic
 from penstock.steps import prune
 from penstock.tasks import Summarise
 
@@ -15,8 +18,8 @@ if TYPE_CHECKING:
     from penstock.planner import Level, Plan
 
 
-def explain(plan: Plan, dataset: Dataset) -> str:
-    """Return what fitting will do; nothing is read for it."""
+def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> str:
+    """Return what fitting will do; nothing is read for it but a sample, where `plan_counts` needs one."""
     rows = sum(fragment.rows for fragment in dataset.fragments)
     lines = [
         f"Fit on {dataset.engine.name}, {dataset.engine.kind}: {len(dataset.fragments)} fragment(s) of"
@@ -27,8 +30,10 @@ def explain(plan: Plan, dataset: Dataset) -> str:
         if level.scan is not None:
             scan += 1
             lines += _scan_lines(scan, level, plan, dataset)
+            lines += _count_lines(scan, level, plan, dataset, counting)
             lines += _choice_lines(level, plan)
         lines += [line for position in level.trains for line in _train_lines(position, plan, dataset)]
+    lines += _hash_lines(plan)
     return "\n".join(lines)
 
 
@@ -55,6 +60,38 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
                 f" {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
             )
     return lines
+
+
+def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counting: CountOptions) -> list[str]:
+    """Return how values are counted; in later scans that is decided once the stages before are fitted."""
+    assert level.scan is not None
+    probes = [probe.after(len(dataset.steps)) for probe in level.scan.probes()]
+    if number == 1:
+        ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
+        return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]
+    counted = [
+        name
+        for probe in probes
+        for statistic in probe.statistics
+        if isinstance(statistic, ColumnStatistic) and statistic.counts_values
+        for name in statistic.columns
+    ]
+    return [f"  counts {shorten(counted, 12)}: in a way that is chosen when the scan begins"] if counted else []
+
+
+def _steps_that_learn_nothing(plan: Plan) -> tuple[StageStep, ...]:
+    """Return the stages as steps, those applied that can be: what a first scan reads depends on no others."""
+    return tuple(
+        replace(step, fitted=step.stage.finish({}))
+        if not isinstance(step.stage, Trainer) and not step.stage.statistics(schema)
+        else step
+        for step, schema in zip(unfitted_steps(plan), plan.schemas, strict=False)
+    )
+
+
+def _hash_lines(plan: Plan) -> list[str]:
+    hashed = [(stage.title, stage.inputs()) for stage in plan.stages if stage.tags.hashes]
+    return [f"hashes {shorten(names, 12)} by {title}: nothing is counted" for title, names in hashed]
 
 
 def _choice_lines(level: Level, plan: Plan) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from penstock.counting import ColumnCount, CountOptions, CountPlan, plan_counts
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
 from penstock.planner import Level, Plan, Request, Scan
@@ -15,13 +16,17 @@ from penstock.schemas import shorten
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Trainer
 from penstock.stages.step import StageStep
-from penstock.statistics.base import State
+from penstock.statistics.base import ColumnStatistic, State
 from penstock.steps import RowLog
+from penstock.tasks import Probe
 
 
 @dataclass
 class FitReport:
-    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of trainers."""
+    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of trainers.
+
+    ``counts`` has for each column whose values were counted what was expected, the way, and how many there were.
+    """
 
     engine: str
     device: str
@@ -30,13 +35,22 @@ class FitReport:
     rows: RowLog = field(default_factory=RowLog)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    counts: list[ColumnCount] = field(default_factory=list)
 
 
 class Fit:
     """One fit under way."""
 
-    def __init__(self, plan: Plan, dataset: Dataset, validation: Dataset | None, options: SpmdOptions) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        dataset: Dataset,
+        validation: Dataset | None,
+        options: SpmdOptions,
+        counting: CountOptions,
+    ) -> None:
         self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
+        self.counting = counting
         self.fitted: list[Fitted | None] = [None] * len(plan.stages)
         self.done: set[int] = set()
         self.results: dict[int, Mapping[str, Any]] = {}
@@ -130,7 +144,8 @@ class Fit:
         self.report.scans += 1
         ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
         probes = [probe.after(len(self.dataset.steps)) for probe in scan.probes()]
-        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {scans}")
+        counts = self._planned_counts(ahead, probes)
+        states, log = ahead.probe(counts.applied(probes), label=f"scan {self.report.scans} of {scans}")
         self.report.rows = log
         self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
         if not log.kept:
@@ -138,7 +153,25 @@ class Fit:
         results: dict[int, dict[str, Any]] = {}
         for request, state in scan.answers(states):
             results.setdefault(request.stage, {})[request.name] = self._result(request, state)
+        self.report.counts += counts.counted(self._counted(scan, results))
         return results
+
+    def _planned_counts(self, ahead: Dataset, probes: list[Probe]) -> CountPlan:
+        counts = plan_counts(ahead, probes, self.counting)
+        problem = counts.problem()
+        if problem is not None:
+            raise problem
+        return counts
+
+    def _counted(self, scan: Scan, results: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, str, int | None], Any]:
+        """Return the results of counting values, by position, column and size of the sketch."""
+        offset = len(self.dataset.steps)
+        return {
+            (request.position + offset, name, request.statistic.most): results[request.stage][request.name][name]
+            for request in scan.requests
+            if isinstance(request.statistic, ColumnStatistic) and request.statistic.counts_values
+            for name in request.statistic.columns
+        }
 
     def _result(self, request: Request, state: State) -> Any:
         try:

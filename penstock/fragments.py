@@ -175,12 +175,19 @@ def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
     """
     state = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
-        mixed = _mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+        mixed = mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
     unit: np.ndarray = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return unit
 
 
-def _mix(state: np.ndarray) -> np.ndarray:
+def mix(state: np.ndarray) -> np.ndarray:
+    """Return the output of SplitMix64 for each state, uint64: a one-to-one hash of numbers.
+
+    Examples
+    --------
+    >>> hex(mix(np.array([1234567 + 0x9E3779B97F4A7C15], np.uint64))[0])
+    '0x599ed017fb08fc85'
+    """
     mixed: np.ndarray = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed ^= mixed >> np.uint64(31)
@@ -211,6 +218,25 @@ def deal(fragments: Sequence[Fragment], size: int) -> list[tuple[Fragment, ...]]
     total = sum(fragment.rows for fragment in fragments)
     bounds = [total * rank // size for rank in range(size + 1)]
     return [tuple(_between(fragments, low, high)) for low, high in itertools.pairwise(bounds)]
+
+
+def runs(fragments: Sequence[Fragment], count: int, rows: int) -> list[tuple[Fragment, ...]]:
+    """Return `count` runs of about so many rows each, or of all there are, that begin evenly spread over a dataset.
+
+    Of text, which has to be read piece by piece, there are two runs, of a piece each.
+
+    Examples
+    --------
+    >>> whole = Fragment(0, 0, (Piece("a", 0, 60), Piece("b", 0, 40)))
+    >>> [[(f.start, f.rows) for f in run] for run in runs([whole], 4, 12)]
+    [[(0, 12)], [(25, 12)], [(50, 12)], [(75, 12)]]
+    """
+    total = sum(fragment.rows for fragment in fragments)
+    if all(piece.divisible for fragment in fragments for piece in fragment.pieces):
+        starts = [total * run // count for run in range(count)]
+        return [tuple(_between(fragments, start, start + min(rows, total // count))) for start in starts]
+    chosen = fragments[0], fragments[len(fragments) // 2]
+    return [(replace(fragment, pieces=fragment.pieces[:1]),) for fragment in dict.fromkeys(chosen)]
 
 
 def _between(fragments: Sequence[Fragment], low: int, high: int) -> Iterator[Fragment]:

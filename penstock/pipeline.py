@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.counting import CountOptions
 from penstock.dataset import Dataset
 from penstock.errors import (
     ConfigError,
@@ -64,12 +65,20 @@ class Pipeline:
         """Return what fitting to `dataset` will do; nothing is read."""
         return plan(self.stages, dataset.schema)
 
-    def explain(self, dataset: Dataset) -> str:
-        """Return the plan in words: scans, columns read, statistics gathered, and where each runs; nothing is read."""
-        return explain(self.plan(dataset), dataset)
+    def explain(self, dataset: Dataset, *, counting: CountOptions | None = None) -> str:
+        """Return the plan in words: scans, columns read, statistics gathered, how values are counted, and where.
+
+        Nothing is read, but for a sample of columns that have more rows than a worker might count values of.
+        """
+        return explain(self.plan(dataset), dataset, counting or CountOptions())
 
     def fit(
-        self, dataset: Dataset, *, validation: Dataset | None = None, options: SpmdOptions | None = None
+        self,
+        dataset: Dataset,
+        *,
+        validation: Dataset | None = None,
+        options: SpmdOptions | None = None,
+        counting: CountOptions | None = None,
     ) -> PipelineModel:
         """Learn from `dataset`.
 
@@ -81,19 +90,21 @@ class Pipeline:
             gathered from them.
         options : SpmdOptions, optional
             Ranks, timeouts, restarts and checkpoints of trainers.
+        counting : CountOptions, optional
+            The memory for counting the values of columns.
 
         Raises
         ------
         SchemaError, ConfigError
             Before anything is read: a stage does not fit the columns. Once a selector is fitted: it does not fit those
-            that are left.
+            that are left. Before a scan: the values to be counted do not fit the memory, see `CountOptions`.
         EmptyInputError, DataValueError
             The data has no rows, or values that make a stage meaningless; names column, count, first file and row.
         """
         planned = self.plan(dataset)
         if validation is not None:
             _check_columns(_trained_on(planned), planned.schemas[0], validation.schema)
-        fit = Fit(planned, dataset, validation, options or SpmdOptions())
+        fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions())
         fitted = fit.run()
         return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report)
 

@@ -8,7 +8,7 @@ different columns as one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage, Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.statistics.keep import Keep
 from penstock.tasks import Probe
 
 
@@ -38,7 +39,16 @@ class Scan:
     def probes(self) -> list[Probe]:
         """Return what to gather where, each statistic once."""
         places = sorted({request.position for request in self.requests})
-        return [Probe(place, tuple(self._fused(place))) for place in places]
+        return [Probe(place, tuple(self._fused(place)), self._kept(place)) for place in places]
+
+    def _kept(self, place: int) -> dict[str, Keep]:
+        """Return by column which counted values any of the requests asks for, unless it is all."""
+        kept: dict[str, Keep] = {}
+        for request in self.requests:
+            if request.position == place and isinstance(request.statistic, ColumnStatistic):
+                for name, keep in request.statistic.wanted().items():
+                    kept[name] = kept[name] | keep if name in kept else keep
+        return {name: keep for name, keep in kept.items() if not keep.all}
 
     def _fused(self, place: int) -> list[Statistic]:
         fused: dict[Statistic, Statistic] = {}
@@ -64,13 +74,14 @@ class Scan:
 
 
 def _family(statistic: Statistic) -> Statistic:
-    return statistic.over(()) if isinstance(statistic, ColumnStatistic) else statistic
+    return statistic.family() if isinstance(statistic, ColumnStatistic) else statistic
 
 
 def _join(known: Statistic | None, statistic: Statistic) -> Statistic:
-    if known is None or not isinstance(statistic, ColumnStatistic):
+    if not isinstance(statistic, ColumnStatistic):
         return statistic
-    return replace(statistic, columns=tuple(dict.fromkeys([*known.columns, *statistic.columns])))
+    names = [*(() if known is None else known.columns), *statistic.columns]
+    return statistic.family().over(tuple(dict.fromkeys(names)))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,11 @@ EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
     (errors.ArtifactError, 6),
 )
 UNEXPECTED, USAGE = 1, 2
-_OPTIONS = {"overwrite=True": "--overwrite", "allow_unmanifested=True": "--allow-unmanifested"}
+_OPTIONS = {
+    "overwrite=True": "--overwrite",
+    "allow_unmanifested=True": "--allow-unmanifested",
+    "memory_budget of CountOptions": "--memory-budget",
+}
 _WIDTH = 120
 
 

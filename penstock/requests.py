@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from penstock.counting import CountOptions
 from penstock.errors import ConfigError
 from penstock.spmd import SpmdOptions
 
@@ -96,6 +97,8 @@ class FitRequest(EvaluationRequest):
         Replace outputs that are there.
     spmd : SpmdOptions
         How trainers run.
+    counting : CountOptions
+        The memory for counting the values of columns.
 
     Raises
     ------
@@ -115,6 +118,7 @@ class FitRequest(EvaluationRequest):
     seed: int = 7
     overwrite: bool = False
     spmd: SpmdOptions = field(default_factory=SpmdOptions)
+    counting: CountOptions = field(default_factory=CountOptions)
 
     def __post_init__(self) -> None:
         for name in ("test_fraction", "validation_fraction"):
@@ -171,9 +175,10 @@ class ScoreRequest(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainRequest(Job):
-    """The plan of a fit of `pipeline` to `data`, in words."""
+    """The plan of a fit of `pipeline` to `data`, in words; `counting` is that of the fit."""
 
     pipeline: str
+    counting: CountOptions = field(default_factory=CountOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +236,9 @@ class FitResult(Metrics):
         Passes over the data that gathered statistics.
     seconds : float
         In all; ``seconds_of`` has the parts.
+    counts : sequence of str
+        Of each column that may have very many values, or is sketched: how many were expected, how they were counted,
+        and how many there were.
     notes : sequence of str
         What trainers have to say: that one has not converged, say.
     """
@@ -247,6 +255,7 @@ class FitResult(Metrics):
     scans: int
     seconds: float
     seconds_of: Mapping[str, float]
+    counts: Sequence[str]
     notes: Sequence[str]
     engine: str
     device: str

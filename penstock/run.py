@@ -64,7 +64,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             refuse_inputs(dataset, [target for target in (request.out, request.score) if target is not None])
             train, validation, test = _split(dataset, request)
             _check_plan(pipeline.plan(train), evaluators)
-        model = pipeline.fit(train, validation=validation, options=request.spmd)
+        model = pipeline.fit(train, validation=validation, options=request.spmd, counting=request.counting)
         with clock("evaluate"):
             metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
         with clock("save"):
@@ -127,7 +127,8 @@ def explain(request: ExplainRequest, progress: Progress | None = None) -> Explai
     """Say what fitting the pipeline to the data would do; of the data only footers or headers are read."""
     setup = _Setup.of(request, request.pipeline)
     with setup.engine.start(progress) as engine:
-        plan = setup.module.build(setup.parameters).explain(setup.labelled(request, engine))
+        pipeline = setup.module.build(setup.parameters)
+        plan = pipeline.explain(setup.labelled(request, engine), counting=request.counting)
     return ExplainResult(pipeline=setup.module.name, plan=plan)
 
 
@@ -253,6 +254,7 @@ def _fit_result(
         **told(metrics, request),
         seconds=clock.total(),
         seconds_of={**clock.parts, **report.seconds},
+        counts=[str(column) for column in report.counts if column.estimate or column.most],
         notes=report.notes,
         engine=report.engine,
         device=report.device,

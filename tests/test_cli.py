@@ -98,6 +98,19 @@ def test_a_plan_is_explained(project, capsys):
     assert "for Imputer" in capsys.readouterr().out
 
 
+def test_a_budget_for_counting_reaches_the_request(project, monkeypatch):
+    for command, more in (("fit", ["--out", "model"]), ("explain", [])):
+        seen = {}
+        monkeypatch.setattr(run, command, lambda request, progress, seen=seen: seen.update(request=request) or _stop())
+        main([command, "line", "--data", "data.parquet", "--memory-budget", "1.5GiB", *more])
+        assert seen["request"].counting.memory_budget == 3 * 2**29
+
+
+def test_a_budget_that_is_no_size_is_wrong_use(project, capsys):
+    assert main(["explain", "line", "--data", "data.parquet", "--memory-budget", "much", "--json"]) == 2
+    assert "'much' is no size" in _last_line(capsys.readouterr().out)["error"]["message"]
+
+
 def test_options_reach_the_request(project, monkeypatch):
     seen = {}
     monkeypatch.setattr(run, "fit", lambda request, progress: seen.update(request=request) or _stop())

@@ -13,7 +13,7 @@ import pytest
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
-from penstock.fragments import Fragment, Piece, Sample, deal, hash_rows, kept_rows, pack, row_bytes
+from penstock.fragments import Fragment, Piece, Sample, deal, hash_rows, kept_rows, pack, row_bytes, runs
 
 ROWS = 4000
 
@@ -171,3 +171,25 @@ def test_deal_leaves_ranks_without_rows_where_there_are_fewer_rows_than_ranks() 
 def test_deal_never_cuts_a_range_of_text() -> None:
     piece = Piece("a.csv", 0, 10, begin=0, end=100)
     assert [fragment.pieces for run in deal(pack([piece], 1), 2) for fragment in run] == [(piece,)]
+
+
+def test_runs_begin_evenly_spread_and_go_over_the_ends_of_pieces() -> None:
+    fragments = pack([Piece("a", 0, 50), Piece("b", 0, 70), Piece("c", 0, 80)], bytes_per_row=1, target=120)
+    found = [
+        [(piece.path, piece.first, piece.rows) for f in run for piece in f.pieces] for run in runs(fragments, 4, 20)
+    ]
+    assert found == [[("a", 0, 20)], [("b", 0, 20)], [("b", 50, 20)], [("c", 30, 20)]]
+    (across,) = runs(fragments, 1, 60)
+    assert [(piece.path, piece.rows) for f in across for piece in f.pieces] == [("a", 50), ("b", 10)]
+
+
+def test_runs_of_all_rows_have_each_once() -> None:
+    whole = Fragment(0, 0, (Piece("a", 0, 103),))
+    rows = [row for run in runs([whole], 4, 10**9) for f in run for row in range(f.start, f.start + f.rows)]
+    assert len(rows) == len(set(rows)) == 4 * (103 // 4)
+
+
+def test_runs_of_text_are_two_pieces() -> None:
+    pieces = [Piece("a.csv", 10 * n, 10, begin=100 * n, end=100 * n + 100) for n in range(6)]
+    fragments = pack(pieces, bytes_per_row=1, target=20)
+    assert [[piece.first for f in run for piece in f.pieces] for run in runs(fragments, 8, 5)] == [[0], [20]]

@@ -151,7 +151,7 @@ def _fit(report: FitReport) -> Json:
     fields: dict[str, Any] = {name.name: getattr(report, name.name) for name in dataclasses.fields(report)}
     rows = fields.pop("rows")
     counts = {name: getattr(rows, name) for name in ("read", "kept", "dropped", "quarantined")}
-    return {**fields, "rows": counts}
+    return {**fields, "rows": counts, "counts": [dataclasses.asdict(column) for column in report.counts]}
 
 
 def _version(name: str) -> str | None:

@@ -53,6 +53,8 @@ class Tags:
         It reads the row number.
     single_rank : bool
         Of a trainer: one rank has all rows, whatever world size is asked for.
+    hashes : bool
+        It takes hashes of values for places, so that there may be any number of them.
     skips_nulls : bool
         Nulls in columns that are read at fit alone are left out; those of others are labels, and refused.
     """
@@ -62,6 +64,7 @@ class Tags:
     devices: frozenset[str] = frozenset({"cpu", "gpu"})
     numbers_rows: bool = False
     single_rank: bool = False
+    hashes: bool = False
     skips_nulls: bool = False
 
 

@@ -10,14 +10,16 @@ from penstock.statistics.counts import Count, Counts, RowCount
 from penstock.statistics.curves import Curve
 from penstock.statistics.extremes import Extreme, Extremes
 from penstock.statistics.folded import Folded
+from penstock.statistics.frequencies import Frequencies
 from penstock.statistics.gram import CrossProducts, Gram
+from penstock.statistics.keep import Keep
 from penstock.statistics.label_sets import LabelScores, LabelSets
 from penstock.statistics.moments import Moment, Moments
 from penstock.statistics.quantiles import Distribution, Quantiles
 from penstock.statistics.rankings import Ranking, Rankings
 from penstock.statistics.regression import Errors, RegressionErrors
 from penstock.statistics.rules import Rule
-from penstock.statistics.value_counts import Frequencies, ValueCounts
+from penstock.statistics.value_counts import ValueCounts
 from penstock.statistics.violations import Violation, Violations
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Folded",
     "Frequencies",
     "Gram",
+    "Keep",
     "LabelScores",
     "LabelSets",
     "Moment",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock import frames, sparse
 from penstock.ragged import Ragged
+from penstock.statistics import shards
 from penstock.statistics.base import ColumnStatistic, State
 
 
@@ -34,6 +35,11 @@ class Elements:
     lists: int
     nulls: int
 
+    @property
+    def distinct(self) -> int:
+        """Number of different elements."""
+        return int(self.table.num_rows)
+
 
 @dataclass(frozen=True)
 class ElementCounts(ColumnStatistic):
@@ -50,6 +56,8 @@ class ElementCounts(ColumnStatistic):
     ([{'value': 'a', 'count': 2, 'lists': 2}, {'value': 'b', 'count': 2, 'lists': 1}], 2, 1)
     """
 
+    counts_values: ClassVar[bool] = True
+
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the elements of one partition."""
         return {name: _counted(Ragged.of(frame, name).known()) for name in self.columns}
@@ -58,6 +66,18 @@ class ElementCounts(ColumnStatistic):
         """Add up the counts of equal elements."""
         table = frames.sum_by_key([state["table"] for state in states], ["value"])
         return {"table": table, **{each: sum(state[each] for state in states) for each in ("lists", "nulls")}}
+
+    def cut_column(self, state: State, parts: int) -> list[State]:
+        """Cut by the hash of the elements, if they have one; the lists and nulls are in the first part."""
+        table = state["table"]
+        if parts == 1 or not shards.divisible(table.schema.field("value").type):
+            return [state]
+        first, *rest = shards.split(table, parts)
+        return [{**state, "table": first}, *({"table": part, "lists": 0, "nulls": 0} for part in rest)]
+
+    def join_column(self, parts: list[State]) -> State:
+        """Put parts together, which have no element in common."""
+        return {**parts[0], "table": pa.concat_tables([part["table"] for part in parts])}
 
     def finish_column(self, name: str, state: State) -> Elements:
         """Put the elements of one column in order."""

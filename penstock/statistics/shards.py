@@ -70,8 +70,10 @@ def _places(values: pa.Array) -> np.ndarray:
     return (bits * _SPREAD >> np.uint64(64 - _BITS)).astype(np.uint8)
 
 
-def split(table: pa.Table) -> list[pa.Table]:
+def split(table: pa.Table, parts: int = SHARDS) -> list[pa.Table]:
     """Return the rows of each shard; the tables share no memory, so that each can be let go by itself.
+
+    Of fewer `parts`, a power of 2, each has the rows of as many consecutive shards.
 
     Examples
     --------
@@ -81,8 +83,24 @@ def split(table: pa.Table) -> list[pa.Table]:
     """
     of_rows = places(table["value"])
     order = np.argsort(of_rows, kind="stable")
-    bounds = np.searchsorted(of_rows[order], np.arange(SHARDS + 1))
+    bounds = np.searchsorted(of_rows[order], np.arange(parts + 1) * (SHARDS // parts))
     return [table.take(pa.array(order[start:stop])) for start, stop in itertools.pairwise(bounds)]
+
+
+def cut(tables: Sequence[pa.Table], parts: int) -> list[list[pa.Table]]:
+    """Return the shards of each of so many parts, a power of 2, as in `split`; a part has no rows in those of others.
+
+    Examples
+    --------
+    >>> whole = split(pa.table({"value": ["test", ""], "count": [2, 1]}))
+    >>> [[shard.num_rows for shard in part].index(1) for part in cut(whole, 2)]
+    [2, 59]
+    """
+    empty, size = tables[0].schema.empty_table(), SHARDS // parts
+    return [
+        [table if first <= place < first + size else empty for place, table in enumerate(tables)]
+        for first in range(0, SHARDS, size)
+    ]
 
 
 def add(parts: list[list[pa.Table]]) -> list[pa.Table]:

@@ -2,122 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.statistics import shards
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.frequencies import NOTHING, Frequencies, Others, ShardedFrequencies, rows_of
+from penstock.statistics.keep import ALL, Keep
 
 _ROWS = 2**18
 """Rows of the slices that long partitions are grouped by, which takes several times the memory of the values."""
-
-
-@dataclass(frozen=True)
-class Frequencies:
-    """The distinct values of a column and how often each occurs.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        ``value`` (the column's type, no nulls) and ``count`` (int64), most frequent first, values of one count in
-        ascending order; strings are ordered by their UTF-8 bytes.
-    nulls : int
-        Rows without a value.
-
-    Examples
-    --------
-    >>> frequencies = Frequencies(pa.table({"value": ["b", "a"], "count": [2, 1]}), nulls=4)
-    >>> frequencies.mode, frequencies.distinct, frequencies.total
-    ('b', 2, 3)
-    >>> frequencies.at_least(2).table["value"].to_pylist()
-    ['b']
-    """
-
-    table: pa.Table
-    nulls: int
-
-    @property
-    def distinct(self) -> int:
-        """Number of different values."""
-        return int(self.table.num_rows)
-
-    @property
-    def total(self) -> int:
-        """Rows that have a value."""
-        return int(pc.sum(self.table["count"]).as_py() or 0)
-
-    @property
-    def mode(self) -> Any:
-        """The most frequent value, the smallest of several; None when there is none."""
-        return next(iter(self.top(1).table["value"].to_pylist()), None)
-
-    def at_least(self, min_count: int) -> Frequencies:
-        """Return the values that occur `min_count` times or more."""
-        return self.top(int(np.count_nonzero(self.table["count"].to_numpy() >= min_count)))
-
-    def top(self, k: int) -> Frequencies:
-        """Return the first `k` values of :attr:`table`."""
-        return Frequencies(self.table.slice(0, k), self.nulls)
-
-
-class ShardedFrequencies(Frequencies):
-    """The :class:`Frequencies` of very many values; they are put in order when the table is first asked for.
-
-    Examples
-    --------
-    >>> parts = [pa.table({"value": ["b", "d"], "count": [2, 1]}), pa.table({"value": ["a"], "count": [2]})]
-    >>> frequencies = ShardedFrequencies(parts, nulls=0)
-    >>> frequencies.top(2).table["value"].to_pylist(), frequencies.table["value"].to_pylist()
-    (['a', 'b'], ['a', 'b', 'd'])
-    """
-
-    _parts: tuple[pa.Table, ...]
-
-    def __init__(self, parts: Sequence[pa.Table], nulls: int) -> None:
-        """Take tables that have no value in common, each in any order."""
-        object.__setattr__(self, "nulls", nulls)
-        object.__setattr__(self, "_parts", tuple(parts))
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """All values and their counts, in order; the parts are let go while it is made, and it takes their place."""
-        parts = list(self._parts)
-        object.__delattr__(self, "_parts")
-        table = shards.ordered(parts)
-        object.__setattr__(self, "_parts", (table,))
-        return table
-
-    @property
-    def distinct(self) -> int:
-        """Number of different values."""
-        return sum(part.num_rows for part in self._parts)
-
-    @property
-    def total(self) -> int:
-        """Rows that have a value."""
-        return sum(pc.sum(part["count"]).as_py() or 0 for part in self._parts)
-
-    def at_least(self, min_count: int) -> Frequencies:
-        """Return the values that occur `min_count` times or more."""
-        if min_count <= 1:
-            return self
-        return ShardedFrequencies([part.filter(pc.field("count") >= min_count) for part in self._parts], self.nulls)
-
-    def top(self, k: int) -> Frequencies:
-        """Return the first `k` values of :attr:`table`."""
-        if k >= self.distinct:
-            return self
-        leading = [shards.leading(part, k) for part in self._parts]
-        return Frequencies(shards.ordered(leading).slice(0, k), self.nulls)
 
 
 @dataclass(frozen=True)
@@ -126,7 +26,15 @@ class ValueCounts(ColumnStatistic):
 
     The state of a column holds ``nulls`` and either a ``table`` or, when it has very many rows, ``shards``: such tables
     by the hash of the values, see :mod:`penstock.statistics.shards`. Their rows are in no particular order; those of
-    the result are.
+    the result are. Values that were not kept are told by their numbers, as ``others``.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns.
+    keep : Keep
+        The values that are asked for; all, unless told. Others may be there too, and nobody relies on them: they are
+        left out where that spares the way from the workers to the driver.
 
     Examples
     --------
@@ -136,6 +44,18 @@ class ValueCounts(ColumnStatistic):
     >>> result["c"].table.to_pylist(), result["c"].nulls
     ([{'value': 'b', 'count': 2}, {'value': 'a', 'count': 1}], 1)
     """
+
+    keep: Keep = ALL
+
+    counts_values: ClassVar[bool] = True
+
+    def wanted(self) -> Mapping[str, Keep]:
+        """Return what to keep of each column."""
+        return dict.fromkeys(self.columns, self.keep)
+
+    def family(self) -> Self:
+        """Return the counts of no column, whatever is kept of them."""
+        return replace(self, columns=(), keep=ALL)
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the values of one partition, all columns in one call; of a long one by slices."""
@@ -165,11 +85,40 @@ class ValueCounts(ColumnStatistic):
             parts.append(_shards(states.pop(0)))
         return _state(shards.add(parts), nulls)
 
+    def cut_column(self, state: State, parts: int) -> list[State]:
+        """Cut by the hash of the values, if they have one; the nulls are in the first part."""
+        tables = _tables(state)
+        if parts == 1 or not shards.divisible(tables[0].schema.field("value").type):
+            return [state]
+        cut = shards.cut(tables, parts) if "shards" in state else [[each] for each in shards.split(tables[0], parts)]
+        return [_state(part, 0 if place else state["nulls"]) for place, part in enumerate(cut)]
+
+    def trim_column(self, state: State, keep: Keep) -> State:
+        """Leave out what is not to be kept, but for the numbers of it; the state is not to be merged any more."""
+        tables = _tables(state)
+        kept = [keep.of(table) for table in tables]
+        if keep.top is not None and len(kept) > 1:
+            kept = [keep.of(pa.concat_tables(kept))]
+        gone = [sum(map(count, tables)) - sum(map(count, kept)) for count in (len, rows_of)]
+        return {**_state(kept, state["nulls"]), "others": gone} if gone[0] else state
+
+    def join_column(self, parts: list[State]) -> State:
+        """Put parts together, which have no value in common."""
+        tables = [table for part in parts for table in _tables(part)]
+        joined = _state(tables if _are_few(tables) else _by_place(parts), sum(part["nulls"] for part in parts))
+        others = [part["others"] for part in parts if "others" in part]
+        return {**joined, "others": [sum(numbers) for numbers in zip(*others, strict=True)]} if others else joined
+
     def finish_column(self, name: str, state: State) -> Frequencies:
         """Put the values of one column in order, or see that they will be."""
+        others = Others(*state.get("others", NOTHING))
         if "shards" in state:
-            return ShardedFrequencies(state["shards"], state["nulls"])
-        return Frequencies(state["table"].sort_by(shards.ORDER).combine_chunks(), state["nulls"])
+            return ShardedFrequencies(state["shards"], state["nulls"], others)
+        return Frequencies(state["table"].sort_by(shards.ORDER).combine_chunks(), state["nulls"], others)
+
+
+def _tables(state: State) -> list[pa.Table]:
+    return list(state["shards"]) if "shards" in state else [state["table"]]
 
 
 def _are_few(tables: Sequence[pa.Table]) -> bool:
@@ -179,6 +128,11 @@ def _are_few(tables: Sequence[pa.Table]) -> bool:
 
 def _shards(state: State) -> list[pa.Table]:
     return list(state["shards"]) if "shards" in state else shards.split(state["table"])
+
+
+def _by_place(parts: Sequence[State]) -> list[pa.Table]:
+    """Return the shards of states that have no value in common."""
+    return [pa.concat_tables(of_place) for of_place in zip(*map(_shards, parts), strict=True)]
 
 
 def _state(tables: list[pa.Table], nulls: int) -> State:

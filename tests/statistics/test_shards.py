@@ -16,7 +16,7 @@ import pytest
 from penstock import frames
 from penstock.hashing import murmur3_text
 from penstock.statistics import ValueCounts, shards
-from penstock.statistics.value_counts import ShardedFrequencies
+from penstock.statistics.frequencies import ShardedFrequencies
 
 COUNTS = ValueCounts(("x",))
 RNG = np.random.default_rng(7)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.stages.base import Stage, check_number
-from penstock.statistics import Frequencies
+from penstock.statistics import Frequencies, Keep
 
 _SHOWN = 5
 
@@ -51,6 +51,17 @@ def frequent(found: Frequencies, min_frequency: int | float) -> Frequencies:
     if isinstance(min_frequency, float):
         return found.at_least(math.ceil(min_frequency * (found.total + found.nulls)))
     return found.at_least(min_frequency)
+
+
+def keep_frequent(min_frequency: int | float, most: int | None) -> Keep:
+    """Return what has to be counted to find the `most` frequent values; a share may turn out to be one row.
+
+    Examples
+    --------
+    >>> keep_frequent(5, 100), keep_frequent(0.5, None)
+    (Keep(top=100, at_least=5), Keep(top=None, at_least=1))
+    """
+    return Keep(most, 1 if isinstance(min_frequency, float) else min_frequency)
 
 
 def values_of(table: pa.Table, column: str = "value") -> pa.Array:

@@ -74,7 +74,7 @@ class FeatureHasher(Stage):
     categorical_columns: str | tuple[str, ...] = ()
     output_column: str = "features"
 
-    tags: ClassVar[Tags] = Tags(accepts="any")
+    tags: ClassVar[Tags] = Tags(accepts="any", hashes=True)
 
     def __post_init__(self) -> None:
         normalise_columns(self, "columns", "categorical_columns")

@@ -56,7 +56,7 @@ class HashBucket(ColumnStage):
 
     num_buckets: int | tuple[int, ...]
 
-    tags: ClassVar[Tags] = Tags(accepts="categorical")
+    tags: ClassVar[Tags] = Tags(accepts="categorical", hashes=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

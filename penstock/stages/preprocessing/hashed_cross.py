@@ -60,7 +60,7 @@ class HashedCross(AddedColumns):
     num_buckets: int
     output_column: str
 
-    tags: ClassVar[Tags] = Tags(accepts="categorical")
+    tags: ClassVar[Tags] = Tags(accepts="categorical", hashes=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

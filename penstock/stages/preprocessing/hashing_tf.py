@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from penstock import sparse
 from penstock.hashing import bucket, murmur3_array, murmur3_text
 from penstock.ragged import Ragged
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted, Tags, check_number
 from penstock.stages.preprocessing._vectors import Count, VectorStage
 
 
@@ -59,6 +59,8 @@ class HashingTF(VectorStage):
     _: KW_ONLY
     num_features: int = 262_144
     binary: bool = False
+
+    tags: ClassVar[Tags] = Tags(accepts="string list", hashes=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

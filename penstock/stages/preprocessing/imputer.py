@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -14,11 +15,13 @@ from penstock.errors import ConfigError, SchemaError
 from penstock.selectors import is_numeric
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, with_fields
 from penstock.stages.preprocessing.columns import cast_to, check_finite, check_values, output_dtypes
-from penstock.statistics import Counts, Moments, Quantiles, Statistic, ValueCounts, Violations
+from penstock.statistics import Counts, Keep, Moments, Quantiles, Statistic, ValueCounts, Violations
 
-_STATISTICS: Mapping[str, type[Moments] | type[Quantiles] | type[ValueCounts]] = {
-    "mean": Moments, "median": Quantiles, "mode": ValueCounts,
-}  # fmt: skip
+_STATISTICS: Mapping[str, Callable[[tuple[str, ...]], Statistic]] = {
+    "mean": Moments,
+    "median": Quantiles,
+    "mode": partial(ValueCounts, keep=Keep(top=1)),
+}
 
 
 @dataclass(frozen=True)

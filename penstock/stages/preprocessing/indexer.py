@@ -21,11 +21,14 @@ from penstock.stages.preprocessing.categories import (
     coder,
     codes,
     frequent,
+    keep_frequent,
     spelt,
     text,
     values_of,
 )
 from penstock.statistics import Frequencies, Statistic, ValueCounts
+from penstock.statistics.frequent_items import FrequentItems
+from penstock.statistics.keep import ALL
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class StringIndexer(ColumnStage):
     joint : bool, default=False
         The columns, all of one type, have one vocabulary: a value has one code wherever it occurs. Counts and shares
         are those of all columns together.
+    sketch_size : int, optional
+        Find the most frequent values by a sketch of so many, at least `max_categories`, in place of counting all: of n
+        rows, counts may be too low by ``n / (sketch_size + 1)``, and the order of values so close to each other, or to
+        `min_frequency`, may be another. Memory does not grow with the values then. See :class:`FrequentItems` of
+        `penstock.statistics.frequent_items`; what is learned hangs on the size of fragments.
     output_columns : sequence of str, optional
         Names for the codes, one a column; without it the columns are replaced.
 
@@ -108,6 +116,7 @@ class StringIndexer(ColumnStage):
     reserved: str | tuple[str, ...] = ()
     vocabulary: Any = None
     joint: bool = False
+    sketch_size: int | None = None
 
     tags: ClassVar[Tags] = Tags(accepts="categorical")
 
@@ -116,6 +125,7 @@ class StringIndexer(ColumnStage):
         check_frequency(self)
         check_number(self, "max_categories", least=1, whole=True)
         check_choice(self, "handle_invalid", ("keep", "error"))
+        check_number(self, "sketch_size", least=1, whole=True)
         check_number(self, "num_oov_buckets", least=1, most=2**30, whole=True)
         normalise_columns(self, "reserved")
         check_reserved(self)
@@ -140,6 +150,14 @@ class StringIndexer(ColumnStage):
                 stage=self.title,
             )
 
+        if self.sketch_size is not None and (self.joint or not 1 <= (self.max_categories or 0) <= self.sketch_size):
+            raise ConfigError(
+                f"sketch_size of StringIndexer is {self.sketch_size}, with joint={self.joint} and max_categories="
+                f"{self.max_categories}; expected no joint vocabulary, and at most so many categories",
+                hint="A sketch of a hundred times max_categories, say, is small and rarely wrong.",
+                stage=self.title,
+            )
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
@@ -147,6 +165,7 @@ class StringIndexer(ColumnStage):
             cls(("s1", "s2", "n1", "b")),
             cls(("s1", "s2"), min_frequency=0.05, max_categories=4, num_oov_buckets=3, joint=True),
             cls(("s1", "n1"), handle_invalid="error", output_columns=("s_code", "n_code")),
+            cls(("s2", "n1"), max_categories=4, sketch_size=1000),
         )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
@@ -164,7 +183,13 @@ class StringIndexer(ColumnStage):
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask how often each value occurs, unless a vocabulary is given."""
-        return {} if self.vocabulary is not None else {"values": ValueCounts(self.inputs())}
+        if self.vocabulary is not None:
+            return {}
+        if self.sketch_size is not None:
+            return {"values": FrequentItems(self.inputs(), self.sketch_size)}
+        # Of columns that have one vocabulary together, a value may be rare in each.
+        keep = ALL if self.joint else keep_frequent(self.min_frequency, self.max_categories)
+        return {"values": ValueCounts(self.inputs(), keep)}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``categories``, the vocabulary of each column."""

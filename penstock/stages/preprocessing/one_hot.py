@@ -24,6 +24,7 @@ from penstock.stages.preprocessing.categories import (
     coder,
     codes,
     frequent,
+    keep_frequent,
     values_of,
 )
 from penstock.statistics import Frequencies, Statistic, ValueCounts
@@ -137,7 +138,8 @@ class OneHotEncoder(IndicatorStage):
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask how often each value occurs, unless categories are given."""
-        return {} if self.categories is not None else {"values": ValueCounts(self.inputs())}
+        keep = keep_frequent(self.min_frequency, self.max_categories)
+        return {} if self.categories is not None else {"values": ValueCounts(self.inputs(), keep)}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``categories`` of each column."""

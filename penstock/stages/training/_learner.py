@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import arrays
+from penstock import arrays, sparse
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.schemas import require
 from penstock.selectors import Columns, is_numeric, numeric, resolve
 from penstock.stages.base import Fitted, Stage, check_types, with_fields
-from penstock.statistics.value_counts import Frequencies
+from penstock.statistics.frequencies import Frequencies
 
 MOST_CLASSES = 1000
 """More classes than these are a regression, or labels by mistake."""

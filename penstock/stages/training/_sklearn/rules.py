@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import DataValueError
+from penstock.statistics.frequencies import Frequencies
 from penstock.statistics.rules import Rule
-from penstock.statistics.value_counts import Frequencies
 
 _MOST_CLASSES = 1000
 

@@ -1,0 +1,132 @@
+"""How the values of one column are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from penstock.counting.estimates import Estimate
+from penstock.sizes import show_bytes
+from penstock.statistics import shards
+from penstock.statistics.elements import Elements
+from penstock.statistics.frequencies import Frequencies
+from penstock.statistics.frequent_items import SketchedFrequencies
+from penstock.statistics.keep import ALL, Keep
+
+COUNT_BYTES = 8
+_ELEMENTS = 16  # of a list, for want of knowing
+
+
+@dataclass(frozen=True)
+class ColumnCount:
+    """How the values of one column are counted: exactly, or by a sketch that the user has asked for.
+
+    Attributes
+    ----------
+    position : int
+        The place along the steps.
+    column : str
+    rows : int
+        Rows there are: of values there are not more, but of elements of lists.
+    width : float
+        Bytes of a value and its count.
+    lists, divisible : bool
+        Whether elements of lists are counted, and whether values have a hash to cut them by.
+    estimate : Estimate or None
+        None where so few rows need none.
+    keep : Keep
+        Which values are asked for.
+    parts : int
+        In how many parts the counts are merged on workers; 1 is all together.
+    most : int or None
+        Values in the sketch; None of exact counts.
+    found : int or None
+        Different values there were, once they are counted exactly.
+    error : int
+        By how much counts may be too low, once they are counted; 0 of exact ones.
+    """
+
+    position: int
+    column: str
+    rows: int
+    width: float
+    lists: bool = False
+    divisible: bool = True
+    estimate: Estimate | None = None
+    keep: Keep = ALL
+    parts: int = 1
+    most: int | None = None
+    found: int | None = None
+    error: int = 0
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of all values with their counts, as estimated; at most, of a column that was not."""
+        return self._values * self.width
+
+    @property
+    def _values(self) -> int:
+        if self.most is not None:
+            return self.most
+        if self.estimate is not None:
+            return self.estimate.distinct
+        return self.rows * (_ELEMENTS if self.lists else 1)
+
+    @property
+    def certain_bytes(self) -> float:
+        """Bytes of the values that there are at least."""
+        return 0.0 if self.estimate is None else self.estimate.at_least * self.width
+
+    @property
+    def brought_bytes(self) -> float:
+        """Bytes, at least, that come to the driver."""
+        kept = self.certain_bytes
+        return kept if self.keep.top is None or self.parts == 1 else min(kept, self.keep.top * self.parts * self.width)
+
+    def estimated(self, estimate: Estimate | None) -> ColumnCount:
+        """Return the column with its estimate, if there is one."""
+        return self if estimate is None else replace(self, estimate=estimate, width=estimate.width + COUNT_BYTES)
+
+    def within(self, bytes_: float) -> ColumnCount:
+        """Return the column in as few parts, a power of 2, as have no more than so many bytes; not more than shards."""
+        parts = 1
+        while self.divisible and parts < shards.SHARDS and self.bytes > bytes_ * parts:
+            parts *= 2
+        return replace(self, parts=parts)
+
+    def counted(self, result: Frequencies | Elements) -> ColumnCount:
+        """Return the column with what was found."""
+        if isinstance(result, SketchedFrequencies):
+            return replace(self, error=result.error)
+        return replace(self, found=result.distinct)
+
+    @property
+    def way(self) -> str:
+        """How it is counted, in words."""
+        if self.most is not None:
+            size = show_bytes(self.bytes)
+            return f"a sketch of the {self.most:,} most frequent values, {size}; counts may be too low"
+        return f"{self._expected()}; exact, {self._merged()}{self._kept()}"
+
+    def __str__(self) -> str:
+        found = "" if self.found is None else f"; found {self.found:,}"
+        return f"{self.column}: {self.way}{found}" + (f" by {self.error:,} rows" if self.error else "")
+
+    def _expected(self) -> str:
+        if self.estimate is None:
+            return f"elements of {self.rows:,} lists" if self.lists else f"at most {self.rows:,} values"
+        known = self.estimate
+        least = "" if known.at_least == known.distinct else f", at least {known.at_least:,}"
+        return f"about {known.distinct:,} values{least}, {show_bytes(self.bytes)}, by {known.rows:,} rows"
+
+    def _merged(self) -> str:
+        if self.parts > 1:
+            return f"in {self.parts} parts merged apart"
+        if self.lists or not self.divisible or self._values <= shards.LIMIT:
+            return "in one table"
+        return "in shards" + ("" if self.estimate else f" where they are more than {shards.LIMIT:,}")
+
+    def _kept(self) -> str:
+        if self.keep.all or self.parts == 1:
+            return ""
+        often = f" of {self.keep.at_least} rows or more" if self.keep.at_least > 1 else ""
+        return f", of each {'those' if self.keep.top is None else f'the first {self.keep.top:,}'}{often} kept"

@@ -1,0 +1,237 @@
+"""The way in which each column is counted: chosen from estimates and a budget, told before, and kept to."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock import stages as st
+from penstock.counting import CountOptions, estimates, options
+from penstock.engines.local import LocalEngine
+from penstock.errors import ConfigError
+from penstock.pipeline import Pipeline
+
+ROWS = 30_000
+DISTINCT = 20_000
+KEYS = np.random.default_rng(3).permutation(np.arange(ROWS) % DISTINCT)
+STATE = DISTINCT * (9 + 4 + 8)  # bytes of "key 12345", its offset and its count
+BUDGET = CountOptions(memory_budget=3 * STATE)
+KEEP = {"max_categories": 50, "min_frequency": 2}
+
+
+class Watching(LocalEngine):
+    """Notes the label of everything that is read."""
+
+    def __init__(self):
+        super().__init__(device="cpu")
+        self.labels = []
+
+    def map(self, task, items, *, label="map"):
+        self.labels.append(label)
+        return super().map(task, items, label=label)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(estimates, "_LEAST", 6_000)
+
+
+def data(engine, rows=ROWS):
+    table = pa.table({"key": [f"key {key}" for key in 10_000 + KEYS[:rows]], "few": KEYS[:rows] % 7})
+    return engine.from_arrow(table, fragment_bytes=36 * rows // 10)
+
+
+def in_order():
+    counted = Counter(f"key {key}" for key in 10_000 + KEYS)
+    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+
+
+def lines(text, start):
+    return [line.strip() for line in text.splitlines() if line.strip().startswith(start)]
+
+
+def test_of_few_rows_nothing_is_read_to_decide():
+    engine = Watching()
+    told = Pipeline(st.StringIndexer(["key", "few"])).explain(data(engine))
+    assert lines(told, "counts") == ["counts key, few: at most 30,000 values; exact, in one table"]
+    assert engine.labels == []
+
+
+def test_of_many_rows_a_sample_is_read_and_its_estimate_told(small):
+    engine = Watching()
+    told = Pipeline(st.StringIndexer(["key", "few"])).explain(data(engine), counting=BUDGET)
+    key, few = lines(told, "counts")
+    assert key.startswith("counts key: about ")
+    assert key.endswith(" by 6,000 rows; exact, in one table")
+    assert few.startswith("counts few: about 7 values")
+    assert lines(told, "budget") == ["budget of counts: 1.2 MiB"]
+    assert engine.labels == ["estimate"]
+
+
+def test_workers_count_in_parts_what_is_more_than_one_may_hold(engine, small):
+    model = Pipeline(st.CountEncoder(["key", "few"])).fit(data(engine), counting=BUDGET)
+    key, few = model.report.counts
+    assert (key.column, key.found, few.column, few.found) == ("key", DISTINCT, "few", 7)
+    assert (key.parts > 1) == (engine.name != "local")
+    assert few.parts == 1
+    table = model.fitted[0]["counts"]["key"]
+    assert list(zip(*table.to_pydict().values(), strict=True)) == in_order()
+    assert model.digest == Pipeline(st.CountEncoder(["key", "few"])).fit(data(LocalEngine(device="cpu"))).digest
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        st.StringIndexer("key", **KEEP),
+        st.StringIndexer(["key"], min_frequency=2),
+        st.StringIndexer(["key", "few"], max_categories=9, min_frequency=0.1),
+        st.OneHotEncoder("key", max_categories=5),
+        st.Imputer("key", strategy="mode"),
+    ],
+    ids=repr,
+)
+def test_what_is_kept_in_parts_makes_the_same_model(engines, small, stage):
+    learned = Pipeline(stage).fit(data(engines.get("dask")), counting=BUDGET)
+    assert learned.report.counts[0].parts > 1
+    assert learned.report.counts[0].found == DISTINCT
+    assert learned.digest == Pipeline(stage).fit(data(engines.get("local"))).digest
+
+
+test_what_is_kept_in_parts_makes_the_same_model = pytest.mark.dask(test_what_is_kept_in_parts_makes_the_same_model)
+
+
+@pytest.mark.dask
+def test_stages_that_keep_otherwise_share_one_count(engines, small):
+    stages = [st.StringIndexer("key", max_categories=3, output_columns=["i"]), st.CountEncoder("key")]
+    learned = Pipeline(*stages).fit(data(engines.get("dask")), counting=BUDGET)
+    assert len(learned.report.counts) == 1
+    assert learned.fitted[0]["categories"]["key"].num_rows == 3
+    assert learned.fitted[1]["counts"]["key"].num_rows == DISTINCT
+
+
+@pytest.mark.dask
+def test_values_that_are_rare_in_each_column_are_kept_for_a_joint_vocabulary(engines, small):
+    table = pa.table({"a": [f"key {key}" for key in range(ROWS)], "b": [f"key {key}" for key in range(ROWS)]})
+    dataset = engines.get("dask").from_arrow(table, fragment_bytes=56 * ROWS // 10)
+    stage = st.StringIndexer(["a", "b"], joint=True, min_frequency=2)
+    learned = Pipeline(stage).fit(dataset, counting=CountOptions(8 * STATE))
+    assert learned.report.counts[0].parts > 1
+    assert learned.fitted[0]["categories"]["a"].num_rows == ROWS
+
+
+@pytest.mark.parametrize("stage", [st.CountEncoder("key"), st.StringIndexer("key", **KEEP)], ids=repr)
+def test_what_cannot_fit_here_is_refused_before_it_is_read(small, stage):
+    engine = Watching()
+    with pytest.raises(
+        ConfigError, match=r"at least \d+\.\d KiB in this process, but the budget is 64\.0 KiB"
+    ) as error:
+        Pipeline(stage).fit(data(engine), counting=CountOptions("64KiB"))
+    assert error.value.column == "key"
+    assert "HashBucket" in error.value.hint
+    assert engine.labels == ["estimate"]
+
+
+@pytest.mark.dask
+def test_a_few_values_of_each_part_fit_where_all_do_not(engines, small):
+    dataset, tight = data(engines.get("dask")), CountOptions(STATE)
+    with pytest.raises(ConfigError, match="in this process"):
+        Pipeline(st.CountEncoder("key")).fit(dataset, counting=tight)
+    learned = Pipeline(st.StringIndexer("key", max_categories=20)).fit(dataset, counting=tight)
+    assert [value for value, _ in in_order()[:20]] == learned.fitted[0]["categories"]["key"]["value"].to_pylist()
+
+
+@pytest.mark.dask
+def test_what_no_part_makes_small_enough_is_refused(engines, small):
+    with pytest.raises(ConfigError, match=r"in a task, but the budget is 16\.0 KiB"):
+        Pipeline(st.StringIndexer("key", max_categories=2)).fit(
+            data(engines.get("dask")), counting=CountOptions("16KiB")
+        )
+
+
+def test_explaining_tells_what_will_be_refused(small):
+    told = Pipeline(st.CountEncoder("key")).explain(data(LocalEngine(device="cpu")), counting=CountOptions("64KiB"))
+    assert lines(told, "refused")[0].startswith("refused: counting values takes at least")
+
+
+def test_what_is_hashed_is_told_as_well():
+    told = Pipeline(st.HashBucket("key", num_buckets=100)).explain(data(LocalEngine(device="cpu")))
+    assert told.splitlines()[-1] == "hashes key by HashBucket: nothing is counted"
+
+
+def test_a_later_scan_is_decided_on_when_it_begins():
+    stages = [st.Imputer("few", strategy="mode"), st.StringIndexer("few")]
+    told = Pipeline(*stages).explain(data(LocalEngine(device="cpu")))
+    assert lines(told.split("scan 2")[1], "counts") == ["counts few: in a way that is chosen when the scan begins"]
+
+
+def test_stages_that_learn_nothing_are_applied_to_the_sample(small):
+    stages = [st.HashBucket("key", num_buckets=10, output_columns=["h"]), st.CountEncoder("h")]
+    told = Pipeline(*stages).explain(data(LocalEngine(device="cpu")), counting=BUDGET)
+    assert lines(told, "counts h")[0].startswith("counts h: about 10 values")
+
+
+@pytest.mark.parametrize("budget", [0, -5, "0B", "much"])
+def test_a_budget_is_a_size(budget):
+    with pytest.raises(ConfigError):
+        CountOptions(budget)
+
+
+@pytest.mark.parametrize("memory, expected", [(2**32, 2**31), (10, 5)])
+def test_unless_given_the_budget_is_half_of_the_memory(memory, expected):
+    assert CountOptions().of(memory) == expected
+
+
+def test_the_memory_of_a_task_is_known(engine):
+    assert 2**27 < engine.task_memory <= options.memory_limit()
+
+
+def test_a_sketch_is_told_and_takes_no_estimate(small):
+    engine = Watching()
+    stage = st.StringIndexer("key", max_categories=10, sketch_size=100)
+    told = Pipeline(stage).explain(data(engine), counting=CountOptions("64KiB"))
+    assert lines(told, "counts") == [
+        "counts key: a sketch of the 100 most frequent values, 3.5 KiB; counts may be too low"
+    ]
+    learned = Pipeline(stage).fit(data(engine), counting=CountOptions("64KiB"))
+    assert "estimate" not in engine.labels
+    assert 0 < learned.report.counts[0].error <= ROWS / 101
+    assert str(learned.report.counts[0]).endswith(f"counts may be too low by {learned.report.counts[0].error:,} rows")
+
+
+def test_a_column_can_be_sketched_and_counted():
+    stages = [
+        st.StringIndexer("key", max_categories=10, sketch_size=100, output_columns=["top"]),
+        st.StringIndexer("key", output_columns=["all"]),
+    ]
+    sketched, counted = sorted(
+        Pipeline(*stages).fit(data(LocalEngine(device="cpu"))).report.counts, key=lambda c: -c.error
+    )
+    assert (sketched.most, sketched.found, counted.found, counted.error) == (100, None, DISTINCT, 0)
+
+
+def test_a_sketch_of_all_values_learns_what_counting_learns(engine):
+    exact = Pipeline(st.StringIndexer("key", max_categories=10)).fit(data(engine))
+    sketched = Pipeline(st.StringIndexer("key", max_categories=10, sketch_size=DISTINCT)).fit(data(engine))
+    assert sketched.fitted[0]["categories"]["key"].equals(exact.fitted[0]["categories"]["key"])
+
+
+def test_a_sketch_is_the_same_on_every_engine(engines, engine):
+    stage = st.StringIndexer("key", max_categories=40, sketch_size=300, min_frequency=0.00001)
+    assert Pipeline(stage).fit(data(engine)).digest == Pipeline(stage).fit(data(engines.get("local"))).digest
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sketch_size": 10},
+        {"sketch_size": 10, "max_categories": 11},
+        {"sketch_size": 9, "max_categories": 3, "joint": True},
+    ],
+    ids=str,
+)
+def test_a_sketch_that_does_not_go_with_the_rest_is_refused(wrong):
+    with pytest.raises(ConfigError, match="sketch_size of StringIndexer is"):
+        st.StringIndexer("key", **wrong)

@@ -1,0 +1,64 @@
+"""What the tests of reductions in parts run on workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from penstock.errors import DataValueError
+from penstock.statistics import ValueCounts
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Gives letters in as many parts, and puts brackets round those that are merged; item `bad` is an error."""
+
+    parts: int = 3
+    bad: int | None = None
+
+    def __call__(self, item: int) -> list[str]:
+        if item == self.bad:
+            raise DataValueError(f"item {item}")
+        return ["abc"[part] + str(item) for part in range(self.parts)]
+
+    def merge(self, states: list[str]) -> str:
+        return "(" + " ".join(states) + ")"
+
+    def trim(self, state: str) -> str:
+        return state + "!"
+
+
+@dataclass(frozen=True)
+class Dies(Letters):
+    """Ends its process when it merges what `victim` begins with, once."""
+
+    marker: str = ""
+
+    def merge(self, states: list[str]) -> str:
+        if not Path(self.marker).exists():
+            Path(self.marker).touch()
+            os._exit(1)
+        return super().merge(states)
+
+
+@dataclass(frozen=True)
+class Watched(ValueCounts):
+    """Notes in a folder how many rows each merge on a worker gives."""
+
+    folder: str = ""
+
+    def drain_column(self, states: list[Any]) -> Any:
+        merged = super().drain_column(states)
+        (Path(self.folder) / f"{uuid4().hex}-{os.getpid()}").write_text(str(rows_of(merged)))
+        return merged
+
+
+def rows_of(state: Mapping[str, Any]) -> int:
+    tables: list[pa.Table] = state["shards"] if "shards" in state else [state["table"]]
+    return sum(table.num_rows for table in tables)

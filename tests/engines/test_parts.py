@@ -1,0 +1,144 @@
+"""Reductions in parts: the tree of each, and counts of which no worker has more than a part."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from parts_bodies import Dies, Letters, Watched
+
+from penstock.engines.base import TreeReduction
+from penstock.errors import DataValueError
+from penstock.statistics import Counts, Keep, ValueCounts
+from penstock.statistics.elements import ElementCounts
+from penstock.tasks import Probe
+
+FRAGMENTS = 10
+ROWS = 20_000
+DISTINCT = 12_000
+KEYS = np.arange(ROWS) * 7919 % DISTINCT  # each value twice or once, scattered over all fragments
+
+
+def tree(letter, count):
+    reduction = TreeReduction(lambda states: "(" + " ".join(states) + ")")
+    for item in range(count):
+        reduction.push(letter + str(item))
+    return reduction.result() + "!"
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 20, 65])
+def test_every_part_has_the_tree_of_a_whole(engine, count):
+    assert engine.reduce_parts(Letters(), range(count)) == [tree(letter, count) for letter in "abc"]
+
+
+def test_a_part_alone_is_a_list_of_one(engine):
+    assert engine.reduce_parts(Letters(parts=1), range(9)) == [tree("a", 9)]
+
+
+def test_an_error_of_a_fragment_is_raised(engine):
+    with pytest.raises(DataValueError, match="item 11"):
+        engine.reduce_parts(Letters(bad=11), range(20))
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in ("dask", "spark")])
+def test_a_worker_that_dies_while_it_merges_is_not_noticed(engines, name, tmp_path):
+    work = Dies(marker=str(tmp_path / "died"))
+    assert engines.get(name).reduce_parts(work, range(20)) == [tree(letter, 20) for letter in "abc"]
+    assert (tmp_path / "died").exists()
+
+
+def data(engine, column=None):
+    values = pa.array([f"key {key}" for key in KEYS]) if column is None else column
+    table = pa.table({"key": values, "small": pa.array(KEYS % 5), "x": pa.array(KEYS * 0.5)})
+    fragment_bytes = 44 * ROWS // FRAGMENTS
+    return engine.from_arrow(table, fragment_bytes=fragment_bytes)
+
+
+def counted(dataset, parts, **keep):
+    statistics = (ValueCounts(("key", "small")), Counts(("x",)))
+    (states,), log = dataset.probe([Probe(0, statistics, keep, parts)])
+    return [statistic.finish(state) for statistic, state in zip(statistics, states, strict=True)], log
+
+
+def rows(found):
+    return list(zip(found.table["value"].to_pylist(), found.table["count"].to_pylist(), strict=True))
+
+
+def expected(values):
+    known = Counter(value for value in values if value is not None)
+    return sorted(known.items(), key=lambda item: (-item[1], item[0]))
+
+
+@pytest.mark.parametrize("parts", [{}, {"key": 4}, {"key": 16, "small": 2}], ids=str)
+def test_counts_are_those_of_a_counter_whatever_the_parts(engine, parts):
+    (found, counts), log = counted(data(engine), parts)
+    assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
+    assert rows(found["small"]) == expected((KEYS % 5).tolist())
+    assert (counts["x"].rows, log.read, log.kept) == (ROWS, ROWS, ROWS)
+
+
+def test_there_are_as_many_parts_as_shards_at_most(local):
+    (found, _), _ = counted(data(local), {"key": 64})
+    assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
+
+
+@pytest.mark.parametrize("name", ["strings", "integers", "floats", "booleans", "nulls among", "dates"])
+def test_values_of_every_type_can_be_cut(local, name):
+    column = {
+        "strings": pa.array([f"\xe9{key}" for key in KEYS]),
+        "integers": pa.array(KEYS - DISTINCT // 2),
+        "floats": pa.array((KEYS - DISTINCT // 2) * 0.5),
+        "booleans": pa.array(KEYS % 2 == 0),
+        "nulls among": pa.array(KEYS, mask=KEYS % 3 == 0),
+        "dates": pa.array((KEYS % 1000).astype(np.int32), pa.int32()).cast(pa.date32()),  # no hash: stay whole
+    }[name]
+    (found, _), _ = counted(data(local, column), {"key": 8})
+    assert rows(found["key"]) == expected(column.to_pylist())
+    assert found["key"].nulls == column.null_count
+
+
+def test_parts_of_shards_are_those_of_a_table(local, monkeypatch):
+    monkeypatch.setattr("penstock.statistics.shards.LIMIT", 100)
+    (found, _), _ = counted(data(local), {"key": 4})
+    assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
+
+
+@pytest.mark.parametrize("keep", [Keep(top=7), Keep(at_least=2), Keep(top=3000, at_least=2)], ids=str)
+def test_what_is_kept_of_parts_is_what_is_kept_of_the_whole(engine, keep):
+    (found, _), _ = counted(data(engine), {"key": 8}, key=keep)
+    wanted = [pair for pair in expected(f"key {key}" for key in KEYS) if pair[1] >= keep.at_least][: keep.top]
+    key = found["key"]
+    assert rows(key.at_least(keep.at_least).top(keep.top or DISTINCT)) == wanted
+    assert len(wanted) <= key.table.num_rows <= 8 * len(wanted)
+    assert (key.distinct, key.total) == (DISTINCT, ROWS)
+
+
+def test_no_worker_merges_more_than_a_part(engine, tmp_path):
+    watched = Watched(("key",), folder=str(tmp_path))
+    most = {}
+    for parts in ({}, {"key": 16}):
+        data(engine).probe([Probe(0, (watched,), {}, parts)])
+        of_driver = [] if engine.name == "local" else list(tmp_path.glob(f"*-{os.getpid()}"))
+        noted = {path: int(path.read_text()) for path in tmp_path.iterdir()}
+        most[len(parts)] = max(count for path, count in noted.items() if path not in of_driver)
+        for path in noted:
+            path.unlink()
+    assert most[1] < 1.3 * DISTINCT / 16
+    assert most[0] > DISTINCT / 2  # on Spark the last eight are merged by the driver
+
+
+def test_elements_of_lists_are_counted_in_parts(engine):
+    lists = pa.array([[f"w{key % 900}", f"w{key % 7}"] if key % 11 else None for key in KEYS])
+    statistic = ElementCounts(("key",))
+    dataset = engine.from_arrow(pa.table({"key": lists}), fragment_bytes=28 * ROWS // 10)
+    found = []
+    for parts in ({}, {"key": 8}):
+        ((state,),), _ = dataset.probe([Probe(0, (statistic,), {}, parts)])
+        found.append(statistic.finish(state)["key"])
+    known = [each for each in lists.to_pylist() if each is not None]
+    assert dict(rows(found[1])) == Counter(word for words in known for word in words)
+    assert found[1].table.equals(found[0].table)
+    assert (found[1].lists, found[1].nulls) == (len(known), lists.null_count)
