@@ -136,7 +136,7 @@ class ClassMoments(Statistic):
         classes = frames.to_arrow(rows.select(self.label))[self.label].combine_chunks()
         parts = (_of_rows(self._numbers(rows, name), weight) for name in self.features)
         counts = np.ones(len(rows), dtype=np.int64)
-        return {"invalid": invalid, "table": self._joined(_without_minus_zero(classes), counts, weight, parts)}
+        return {"invalid": invalid, "table": self._joined(without_minus_zero(classes), counts, weight, parts)}
 
     def merge(self, states: Sequence[State]) -> State:
         """Join class by class."""
@@ -243,6 +243,6 @@ def _matrix(lists: pa.ChunkedArray, width: int) -> np.ndarray:
     return values
 
 
-def _without_minus_zero(classes: pa.Array) -> pa.Array:
+def without_minus_zero(classes: pa.Array) -> pa.Array:
     """Return the classes with 0.0 for -0.0, so that they are one."""
     return pc.add(classes, pa.scalar(0.0, classes.type)) if pa.types.is_floating(classes.type) else classes

@@ -33,21 +33,30 @@ def learn(model_type: str, moments: MomentsByClass, smoothing: float) -> tuple[n
     if model_type == "gaussian":
         boost = _BOOST * moments.total_variances.max()
         return np.log(weight) - np.log(weight.sum()), moments.means, moments.variances + boost
+    return shares(model_type, weight, moments.sums, smoothing, moments.sums.shape[1])
+
+
+def shares(
+    model_type: str, weight: np.ndarray, counts: np.ndarray, smoothing: float, features: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``pi`` and ``theta`` of the models of amounts.
+
+    Parameters
+    ----------
+    weight : numpy.ndarray of shape (n_classes,)
+    counts : numpy.ndarray of shape (n_classes, n_columns)
+        The sums of features; those that no row has may be left out.
+    smoothing : float
+    features : int
+        How many there are.
+    """
     pi = np.log(weight + smoothing) - np.log(weight.sum() + len(weight) * smoothing)
-    return pi, _shares(model_type, moments, smoothing)
-
-
-def _shares(model_type: str, moments: MomentsByClass, smoothing: float) -> np.ndarray:
-    counts = moments.sums
     if model_type == "complement":
         counts = np.maximum(counts.sum(axis=0) - counts, 0.0)  # what rounding leaves of nothing may be negative
-    if model_type == "bernoulli":
-        total = moments.weight + 2 * smoothing
-    else:
-        total = counts.sum(axis=1) + counts.shape[1] * smoothing
+    total = weight + 2 * smoothing if model_type == "bernoulli" else counts.sum(axis=1) + features * smoothing
     with np.errstate(divide="ignore", invalid="ignore"):
         theta: np.ndarray = np.log(counts + smoothing) - np.log(total)[:, None]
-    return -theta if model_type == "complement" else theta
+    return pi, (-theta if model_type == "complement" else theta)
 
 
 def absent(theta: np.ndarray) -> np.ndarray:
@@ -70,19 +79,33 @@ def scores(
     matrix : numpy.ndarray or cupy.ndarray of shape (n_rows, n_features), float64
     """
     if sigma is None:
-        constant, slopes = _linear(model_type, pi, theta)
-        found = _added(constant, _product, (slopes,), matrix, kind)
+        constant, slopes = linear(model_type, pi, theta)
+        found = products(constant, slopes, matrix, kind)
     else:
         constant = pi - np.log(sigma).sum(axis=1) / 2
         found = _added(constant, _distance, (theta, np.sqrt(sigma)), matrix, kind)
-    return _normalised(found) if model_type == "complement" else found
+    return normalised(found) if model_type == "complement" else found
 
 
-def _linear(model_type: str, pi: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def linear(
+    model_type: str, pi: np.ndarray, theta: np.ndarray, times: np.ndarray | int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the score of each class starts with, and what the value of each feature adds to it, times the value.
+
+    Parameters
+    ----------
+    times : numpy.ndarray of shape (n_columns,), optional
+        For how many features each column of `theta` stands.
+    """
     if model_type == "bernoulli":
         zeros = absent(theta)
-        return pi + zeros.sum(axis=1), theta - zeros
+        return pi + (zeros * times).sum(axis=1), theta - zeros
     return (np.zeros_like(pi) if model_type == "complement" else pi), theta
+
+
+def products(constant: np.ndarray, slopes: np.ndarray, matrix: Any, kind: Kind) -> Any:
+    """Return constants and the sums of slopes times values, of shape (n_classes, n_rows); see `linear`."""
+    return _added(constant, _product, (slopes,), matrix, kind)
 
 
 def _product(values: Any, slope: Any) -> Any:
@@ -123,7 +146,8 @@ def _by_feature(table: np.ndarray) -> np.ndarray:
     return table.T[:, :, None].copy()
 
 
-def _normalised(found: Any) -> Any:
+def normalised(found: Any) -> Any:
+    """Return the logarithms of probabilities of scores."""
     with np.errstate(invalid="ignore"):
         away = found - found.max(axis=0)
         return away - np.log(np.exp(away).sum(axis=0))

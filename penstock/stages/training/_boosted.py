@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from penstock import sparse
 from penstock.errors import ConfigError, DataValueError
-from penstock.selectors import resolve
-from penstock.stages.base import Fitted, check_number, with_fields
+from penstock.stages.base import Fitted, check_number
 from penstock.stages.training._objectives import LabelFaults, check_objective
 from penstock.stages.training._trees import NumberModel, TreeModel
 from penstock.stages.training._vector_features import vector_among
+from penstock.stages.training._vector_learner import VectorLearner
 from penstock.statistics.base import Statistic
 from penstock.statistics.index_counts import IndexCounts
 
@@ -30,7 +30,7 @@ _VECTOR = "indices of the vector"
 
 
 @dataclass(frozen=True)
-class Boosted(TreeModel):
+class Boosted(VectorLearner, TreeModel):
     """Trees that each correct those before.
 
     Besides columns of numbers, `features` may name both columns of one sparse vector, ``<name>_indices`` and
@@ -102,21 +102,15 @@ class Boosted(TreeModel):
         check_parameters(self.title, self.params)
 
     def bind(self, schema: pa.Schema) -> Self:
-        if self.features is None:
-            return super().bind(schema)
-        names = resolve(self.features, schema, self.title)
-        vector = vector_among(names, schema, self.title)
-        if vector is None:
-            return super().bind(schema)
-        if self.contributions:
+        bound = super().bind(schema)
+        vector = vector_among(bound.inputs(), schema, self.title)
+        if vector is not None and self.contributions:
             raise ConfigError(
                 f"contributions of {self.title} are a number for each feature, and {vector!r} is a sparse vector",
                 hint="Leave contributions out.",
                 stage=self.title,
             )
-        # Its two columns are checked, and are numbers to what checks each feature.
-        numbers = with_fields(schema, dict.fromkeys(sparse.columns(vector), pa.float64()))
-        return super(Boosted, dataclasses.replace(self, features=names)).bind(numbers)
+        return bound
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         vector = vector_among(self.inputs(), schema, self.title)
@@ -142,7 +136,7 @@ class Boosted(TreeModel):
         scores = super().feature_importances(fitted, importance_type)
         if "size" not in fitted:
             return scores
-        numbers = [name for name in self.inputs() if name not in sparse.columns(fitted["vector"])]
+        numbers = self._numbers(fitted["vector"])
         places = {int(name.removeprefix("f")): score for name, score in scores.items()}
         return {
             numbers[at] if at < len(numbers) else f"{fitted['vector']}[{at - len(numbers)}]": score

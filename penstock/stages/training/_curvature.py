@@ -69,9 +69,31 @@ def inverse_hessian(moments: np.ndarray, probabilities: np.ndarray, l2: np.ndarr
     >>> inverse_hessian(np.array([[2.0]]), np.array([0.5, 0.5]), np.array([[0.5]])).round(6)
     array([[[1.]]])
     """
-    curvatures = probabilities[:1] * (1.0 - probabilities[:1]) if len(l2) == 1 else probabilities
+    curvatures = _curvatures(probabilities, len(l2))
     ridged = moments + _RIDGE * np.eye(len(moments))
     return np.stack([_inverse(c * ridged + np.diag(row)) for c, row in zip(curvatures, l2, strict=True)])
+
+
+def diagonal_inverse(moments: np.ndarray, probabilities: np.ndarray, l2: np.ndarray) -> np.ndarray:
+    """Return the inverses of the diagonal of that Hessian, of the shape of `l2`.
+
+    Parameters
+    ----------
+    moments : numpy.ndarray of shape (width,)
+        The means of the squares of the features, above 0.
+
+    Examples
+    --------
+    >>> diagonal_inverse(np.array([2.0]), np.array([0.5, 0.5]), np.array([[0.5]]))
+    array([[1.]])
+    """
+    inverse: np.ndarray = 1.0 / (_curvatures(probabilities, len(l2))[:, None] * moments + l2)
+    return inverse
+
+
+def _curvatures(probabilities: np.ndarray, outputs: int) -> np.ndarray:
+    """Return the second derivative of the log loss by the margin of each output."""
+    return probabilities[:1] * (1.0 - probabilities[:1]) if outputs == 1 else probabilities
 
 
 def times(blocks: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

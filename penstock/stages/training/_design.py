@@ -106,7 +106,7 @@ class ToRows:
 
     def __call__(self, frame: nw.DataFrame) -> Rows:
         """Convert one frame."""
-        label = _vector(frame.select(self._label()), self.label)
+        label = _vector(frame.select(coded_label(self.label, self.classes)), self.label)
         x = np.empty_like(label, shape=(len(self.features) + self.scaling.intercept, len(frame)))
         for row, name, shift, divisor in zip(x, self.features, self.scaling.shift, self.scaling.divisor, strict=False):
             np.subtract(_vector(frame, name), shift, out=row)
@@ -114,12 +114,13 @@ class ToRows:
         x[len(self.features) :] = 1.0
         return Rows(x, label, None if self.weight is None else _vector(frame, self.weight))
 
-    def _label(self) -> nw.Expr:
-        label = nw.col(self.label)
-        if self.classes is None:
-            return label
-        codes = [float(place) for place in range(len(self.classes))]
-        return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float64)
+
+def coded_label(label: str, classes: tuple[Any, ...] | None) -> nw.Expr:
+    """Return the expression for the positions of labels among classes, or without these for numbers as they are."""
+    if classes is None:
+        return nw.col(label)
+    codes = [float(place) for place in range(len(classes))]
+    return nw.col(label).replace_strict(list(classes), codes, return_dtype=nw.Float64)
 
 
 def _vector(frame: nw.DataFrame, name: str) -> Any:

@@ -35,6 +35,7 @@ class Learner(Stage):
         require(schema, aside.values(), stage=self.title)
         chosen = numeric() - list(aside.values()) if self.features is None else self.features
         features = resolve(chosen, schema, self.title)
+        self._check_vectors(schema, features)
         check_types(self, schema, (*features, *([self.weight] if self.weight else [])))
         for role, name in aside.items():
             if name in features:
@@ -42,6 +43,18 @@ class Learner(Stage):
         if "label" in aside:
             self._check_label(schema, aside["label"])
         return dataclasses.replace(self, features=features)  # type: ignore[type-var]
+
+    def _check_vectors(self, schema: pa.Schema, features: Sequence[str]) -> None:
+        """Raise SchemaError for the columns of a sparse vector; see `VectorLearner` for those that take one."""
+        for vector in sparse.among(features):
+            name = sparse.columns(vector)[0]
+            if not pa.types.is_list(schema.field(name).type):
+                continue
+            raise SchemaError(
+                f"column {name!r} is {schema.field(name).type}, of a sparse vector, which {self.title} does not take",
+                hint="LogisticRegression, NaiveBayes and XGBoost do.",
+                column=name, stage=self.title,
+            )  # fmt: skip
 
     def _aside(self) -> dict[str, str]:
         """Return the columns that are no features, by what they are."""

@@ -1,7 +1,8 @@
-"""Features one of which is a sparse vector: a CSR matrix, numbers in its first columns and the vector in those after.
+"""Features one of which is a sparse vector: a CSR matrix on the host, also where frames are on a GPU.
 
-What is missing has no entry, and so has what a vector leaves out: XGBoost takes both for missing, as it does with any
-sparse matrix. A zero that a vector has is a zero. Such a matrix is on the host, also where frames are on a GPU.
+Of trees it has numbers in its first columns and the vector in those after. What is missing has no entry, and so has
+what a vector leaves out: XGBoost takes both for missing, as it does with any sparse matrix. A zero that a vector has is
+a zero. To linear models and naive Bayes what a vector leaves out is zero, and numbers are beside the matrix.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy import sparse as scipy_sparse
 from penstock import arrays, frames, sparse
 from penstock.errors import SchemaError
 from penstock.statistics.index_counts import refuse_infinite
+from penstock.statistics.vector_faults import refuse_broken
 
 Names = tuple[tuple[str, ...], str]
 """The columns of numbers, and the name of the vector."""
@@ -124,3 +126,57 @@ def csr_row(
         return _joined(convert(row), matrix) if plain else matrix
 
     return made
+
+
+def at_indices(
+    frame: nw.DataFrame, vector: str, index: np.ndarray, size: int = 0
+) -> tuple[scipy_sparse.csr_matrix, np.ndarray]:
+    """Return vectors as a float64 matrix on the host with a column for each of `index`, and which rows are null.
+
+    Parameters
+    ----------
+    index : numpy.ndarray
+        int32, ascending. What vectors have elsewhere is left out.
+    size : int
+        Others below this are kept, all in one more column at the end, which 0 leaves out.
+
+    Raises
+    ------
+    DataValueError
+        Rows hold no vectors of finite numbers.
+
+    Examples
+    --------
+    >>> rows = {"v_indices": [[0, 3, 7], None], "v_values": [[1.0, 2.0, 4.0], None]}
+    >>> frame = frames.from_arrow(pa.table(rows, pa.schema(list(sparse.fields(["v"]).items()))))
+    >>> matrix, missing = at_indices(frame, "v", np.array([3, 9], np.int32), size=5)
+    >>> matrix.toarray().tolist(), missing.tolist()
+    ([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0]], [False, True])
+    """
+    refuse_broken(frame, vector)
+    indices, values = sparse.pair(frame, vector)
+    places, numbers = (each.elements.to_numpy(zero_copy_only=False) for each in (indices, values))
+    at = np.searchsorted(index, places).astype(np.int32)
+    known = np.append(index, np.int32(-1))[at] == places
+    kept = known | (places < size)
+    at[~known] = len(index)
+    ends = np.concatenate([[0], np.cumsum(kept)])[indices.offsets]
+    shape = (len(indices.missing), len(index) + bool(size))
+    return scipy_sparse.csr_matrix((numbers[kept], at[kept], ends), shape=shape), indices.missing
+
+
+def index_table(index: np.ndarray, rows: np.ndarray) -> pa.Table:
+    """Return numbers at indices as a table: ``index``, and a column for each of `rows`, named by its place.
+
+    Examples
+    --------
+    >>> index_table(np.array([3, 7], np.int32), np.array([[0.5, 1.5]])).to_pylist()
+    [{'index': 3, '0': 0.5}, {'index': 7, '0': 1.5}]
+    """
+    return pa.table({"index": pa.array(index, pa.int32()), **{str(place): row for place, row in enumerate(rows)}})
+
+
+def of_index_table(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices, and numbers of shape (rows, indices), as `index_table` took them."""
+    index, *rows = (table[name].to_numpy() for name in table.column_names)
+    return index, np.stack(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -22,23 +22,15 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
-from penstock.stages.training._curvature import affordable, inverse_hessian, second_moments, times
-from penstock.stages.training._design import Scaling, ToRows, Totals, finite_matrix, linear, one_blas_thread
-from penstock.stages.training._exact_products import ProductDesign
+from penstock.stages.training._design import Scaling, Totals, one_blas_thread
 from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
+from penstock.stages.training._logistic_inputs import Inputs, NumberInputs
 from penstock.stages.training._quasi_newton import Course, Inverse, minimise
-from penstock.statistics import (
-    CrossProducts,
-    Extreme,
-    Extremes,
-    Gram,
-    Moment,
-    Moments,
-    Statistic,
-    ValueCounts,
-    Violations,
-)
+from penstock.stages.training._vector_features import vector_among
+from penstock.stages.training._vector_inputs import VectorInputs
+from penstock.stages.training._vector_learner import VectorLearner
+from penstock.statistics import Statistic, ValueCounts, Violations
 from penstock.statistics.rules import Checks, Rule
 
 _SEPARATED = 1e-12
@@ -46,7 +38,7 @@ _SEPARATED = 1e-12
 
 
 @dataclass(frozen=True)
-class LogisticRegression(Classifier, Trainer):
+class LogisticRegression(VectorLearner, Classifier, Trainer):
     """A linear model of the log odds of classes, with L1 and L2 penalties; MLlib's objective, minimised.
 
     Minimised is ``mean(log loss) + reg_param * (elastic_net_param * L1 + (1 - elastic_net_param) / 2 * L2)``, the mean
@@ -69,7 +61,8 @@ class LogisticRegression(Classifier, Trainer):
     label : str
         The column of classes, without null.
     features : str, sequence of str, or Selector, optional
-        Numeric columns; all but label and weight, unless given. Without null.
+        Numeric columns; all but label and weight, unless given. Without null. Among them, or alone, both columns of one
+        sparse vector, ``<name>_indices`` and ``<name>_values``, such as :class:`HashingTF` makes: see the notes.
     weight : str, optional
         Column of row weights, not negative, without null, at most 1e150.
     family : {"auto", "binomial", "multinomial"}, default="auto"
@@ -99,8 +92,9 @@ class LogisticRegression(Classifier, Trainer):
         Before reading: a column is missing or of the wrong type, or the label is among the features.
     DataValueError
         Before training: a label, weight or feature is null or infinite, a label has a fraction, a weight is negative,
-        all weights are 0; there is one class, more than 1,000, or more than two for the binomial family. Also when
-        predicting: a feature is infinite.
+        all weights are 0; there is one class, more than 1,000, or more than two for the binomial family; a vector is
+        null, holds nulls, has indices that do not ascend, or none at all. Also when predicting: a feature is infinite,
+        or rows hold no vectors.
 
     Notes
     -----
@@ -111,6 +105,14 @@ class LogisticRegression(Classifier, Trainer):
     `max_iter` is reached or the classes are separable and there is no penalty, says so in ``converged``, in the fit
     report, and in the last line of its progress. Every rank reads its rows once and keeps them in memory, 8 bytes a
     value. The same rows in the same fragments give the same model to the bit, on any engine and any number of ranks.
+
+    A sparse vector stays sparse: rows are CSR, 12 bytes a value, on the host also where frames are on a GPU. What it
+    leaves out is zero, and the model is that of the dense columns: features are divided by their standard deviations,
+    and instead of taking off means the intercept makes up for them. There is a coefficient for each index that some row
+    has at fit, however long the vector is; those that are not 0 are in ``vector_coefficients``, a table of ``index``
+    and a column for each row of coefficients, ``"0"``, ``"1"`` and so on, and those of numbers, if there are any, in
+    ``coefficients``. Other indices count for nothing when predicting, and a row without a vector has null. Sums are
+    exact, so that fragments do not matter either. A feature of a vector is called ``name[index]``.
 
     Where the rows fit into the memory of one GPU, and equal bits do not matter, cuML's LogisticRegression, which
     `SklearnEstimator` takes, has the same objective in scikit-learn's terms and never leaves the device.
@@ -166,100 +168,76 @@ class LogisticRegression(Classifier, Trainer):
     def rounds(self) -> int:
         return self.max_iter
 
-    def _checks(self) -> Checks:
+    def _given(self, vector: str | None) -> Inputs:
+        """Return the features, which have columns of this sparse vector among them, or of none."""
+        l1 = bool(self.reg_param * self.elastic_net_param)
+        options = (self._numbers(vector), self.label, self.weight, self.fit_intercept, l1)
+        return NumberInputs(*options) if vector is None else VectorInputs(*options, vector)
+
+    def _checks(self, inputs: Inputs) -> Checks:
         tests = ("null", "infinite", "too_large", "negative")
         weight = [(self.weight, Rule(test)) for test in tests] if self.weight else []
-        return [(self.label, Rule("null")), *weight, *((name, Rule("null")) for name in self.inputs())]
+        return [(self.label, Rule("null")), *weight, *inputs.checks()]
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        """Ask for what is wrong with values, the classes, and means, deviations and bounds of the features."""
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
-        features, weight = self.inputs(), (self.weight,) if self.weight else ()
-        together = Gram((*features, *weight), weighted=bool(weight)) if self._inverts else Moments(features)
-        extremes = Extremes((*features, *weight))
-        return {**wrong, "labels": ValueCounts((self.label,)), "moments": together, "extremes": extremes}
-
-    @property
-    def _inverts(self) -> bool:
-        """Whether it starts from the inverse of a Hessian. Where L1 keeps coefficients at 0, it would mislead."""
-        return not (self.reg_param * self.elastic_net_param) and affordable(1, len(self.inputs()) + 1)
+        """Ask for what is wrong with values, the classes, and what there is to know of the features."""
+        inputs = self._given(vector_among(self.inputs(), schema, self.title))
+        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks(inputs)}
+        return {**wrong, "labels": ValueCounts((self.label,)), **inputs.statistics()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        """Return the classes, and the means, scales and bounds to train with."""
-        for name, rule in self._checks():
+        """Return the classes, and what to train with."""
+        inputs = self._given(results["entries"].name if "entries" in results else None)
+        for name, rule in self._checks(inputs):
             if count := results[f"{rule.test} {name}"][name].count:
                 raise rule.error(name, count)
-        labels, extremes = results["labels"][self.label], results["extremes"]
+        labels = results["labels"][self.label]
         most = 2 if self.family == "binomial" else MOST_CLASSES
         self._check_classes(labels, most, "the binomial family is for two.")
-        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
+        largest_weight = float(results["extremes"][self.weight].max) if self.weight else 1.0
         if not largest_weight:
             raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
-        ranges = [extremes[name] for name in self.inputs()]
         return {
             "classes": labels.table.select(["value"]).sort_by("value").combine_chunks(),
             "rows": labels.total,
             "largest_weight": largest_weight,
-            "low": [float(extreme.min) for extreme in ranges],
-            "high": [float(extreme.max) for extreme in ranges],
-            **(self._together if self._inverts else self._apart)(results["moments"], ranges),
+            **inputs.learned(results),
         }
 
-    def _apart(self, moments: Mapping[str, Moment], ranges: Sequence[Extreme]) -> dict[str, Any]:
-        """Return means and scales of features that were looked at one by one."""
-        found = [moments[name] for name in self.inputs()]
-        scales = [
-            0.0 if extreme.min == extreme.max else moment.std(ddof=1)
-            for moment, extreme in zip(found, ranges, strict=True)
-        ]
-        return {"mean": [moment.mean for moment in found], "scale": scales, "covariance": None}
-
-    def _together(self, products: CrossProducts, ranges: Sequence[Extreme]) -> dict[str, Any]:
-        """Return means, scales and covariances; of rows that have weights, of a weight above 0."""
-        freedom = products.weight - products.weight_squares / products.weight
-        scale = np.sqrt(np.diag(products.cross) / freedom) if freedom > 0 else np.zeros(len(products.mean))
-        covariance = {"covariance": products.covariance().ravel().tolist()}
-        return {"mean": products.mean.tolist(), "scale": scale.tolist(), **covariance}
-
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
-        classes = learned["classes"]["value"].to_pylist()
-        mean, scale, low, high = (np.array(learned[name]) for name in ("mean", "scale", "low", "high"))
-        scaling = Scaling(mean, scale, low, high, self.fit_intercept)
-        convert = ToRows(self.inputs(), self.label, tuple(classes), self.weight, scaling)
-        design = ProductDesign(rank, convert, learned["rows"], learned["largest_weight"])
+        classes = tuple(learned["classes"]["value"].to_pylist())
+        inputs = self._given(learned.get("vector"))
+        design = inputs.read(rank, learned, classes)
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
         with rank.collective(), one_blas_thread():
-            totals = Totals.of(design, scaling, len(classes))
+            scaling, totals = inputs.standardise(design, learned, len(classes))
             factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
             l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
             objective = Objective(design, totals.weight, binomial if single else multinomial, l2.ravel())
-            start = self._start(totals, *factors.shape)
-            course = self._minimise(rank, objective, start, factors, self._inverse(learned, scaling, totals, l2))
-        fitted = {
+            inverse = inputs.inverse(learned, scaling, self._probabilities(totals), l2)
+            course = self._minimise(rank, objective, self._start(totals, *factors.shape), factors, inverse)
+        found = course.x.reshape(1 if single else len(classes), -1)
+        coefficients, intercepts = self._unscaled(found, scaling, centre=not single)
+        return {
             "classes": learned["classes"],
             "family": "binomial" if single else "multinomial",
-            **self._unscaled(course.x.reshape(1 if single else len(classes), -1), scaling, centre=not single),
-            "constant_features": [name for name, scale in zip(self.inputs(), scaling.scale, strict=True) if not scale],
+            **inputs.stored(coefficients, learned),
+            "intercepts": intercepts.tolist(),
+            "constant_features": inputs.named(learned, scaling.scale == 0),
+            "converged": course.converged,
+            "iterations": course.iterations,
+            "objective_history": course.history,
         }
-        outcome = {"converged": course.converged, "iterations": course.iterations}
-        return {**fitted, **outcome, "objective_history": course.history}
 
     def _factors(self, scaling: Scaling, totals: Totals) -> np.ndarray:
         """Return by what to multiply the coefficients of standardised features to get those that are penalised."""
         factors = totals.deviations if self.standardization else 1.0 / scaling.divisor
         return np.append(factors, [0.0] * self.fit_intercept)
 
-    def _inverse(self, learned: Fitted, scaling: Scaling, totals: Totals, l2: np.ndarray) -> Inverse | None:
-        """Return what multiplies by the inverse of the Hessian at the start; None where that is not worth its time."""
-        if learned["covariance"] is None or not affordable(*l2.shape):
-            return None
-        moments = second_moments(np.array(learned["covariance"]).reshape(len(scaling.mean), -1), scaling)
-        shares = (
-            totals.of_classes / totals.weight
-            if self.fit_intercept
-            else np.full_like(l2[:, 0], 1.0 / len(totals.of_classes))
-        )
-        return times(inverse_hessian(moments, shares, l2))
+    def _probabilities(self, totals: Totals) -> np.ndarray:
+        """Return those of the classes at the start."""
+        classes = len(totals.of_classes)
+        return totals.of_classes / totals.weight if self.fit_intercept else np.full(classes, 1.0 / classes)
 
     def _minimise(
         self, rank: Rank, objective: Objective, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None
@@ -288,24 +266,22 @@ class LogisticRegression(Classifier, Trainer):
             start[:, -1] = logs[1] - logs[0] if outputs == 1 else logs - logs.mean()
         return start.ravel()
 
-    def _unscaled(self, found: np.ndarray, scaling: Scaling, *, centre: bool) -> dict[str, Any]:
+    def _unscaled(self, found: np.ndarray, scaling: Scaling, *, centre: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients and intercepts for features as they are."""
         width = len(scaling.mean)
         coefficients = found[:, :width] / scaling.divisor
         intercepts = found[:, width] if self.fit_intercept else np.zeros(len(found))
-        intercepts = intercepts - linear(scaling.shift[:, None], coefficients)[:, 0]
+        intercepts = intercepts - (coefficients * scaling.shift).sum(axis=1)
         if centre and self.fit_intercept:
             intercepts = intercepts - intercepts.mean()
         if centre and not self.reg_param:
             coefficients = coefficients - coefficients.mean(axis=0)
-        table = pa.table(dict(zip(self.inputs(), coefficients.T, strict=True)))
-        return {"coefficients": table, "intercepts": intercepts.tolist()}
+        return coefficients, intercepts
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Score all classes, feature by feature."""
-        matrix = finite_matrix(frame, self.inputs())
-        missing = np.isnan(matrix).any(axis=1)
-        margins = self._margins(matrix, fitted, frames.kind_of(frame))
+        margins, missing = self._given(fitted.get("vector")).margins(frame, fitted)
+        margins += arrays.to_device(np.array(fitted["intercepts"])[:, None], frames.kind_of(frame))
         self._check_margins(margins, missing)
         classes = fitted["classes"]["value"].combine_chunks()
         if len(classes) == 2:
@@ -319,14 +295,6 @@ class LogisticRegression(Classifier, Trainer):
         columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
         code[missing] = -1
         return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
-
-    def _margins(self, matrix: Any, fitted: Fitted, kind: frames.Kind) -> Any:
-        """Return the margin of each row of coefficients, of shape (outputs, rows); NaN where a feature is null."""
-        columns = [fitted["coefficients"][name].to_numpy() for name in self.inputs()]
-        parameters = np.stack(columns, axis=1), np.array(fitted["intercepts"])[:, None]
-        coefficients, intercepts = (arrays.to_device(each, kind) for each in parameters)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return linear(matrix.T, coefficients) + intercepts
 
     def _check_margins(self, margins: Any, missing: Any) -> None:
         lost = int((~np.isfinite(margins).all(axis=0) & ~missing).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import DataValueError
+from penstock.errors import ConfigError, DataValueError
 from penstock.selectors import Columns
 from penstock.stages.base import (
     Fitted,
@@ -21,8 +21,12 @@ from penstock.stages.base import (
     normalise_columns,
 )
 from penstock.stages.training import _bayes
+from penstock.stages.training._bayes_vector import VectorBayes
 from penstock.stages.training._learner import Classifier, known
+from penstock.stages.training._vector_features import vector_among
+from penstock.stages.training._vector_learner import VectorLearner
 from penstock.statistics.base import Statistic
+from penstock.statistics.class_indices import SumsByClass
 from penstock.statistics.class_moments import ClassMoments, MomentsByClass
 from penstock.statistics.rules import Rule, refuse, valid_rows
 from penstock.statistics.violations import Violations
@@ -32,7 +36,7 @@ _DOMAIN = {"multinomial": "negative", "complement": "negative", "bernoulli": "no
 
 
 @dataclass(frozen=True)
-class NaiveBayes(Classifier):
+class NaiveBayes(VectorLearner, Classifier):
     """The class whose prior times the likelihood of its features is largest, features taken as independent.
 
     It is learned from sums over the rows of each class: in one scan, of any number of partitions, and yesterday's
@@ -55,7 +59,9 @@ class NaiveBayes(Classifier):
     label : str
         The column of classes, without null.
     features : str, sequence of str, or Selector, optional
-        Numeric columns; all but label and weight, unless given. Without null.
+        Numeric columns; all but label and weight, unless given. Without null. Among them, or alone, both columns of one
+        sparse vector, ``<name>_indices`` and ``<name>_values``, such as :class:`HashingTF` makes; not of the gaussian
+        model. What it leaves out is zero.
     weight : str, optional
         Column of row weights, not negative, without null. A row of weight 0 is as if absent.
     smoothing : float, default=1.0
@@ -63,18 +69,22 @@ class NaiveBayes(Classifier):
     model_type : {"multinomial", "complement", "bernoulli", "gaussian"}, default="multinomial"
         For counts and other amounts (0 or more); the same, learned from the rows of all other classes, for classes of
         unequal size; for 0 and 1 (or booleans); for any numbers.
+    vector_size : int, optional
+        How long the sparse vector is, `num_features` of :class:`HashingTF` say: indices that no row has are smoothed
+        too. The largest index at fit, and one, unless given. Indices beyond count for nothing when predicting.
     prediction, probability, raw_prediction : str
         Names of the columns that are added.
 
     Raises
     ------
     SchemaError, ConfigError
-        Before reading: a column is missing or of the wrong type, or the label is among the features.
+        Before reading: a column is missing or of the wrong type, the label is among the features, or a sparse vector
+        among those of the gaussian model.
     DataValueError
         At fit: a label, weight or feature is null or infinite, a label has a fraction, a weight is negative; there is
-        one class, or more than 10,000; smoothing is 0 and a count too; every feature of the gaussian model is constant.
-        At fit and when predicting: a feature is infinite, or not in the domain of the model. Names column, count, first
-        file and row.
+        one class, or more than 10,000; smoothing is 0 and a count too; every feature of the gaussian model is constant;
+        a vector is null, or has an index of `vector_size` or more. At fit and when predicting: a feature is infinite,
+        or not in the domain of the model; rows hold no vectors. Names column, count, first file and row.
 
     Notes
     -----
@@ -82,6 +92,10 @@ class NaiveBayes(Classifier):
     priors; those of the probabilities of features (the negative for the complement model; means for the gaussian one);
     and variances, to each of which 1e-9 of the largest variance of a feature over all rows is added. The log score is
     MLlib's ``rawPrediction``, and the log odds are the difference of its two elements.
+
+    Of a sparse vector, learned are ``vector`` (its name), ``size``, ``vector_theta`` (a table of ``index``, those that
+    some row has at fit, and a column for each class, ``"0"``, ``"1"`` and so on), and ``other_theta``, that of every
+    other index below ``size`` (empty where there is none); ``theta`` has the numbers beside it, if there are any.
 
     scikit-learn's ``MultinomialNB``, ``BernoulliNB``, ``ComplementNB`` and ``GaussianNB`` are the same, except that
     they smooth no prior (MLlib smooths those of all but the gaussian model, by ``(n + smoothing) / (N + k *
@@ -105,6 +119,7 @@ class NaiveBayes(Classifier):
     weight: str | None = None
     smoothing: float = 1.0
     model_type: str = "multinomial"
+    vector_size: int | None = None
     prediction: str = "prediction"
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
@@ -115,6 +130,7 @@ class NaiveBayes(Classifier):
         normalise_columns(self, "features")
         check_choice(self, "model_type", _bayes.MODEL_TYPES)
         check_number(self, "smoothing", least=0)
+        check_number(self, "vector_size", least=1, most=2**31, whole=True)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -127,61 +143,104 @@ class NaiveBayes(Classifier):
             cls("class", features="label", model_type="bernoulli", smoothing=0.5),
         )
 
+    def bind(self, schema: pa.Schema) -> Self:
+        bound = super().bind(schema)
+        vector = vector_among(bound.inputs(), schema, self.title)
+        if vector is not None and self.model_type == "gaussian":
+            raise ConfigError(
+                f"model_type 'gaussian' of {self.title} is for numbers, and {vector!r} is a sparse vector",
+                hint="Take 'multinomial' or 'complement' for counts, 'bernoulli' for 0 and 1.",
+                stage=self.title,
+            )
+        if vector is None and self.vector_size is not None:
+            problem = f"vector_size of {self.title} is {self.vector_size}, and no feature is a sparse vector"
+            raise ConfigError(problem, hint="Leave it out.", stage=self.title)
+        return bound
+
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the moments of each class, and for how many features are not in the domain of the model."""
+        vector = vector_among(self.inputs(), schema, self.title)
+        numbers = self._numbers(vector)
+        of_vector = {}
+        if vector is not None:
+            of_vector["vector"] = self._vector_model(vector).statistic(self.label, self.weight, _MOST_CLASSES)
+        if not numbers:
+            return of_vector
         weights = (self.weight,) if self.weight else ()
-        columns = (self.label, *self.inputs(), *weights)
-        moments = ClassMoments(columns, weighted=bool(weights), limit=_MOST_CLASSES)
+        moments = ClassMoments((self.label, *numbers, *weights), weighted=bool(weights), limit=_MOST_CLASSES)
         test = _DOMAIN.get(self.model_type)
-        return {"moments": moments} | ({"outside": Violations(self.inputs(), test)} if test else {})
+        return {**of_vector, "moments": moments} | ({"outside": Violations(numbers, test)} if test else {})
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``classes``, ``pi``, ``theta`` and ``sigma``; the last two as tables with a column a feature."""
         for name, violation in results.get("outside", {}).items():
             if violation.count:
                 raise Rule(_DOMAIN[self.model_type]).error(name, violation.count)
+        if "vector" in results:
+            return self._with_vector(results["vector"], results.get("moments"))
         moments: MomentsByClass = results["moments"]
-        hint = "rows of weight 0 do not count."
-        self._check_count(moments.classes.to_pylist(), moments.rows.tolist(), _MOST_CLASSES, hint)
+        self._check_found(moments)
         pi, *matrices = _bayes.learn(self.model_type, moments, self.smoothing)
-        self._check_learned(moments, matrices)
+        if self.model_type != "gaussian":
+            self._check_learned(moments.classes, matrices[0], lambda place: self.inputs()[place])
+        elif not matrices[1].all():
+            raise DataValueError(
+                f"every feature is constant: {', '.join(self.inputs()[:10])}",
+                hint="Check that the features are those that were meant.",
+                column=self.inputs()[0],
+            )
         tables = [pa.table(dict(zip(self.inputs(), matrix.T, strict=True))) for matrix in matrices]
         classes = pa.table({"value": moments.classes})
         return {"classes": classes, "pi": pi.tolist(), **dict(zip(("theta", "sigma"), tables, strict=False))}
 
-    def _check_learned(self, moments: MomentsByClass, matrices: list[np.ndarray]) -> None:
-        """Raise DataValueError for probabilities of 0 and variances of 0, of which no logarithm can be taken."""
-        if self.model_type == "gaussian":
-            if not matrices[1].all():
-                raise DataValueError(
-                    f"every feature is constant: {', '.join(self.inputs()[:10])}",
-                    hint="Check that the features are those that were meant.",
-                    column=self.inputs()[0],
-                )
-            return
-        logs = matrices[0] + (_bayes.absent(matrices[0]) if self.model_type == "bernoulli" else 0.0)
+    def _with_vector(self, found: SumsByClass, moments: MomentsByClass | None) -> Fitted:
+        """Return what is learned of a sparse vector, and of numbers beside it if there are any."""
+        self._check_found(found)
+        model = self._vector_model(found.name)
+        size = model.length(found, self.vector_size)
+        numbers = np.empty((len(found.classes), 0)) if moments is None else moments.sums
+        learned = model.learned(found, numbers, self.smoothing, size)
+        self._check_learned(found.classes, model.theta(learned), lambda place: model.name(place, learned))
+        return {"classes": pa.table({"value": found.classes}), **learned}
+
+    def _vector_model(self, vector: str) -> VectorBayes:
+        return VectorBayes(self.model_type, self._numbers(vector), vector)
+
+    def _check_found(self, found: MomentsByClass | SumsByClass) -> None:
+        hint = "rows of weight 0 do not count."
+        self._check_count(found.classes.to_pylist(), found.rows.tolist(), _MOST_CLASSES, hint)
+
+    def _check_learned(self, classes: pa.Array, theta: np.ndarray, name: Callable[[int], str]) -> None:
+        """Raise DataValueError for probabilities of 0, of which no logarithm can be taken."""
+        logs = theta + (_bayes.absent(theta) if self.model_type == "bernoulli" else 0.0)
         bad = np.argwhere(~np.isfinite(logs))
         if len(bad):
-            value, name = moments.classes[bad[0][0]].as_py(), self.inputs()[bad[0][1]]
+            value, feature = classes[bad[0][0]].as_py(), name(bad[0][1])
             raise DataValueError(
-                f"column {name!r} gives class {value!r} a probability of 0, and smoothing is {self.smoothing}",
+                f"column {feature!r} gives class {value!r} a probability of 0, and smoothing is {self.smoothing}",
                 hint="Pass a smoothing above 0: what was not seen in training should not be impossible.",
-                column=name,
+                column=feature if feature in self.inputs() else None,
             )
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Score all classes feature by feature."""
-        matrix = arrays.to_matrix(frame, self.inputs(), "float64")
-        self._check_features(frame, matrix)
+        numbers = self._numbers(fitted.get("vector"))
+        matrix = arrays.to_matrix(frame, numbers, "float64")
+        self._check_features(frame, numbers, matrix)
         missing = np.isnan(matrix).any(axis=1)
-        scores = self._scores(matrix, fitted, frames.kind_of(frame))
+        if "vector" in fitted:
+            scores, lacking = self._vector_model(fitted["vector"]).scores(frame, matrix, fitted)
+            missing = missing | lacking
+        else:
+            scores = self._scores(matrix, fitted, frames.kind_of(frame))
         self._check_scores(scores, missing)
         return self._with_columns(frame, scores, missing, fitted["classes"]["value"].combine_chunks())
 
-    def _check_features(self, frame: nw.DataFrame, matrix: Any) -> None:
-        refuse([(name, Rule("infinite")) for name in self.inputs()], arrays.count_infinite(matrix))
-        if test := _DOMAIN.get(self.model_type):
-            checks = [(name, Rule(test)) for name in self.inputs()]
+    def _check_features(self, frame: nw.DataFrame, names: tuple[str, ...], matrix: Any) -> None:
+        refuse([(name, Rule("infinite")) for name in names], arrays.count_infinite(matrix))
+        test = _DOMAIN.get(self.model_type)
+        if test and names:
+            checks = [(name, Rule(test)) for name in names]
             refuse(checks, valid_rows(frame, checks)[1])
 
     def _scores(self, matrix: Any, fitted: Fitted, kind: frames.Kind) -> Any:
