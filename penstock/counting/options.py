@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LARGE = FRAGMENT_BYTES
 """Bytes of counts that any worker can be asked to hold, as it holds so many of rows; for more, values are estimated."""
 
+ORDERED = 2
+"""How often values are held in the end: as they were counted, and in order."""
+
 
 @dataclass(frozen=True)
 class CountOptions:
@@ -79,7 +82,12 @@ class Budget:
         return min(LARGE, self.task // self.held // max(1, columns))
 
     def is_ample(self, bytes_: float) -> bool:
-        """Return whether counts of so many bytes fit wherever Penstock runs at all, so that nobody need be asked."""
+        """Return whether counts of so many bytes, at most, fit in any case, so that nobody need be asked.
+
+        They do wherever Penstock runs at all; and in one process, which cuts nothing, where all are within its budget.
+        """
+        if self.engine.in_process:
+            return bytes_ * ORDERED <= self.here
         return self.options.memory_budget is None and bytes_ * self.held <= LARGE
 
     def __str__(self) -> str:

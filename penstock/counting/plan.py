@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.counting.columns import COUNT_BYTES, ColumnCount
 from penstock.counting.estimates import estimates
-from penstock.counting.options import Budget, CountOptions
+from penstock.counting.options import ORDERED, Budget, CountOptions
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError
 from penstock.fragments import row_bytes
@@ -24,8 +24,6 @@ from penstock.tasks import Probe
 
 PART_BYTES = 64 * 2**20
 """Bytes of a part, about: as many as are merged in a second."""
-
-_ORDERED = 2  # the values, and the values in order
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class CountPlan:
 
     def problem(self) -> ConfigError | None:
         """Return the error that what there is to be counted, at least, takes more than the budget."""
-        brought = _ORDERED * sum(column.brought_bytes for column in self.columns)
+        brought = ORDERED * sum(column.brought_bytes for column in self.columns)
         merged = self.budget.held * sum(column.certain_bytes / column.parts for column in self.columns)
         if brought and brought > self.budget.here:
             return self._too_much(brought, "in this process", self.budget.here)

@@ -169,8 +169,15 @@ def test_a_later_scan_is_decided_on_when_it_begins():
 
 def test_stages_that_learn_nothing_are_applied_to_the_sample(small):
     stages = [st.HashBucket("key", num_buckets=10, output_columns=["h"]), st.CountEncoder("h")]
-    told = Pipeline(*stages).explain(data(LocalEngine(device="cpu")), counting=BUDGET)
+    told = Pipeline(*stages).explain(data(LocalEngine(device="cpu")), counting=CountOptions("64KiB"))
     assert lines(told, "counts h")[0].startswith("counts h: about 10 values")
+
+
+def test_in_one_process_nothing_is_read_where_all_values_could_be_different_and_fit():
+    engine = Watching()
+    told = Pipeline(st.CountEncoder("key")).explain(data(engine), counting=CountOptions("64MiB"))
+    assert lines(told, "counts key") == ["counts key: at most 30,000 values; exact, in one table"]
+    assert engine.labels == []
 
 
 @pytest.mark.parametrize("budget", [0, -5, "0B", "much"])
