@@ -109,8 +109,5 @@ def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:
     assert isinstance(stage, Trainer)
     steps = (*dataset.steps, *unfitted_steps(plan)[:position])
     _, columns = prune(steps, stage.training_columns())
-    ranks = 1 if stage.tags.single_rank else dataset.engine.slots
-    return [
-        f"train {stage.title}: {ranks} rank(s) at once, each reads its share of"
-        f" {len(columns)} column(s): {shorten(sorted(columns), 12)}"
-    ]
+    ranks = "on one rank, which reads" if stage.tags.single_rank else "on all ranks at once, each reads its share of"
+    return [f"train {stage.title}: {ranks} {len(columns)} column(s): {shorten(sorted(columns), 12)}"]

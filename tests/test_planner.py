@@ -430,7 +430,7 @@ def test_explain_tells_scans_columns_statistics_and_training(world: World) -> No
     assert any(line.startswith("  gathers Violations of c for XGBoostRegressor") for line in lines)
     assert "scan 2: reads 2 column(s): a, b" in lines
     assert "  gathers Moments of a, b for StandardScaler; 3 partial(s), merged by local" in lines
-    assert lines[-1] == "train XGBoostRegressor: 1 rank(s) at once, each reads its share of 3 column(s): a, b, c"
+    assert lines[-1] == "train XGBoostRegressor: on all ranks at once, each reads its share of 3 column(s): a, b, c"
 
 
 def test_explain_names_only_the_stages_that_use_a_statistic(world: World) -> None:
