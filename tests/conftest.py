@@ -29,22 +29,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", [pytest.param(name, marks=marks[name]) for name in chosen], indirect=True)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for its marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what the mark `cpu` says cannot be so on a GPU; leave clusters to one process."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if item.get_closest_marker("dask") or item.get_closest_marker("spark") or "spark" in fixtures_of(item):
-                item.add_marker(pytest.mark.xdist_group("clusters"))
+    """Skip what the mark `cpu` says cannot be so on a GPU."""
     if config.getoption("--device") == "gpu":
         for item in items:
             if (mark := item.get_closest_marker("cpu")) is not None:
                 item.add_marker(pytest.mark.skip(reason=mark.args[0]))
-
-
-def fixtures_of(item: pytest.Item) -> list[str]:
-    names: list[str] = getattr(item, "fixturenames", [])
-    return names
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
