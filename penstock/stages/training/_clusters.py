@@ -15,9 +15,8 @@ import numpy as np
 
 from penstock.spmd import Rank
 from penstock.stages.training._exact_sums import ExactSums
-from penstock.stages.training._lloyd import Points, nearest_by, rows_at_a_time, squared_distances
+from penstock.stages.training._lloyd import Points, nearest_by, rounding, rows_at_a_time, squared_distances
 
-_EPSILON = 2.0**-52
 _SLACK = 1 + 1e-12
 Places = slice | np.ndarray
 
@@ -78,7 +77,7 @@ class Clusters:
     def _doubt(self, centres: np.ndarray) -> float:
         """Return more than what rounding may add to distances from centres, or take from them."""
         reach = self._reach + 2 * float(np.sqrt((centres * centres).sum(axis=1).max()))
-        return float(8 * (centres.shape[1] + 4) * _EPSILON * reach)
+        return rounding(centres.shape[1]) * reach
 
     def _follow(self, run: slice, centres: np.ndarray, falls: np.ndarray) -> tuple[np.ndarray, int]:
         """Return what the clusters gain, as they are summed, in a run of points, and how many were compared."""

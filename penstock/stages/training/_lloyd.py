@@ -90,6 +90,11 @@ def lengths(vectors: Any) -> Any:
     return np.sqrt(np.einsum("ij,ij->j", vectors, vectors))
 
 
+def rounding(features: int) -> float:
+    """Return several times what rounding adds to a squared distance, or to a distance, relative to the largest."""
+    return 8 * (features + 4) * _EPSILON
+
+
 def nearest(vectors: Any, centres: Any, sizes: Any = None) -> Any:
     """Return the place of the nearest centre of each vector, the first of those that are equally near.
 
@@ -122,7 +127,7 @@ def nearest_by(vectors: Any, centres: Any, sizes: Any) -> tuple[Any, Any]:
     scores[found, rows] = np.inf
     second = scores.min(axis=0)
     reach = sizes + np.sqrt(squares.max())
-    doubt = 8 * (len(vectors) + 4) * _EPSILON * reach**2  # so far apart scores of the same distance may be, and more
+    doubt = rounding(len(vectors)) * reach**2  # so far apart scores of the same distance may be
     tied = np.flatnonzero(second <= best + doubt)
     if len(tied):
         scores[found[tied], tied] = best[tied]
