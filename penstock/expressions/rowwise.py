@@ -40,7 +40,7 @@ def check_rowwise(predicate: nw.Expr, schema: pa.Schema) -> None:
         raise SchemaError(
             "the condition on a row depends on the rows beside it",
             hint="It sees one partition at a time, so that it would depend on how the data is cut. Compute what it"
-            " compares with before, as a number, or use a stage that learns it at fit.",
+            " compares with before, as a number, use a stage that learns it at fit, or lag and engine.query.",
         )
 
 
