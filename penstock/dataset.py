@@ -244,7 +244,7 @@ class Dataset(Lags):
 
     def _check_numbered(self, probe: Probe) -> None:
         makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]
-        if makers and any(ROW in statistic.columns for statistic in probe.statistics):
+        if makers and any(ROW in statistic.reads for statistic in probe.statistics):
             raise ConfigError(
                 f"rows have no numbers after {makers[0]}, and a statistic goes by them",
                 hint="Name a column of folds instead, or write the rows to Parquet and read them again.",

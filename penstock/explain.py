@@ -9,7 +9,6 @@ from penstock.counting import CountOptions, plan_counts
 from penstock.schemas import shorten
 from penstock.stages.base import Trainer
 from penstock.stages.step import StageStep
-from penstock.statistics.base import ColumnStatistic
 from penstock.steps import prune
 from penstock.tasks import Summarise
 
@@ -69,13 +68,7 @@ def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counti
     if number == 1:
         ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
         return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]
-    counted = [
-        name
-        for probe in probes
-        for statistic in probe.statistics
-        if isinstance(statistic, ColumnStatistic) and statistic.counts_values
-        for name in statistic.columns
-    ]
+    counted = [name for probe in probes for statistic in probe.statistics for name in statistic.counted()]
     return [f"  counts {shorten(counted, 12)}: in a way that is chosen when the scan begins"] if counted else []
 
 

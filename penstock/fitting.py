@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.counting import ColumnCount, CountOptions, CountPlan, plan_counts
+from penstock.counting import ColumnCount, CountKey, CountOptions, CountPlan, plan_counts
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
 from penstock.planner import Level, Plan, Request, Scan
@@ -16,7 +16,8 @@ from penstock.schemas import shorten
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Trainer
 from penstock.stages.step import StageStep
-from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.base import State
+from penstock.statistics.held import Found
 from penstock.steps import RowLog
 from penstock.tasks import Probe
 
@@ -163,14 +164,13 @@ class Fit:
             raise problem
         return counts
 
-    def _counted(self, scan: Scan, results: Mapping[int, Mapping[str, Any]]) -> dict[tuple[int, str, int | None], Any]:
-        """Return the results of counting values, by position, column and size of the sketch."""
+    def _counted(self, scan: Scan, results: Mapping[int, Mapping[str, Any]]) -> dict[CountKey, Found]:
+        """Return how many values were found."""
         offset = len(self.dataset.steps)
         return {
-            (request.position + offset, name, request.statistic.most): results[request.stage][request.name][name]
+            (request.position + offset, name, request.statistic.counted()[name].most): found
             for request in scan.requests
-            if isinstance(request.statistic, ColumnStatistic) and request.statistic.counts_values
-            for name in request.statistic.columns
+            for name, found in request.statistic.found(results[request.stage][request.name]).items()
         }
 
     def _result(self, request: Request, state: State) -> Any:

@@ -184,9 +184,9 @@ def plan(
         statistics = stage.statistics(schemas[-1])
         if statistics == gathered.get(position):
             statistics = {}
-        level = ready.of(name for statistic in statistics.values() for name in statistic.columns)
+        level = ready.of(name for statistic in statistics.values() for name in statistic.reads)
         for name, statistic in statistics.items():
-            requests.setdefault(level, []).append(Request(position, name, statistic, ready.earliest(statistic.columns)))
+            requests.setdefault(level, []).append(Request(position, name, statistic, ready.earliest(statistic.reads)))
         if statistics:
             finishes.setdefault(level, []).append(position)
         usable = level + 1 if statistics else 0

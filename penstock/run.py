@@ -254,7 +254,7 @@ def _fit_result(
         **told(metrics, request),
         seconds=clock.total(),
         seconds_of={**clock.parts, **report.seconds},
-        counts=[str(column) for column in report.counts if column.estimate or column.most],
+        counts=[str(column) for column in report.counts if column.estimate or column.held.most],
         notes=report.notes,
         engine=report.engine,
         device=report.device,

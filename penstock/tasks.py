@@ -108,7 +108,7 @@ class Probe:
     @property
     def columns(self) -> frozenset[str]:
         """What the statistics read."""
-        return frozenset(name for statistic in self.statistics for name in statistic.columns)
+        return frozenset(name for statistic in self.statistics for name in statistic.reads)
 
     def after(self, steps: int) -> Probe:
         """Return the probe for a dataset that has so many steps before."""

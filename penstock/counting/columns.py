@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from penstock.counting.estimates import Estimate
 from penstock.sizes import show_bytes
 from penstock.statistics import shards
-from penstock.statistics.elements import Elements
-from penstock.statistics.frequencies import Frequencies
-from penstock.statistics.frequent_items import SketchedFrequencies
+from penstock.statistics.held import Found, Held
 from penstock.statistics.keep import ALL, Keep
 
-COUNT_BYTES = 8
 _ELEMENTS = 16  # of a list, for want of knowing
+
+
+CountKey = tuple[int, str, int | None]
+"""The place along the steps, the column, and the most values of a sketch."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,9 @@ class ColumnCount:
     rows : int
         Rows there are: of values there are not more, but of elements of lists.
     width : float
-        Bytes of a value and its count.
+        Bytes of a value.
+    held : Held
+        How often a state has it, and with what.
     lists, divisible : bool
         Whether elements of lists are counted, and whether values have a hash to cut them by.
     estimate : Estimate or None
@@ -37,8 +40,6 @@ class ColumnCount:
         Which values are asked for.
     parts : int
         In how many parts the counts are merged on workers; 1 is all together.
-    most : int or None
-        Values in the sketch; None of exact counts.
     found : int or None
         Different values there were, once they are counted exactly.
     error : int
@@ -49,24 +50,29 @@ class ColumnCount:
     column: str
     rows: int
     width: float
+    held: Held
     lists: bool = False
     divisible: bool = True
     estimate: Estimate | None = None
     keep: Keep = ALL
     parts: int = 1
-    most: int | None = None
     found: int | None = None
     error: int = 0
 
     @property
+    def key(self) -> CountKey:
+        """What tells it from others."""
+        return self.position, self.column, self.held.most
+
+    @property
     def bytes(self) -> float:
         """Bytes of all values with their counts, as estimated; at most, of a column that was not."""
-        return self._values * self.width
+        return self._values * self.held.of(self.width)
 
     @property
     def _values(self) -> int:
-        if self.most is not None:
-            return self.most
+        if self.held.most is not None:
+            return self.held.most
         if self.estimate is not None:
             return self.estimate.distinct
         return self.rows * (_ELEMENTS if self.lists else 1)
@@ -74,17 +80,19 @@ class ColumnCount:
     @property
     def certain_bytes(self) -> float:
         """Bytes of the values that there are at least."""
-        return 0.0 if self.estimate is None else self.estimate.at_least * self.width
+        return 0.0 if self.estimate is None else self.estimate.at_least * self.held.of(self.width)
 
     @property
     def brought_bytes(self) -> float:
         """Bytes, at least, that come to the driver."""
         kept = self.certain_bytes
-        return kept if self.keep.top is None or self.parts == 1 else min(kept, self.keep.top * self.parts * self.width)
+        if self.keep.top is None or self.parts == 1:
+            return kept
+        return min(kept, self.keep.top * self.parts * self.held.of(self.width))
 
     def estimated(self, estimate: Estimate | None) -> ColumnCount:
         """Return the column with its estimate, if there is one."""
-        return self if estimate is None else replace(self, estimate=estimate, width=estimate.width + COUNT_BYTES)
+        return self if estimate is None else replace(self, estimate=estimate, width=estimate.width)
 
     def within(self, bytes_: float) -> ColumnCount:
         """Return the column in as few parts, a power of 2, as have no more than so many bytes; not more than shards."""
@@ -93,18 +101,16 @@ class ColumnCount:
             parts *= 2
         return replace(self, parts=parts)
 
-    def counted(self, result: Frequencies | Elements) -> ColumnCount:
-        """Return the column with what was found."""
-        if isinstance(result, SketchedFrequencies):
-            return replace(self, error=result.error)
-        return replace(self, found=result.distinct)
+    def counted(self, found: Found | None) -> ColumnCount:
+        """Return the column with what was found, if that is known."""
+        return self if found is None else replace(self, found=found.distinct, error=found.error)
 
     @property
     def way(self) -> str:
         """How it is counted, in words."""
-        if self.most is not None:
+        if self.held.most is not None:
             size = show_bytes(self.bytes)
-            return f"a sketch of the {self.most:,} most frequent values, {size}; counts may be too low"
+            return f"a sketch of the {self.held.most:,} most frequent values, {size}; counts may be too low"
         return f"{self._expected()}; exact, {self._merged()}{self._kept()}"
 
     def __str__(self) -> str:
@@ -121,7 +127,7 @@ class ColumnCount:
     def _merged(self) -> str:
         if self.parts > 1:
             return f"in {self.parts} parts merged apart"
-        if self.lists or not self.divisible or self._values <= shards.LIMIT:
+        if not (self.held.sharded and self.divisible) or self._values <= shards.LIMIT:
             return "in one table"
         return "in shards" + ("" if self.estimate else f" where they are more than {shards.LIMIT:,}")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
-from penstock.counting.columns import COUNT_BYTES, ColumnCount
+from penstock.counting.columns import ColumnCount, CountKey
 from penstock.counting.estimates import estimates
 from penstock.counting.options import ORDERED, Budget, CountOptions
 from penstock.dataset import Dataset
@@ -17,7 +16,7 @@ from penstock.fragments import row_bytes
 from penstock.schemas import shorten
 from penstock.sizes import show_bytes
 from penstock.statistics import shards
-from penstock.statistics.base import ColumnStatistic
+from penstock.statistics.held import Found, Held
 from penstock.statistics.keep import ALL, Keep
 from penstock.steps import output_schema
 from penstock.tasks import Probe
@@ -38,7 +37,8 @@ class CountPlan:
         parts: dict[int, dict[str, int]] = {}
         for column in self.columns:
             if column.parts > 1:
-                parts.setdefault(column.position, {})[column.column] = column.parts
+                of_probe = parts.setdefault(column.position, {})
+                of_probe[column.column] = max(column.parts, of_probe.get(column.column, 1))
         return [replace(probe, parts=parts.get(probe.position, {})) for probe in probes]
 
     def problem(self) -> ConfigError | None:
@@ -74,9 +74,9 @@ class CountPlan:
         refused = [] if problem is None else [f"refused: {problem.message}"]
         return [*told, f"budget of counts: {self.budget}", *refused]
 
-    def counted(self, results: Mapping[tuple[int, str, int | None], Any]) -> list[ColumnCount]:
-        """Return the columns with what was found, by position, name and size of the sketch."""
-        return [column.counted(results[column.position, column.column, column.most]) for column in self.columns]
+    def counted(self, found: Mapping[CountKey, Found]) -> list[ColumnCount]:
+        """Return the columns with what was found."""
+        return [column.counted(found.get(column.key)) for column in self.columns]
 
 
 def plan_counts(dataset: Dataset, probes: Sequence[Probe], options: CountOptions) -> CountPlan:
@@ -100,7 +100,7 @@ def plan_counts(dataset: Dataset, probes: Sequence[Probe], options: CountOptions
 def _estimated(dataset: Dataset, columns: list[ColumnCount], share: int) -> list[ColumnCount]:
     wanted: dict[int, list[str]] = {}
     for column in columns:
-        if column.most is None and column.bytes > share:
+        if column.held.most is None and column.bytes > share:
             wanted.setdefault(column.position, []).append(column.column)
     known = estimates(dataset, wanted) if wanted else {}
     return [column.estimated(known.get((column.position, column.column))) for column in columns]
@@ -109,18 +109,17 @@ def _estimated(dataset: Dataset, columns: list[ColumnCount], share: int) -> list
 def _counted(dataset: Dataset, probe: Probe) -> list[ColumnCount]:
     schema = output_schema(dataset.steps[: probe.position], dataset.reader.source.schema)
     rows = sum(fragment.rows for fragment in dataset.fragments)
-    counts = [each for each in probe.statistics if isinstance(each, ColumnStatistic) and each.counts_values]
     return [
-        replace(_column(probe.position, schema.field(name), rows, probe.keep), most=each.most)
-        for each in counts
-        for name in each.columns
+        _column(probe.position, schema.field(name), rows, held, probe.keep.get(name, ALL))
+        for statistic in probe.statistics
+        for name, held in statistic.counted().items()
     ]
 
 
-def _column(position: int, field: pa.Field, rows: int, keep: Mapping[str, Keep]) -> ColumnCount:
+def _column(position: int, field: pa.Field, rows: int, held: Held, keep: Keep) -> ColumnCount:
     lists = pa.types.is_list(field.type)
     kind = field.type.value_type if lists else field.type
     return ColumnCount(
-        position, field.name, rows, row_bytes(pa.schema({field.name: kind})) + COUNT_BYTES,
-        lists=lists, divisible=shards.divisible(kind), keep=keep.get(field.name, ALL),
+        position, field.name, rows, row_bytes(pa.schema({field.name: kind})), held,
+        lists=lists, divisible=shards.divisible(kind), keep=keep if held.trimmed else ALL,
     )  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import narwhals as nw
 
+from penstock.statistics.held import Found, Held
 from penstock.statistics.keep import Keep
 
 State = Any
@@ -25,6 +26,11 @@ class Statistic(ABC):
 
     columns: tuple[str, ...]
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All columns that it needs: `columns`, unless it is of these by others."""
+        return self.columns
+
     @abstractmethod
     def summarise(self, frame: nw.DataFrame) -> State:
         """Return the state of one partition, which may have no rows. NaN does not occur; null is missing."""
@@ -38,6 +44,22 @@ class Statistic(ABC):
         merged = self.merge(states)
         states.clear()
         return merged
+
+    def counted(self) -> Mapping[str, Held]:
+        """Return the columns whose different values a state has: there may be very many, which `cut` is for."""
+        return {}
+
+    def found(self, result: Any) -> Mapping[str, Found]:
+        """Return how many values of each column of `counted` a result has."""
+        return {}
+
+    def tallied(self) -> tuple[str, ...]:
+        """Return the columns whose :class:`ValueCounts` need not be gathered, as `value_counts` reads them off."""
+        return ()
+
+    def value_counts(self, state: State, columns: Sequence[str]) -> dict[str, State]:
+        """Return the states of :class:`ValueCounts` of some columns of `tallied`."""
+        return {}
 
     def cut(self, state: State, parts: Mapping[str, int]) -> list[State]:
         """Return a state in parts: each is merged with its like of other partitions, and `join` puts them together.
@@ -65,14 +87,6 @@ class ColumnStatistic(Statistic):
 
     Two that differ in nothing but their columns are gathered as one over the union of the columns.
     """
-
-    counts_values: ClassVar[bool] = False
-    """Whether different values are counted: there may be very many, which `cut` is for."""
-
-    @property
-    def most(self) -> int | None:
-        """How many different values a state has at most; None where that hangs on the data."""
-        return None
 
     def wanted(self) -> Mapping[str, Keep]:
         """Return by column which of the counted values are asked for, where that can be said."""

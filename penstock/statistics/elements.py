@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,9 @@ import pyarrow as pa
 from penstock import frames, sparse
 from penstock.ragged import Ragged
 from penstock.statistics import shards
-from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.base import State
+from penstock.statistics.by_value import ByValue, state_of, tables_of
+from penstock.statistics.held import Held
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class ElementCounts(ColumnStatistic):
+class ElementCounts(ByValue):
     """The :class:`Elements` of each column of lists, exact; null elements do not count.
 
     The state grows with the number of distinct elements. A frame on a GPU is counted on the host.
@@ -56,32 +58,29 @@ class ElementCounts(ColumnStatistic):
     ([{'value': 'a', 'count': 2, 'lists': 2}, {'value': 'b', 'count': 2, 'lists': 1}], 2, 1)
     """
 
-    counts_values: ClassVar[bool] = True
-
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the elements of one partition."""
         return {name: _counted(Ragged.of(frame, name).known()) for name in self.columns}
 
-    def merge_column(self, states: Sequence[State]) -> State:
+    def add(self, tables: list[pa.Table], beside: State) -> pa.Table:
         """Add up the counts of equal elements."""
-        table = frames.sum_by_key([state["table"] for state in states], ["value"])
-        return {"table": table, **{each: sum(state[each] for state in states) for each in ("lists", "nulls")}}
+        return frames.sum_by_key(tables, ["value"])
 
-    def cut_column(self, state: State, parts: int) -> list[State]:
-        """Cut by the hash of the elements, if they have one; the lists and nulls are in the first part."""
-        table = state["table"]
-        if parts == 1 or not shards.divisible(table.schema.field("value").type):
-            return [state]
-        first, *rest = shards.split(table, parts)
-        return [{**state, "table": first}, *({"table": part, "lists": 0, "nulls": 0} for part in rest)]
+    def merge_beside(self, states: Sequence[State]) -> dict[str, Any]:
+        """Add up the lists and nulls."""
+        return {each: sum(state[each] for state in states) for each in ("lists", "nulls")}
 
-    def join_column(self, parts: list[State]) -> State:
-        """Put parts together, which have no element in common."""
-        return {**parts[0], "table": pa.concat_tables([part["table"] for part in parts])}
+    def beside_others(self, beside: State) -> dict[str, Any]:
+        """Leave the lists and nulls to the first part."""
+        return {"lists": 0, "nulls": 0}
+
+    def held(self) -> Held:
+        """Return what is held of each element: two counts."""
+        return Held(bytes=16)
 
     def finish_column(self, name: str, state: State) -> Elements:
         """Put the elements of one column in order."""
-        ordered = state["table"].sort_by([("count", "descending"), ("value", "ascending")])
+        ordered = pa.concat_tables(tables_of(state)).sort_by(shards.ORDER)
         return Elements(ordered.combine_chunks(), state["lists"], state["nulls"])
 
 
@@ -91,4 +90,4 @@ def _counted(lists: Ragged) -> State:
     counted = [np.bincount(each, minlength=len(values)) for each in (codes, held)]
     nulls = int(lists.missing.sum())
     table = pa.table({"value": values, "count": pa.array(counted[0]), "lists": pa.array(counted[1])})
-    return {"table": table, "lists": len(lists.missing) - nulls, "nulls": nulls}
+    return state_of([table], {"lists": len(lists.missing) - nulls, "nulls": nulls})

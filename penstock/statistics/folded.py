@@ -14,14 +14,16 @@ from penstock.errors import ConfigError, DataValueError
 from penstock.fragments import hash_rows
 from penstock.frames import ROW
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.groups import Grouped, union
+from penstock.statistics.groups import union
+from penstock.statistics.held import Found
+from penstock.statistics.sets import Sets
 
 _FOLD = "__fold__"
 _STREAM = 0x9FB21C651E98DF25  # of its own: of rows that `Dataset.split` has kept, some fold would have none
 
 
 @dataclass(frozen=True)
-class Folded(Grouped):
+class Folded(Sets):
     """Statistics of each fold, and of all rows that are not in it; none of these needs the rows again.
 
     Parameters
@@ -60,6 +62,25 @@ class Folded(Grouped):
         if num_folds < 2:
             raise ConfigError(f"num_folds is {num_folds}, expected at least 2")
         return cls(union(statistics, fold or ROW), tuple(statistics), num_folds, fold, seed)
+
+    @property
+    def number(self) -> int:
+        """How many folds there are."""
+        return self.num_folds
+
+    def sets(self, state: State) -> list[list[State]]:
+        """Return the states of each fold."""
+        folds: list[list[State]] = state["folds"]
+        return folds
+
+    def of_sets(self, sets: list[list[State]], beside: State, *, first: bool) -> State:
+        """Return the state of folds; rows in none are told in the first part."""
+        return {"strays": beside["strays"] if first else 0, "folds": sets}
+
+    def found(self, result: Mapping[Hashable, tuple[Any, ...]]) -> Mapping[str, Found]:
+        """Return how many values there were in all rows."""
+        pairs = zip(self.statistics, result["all",], strict=True)
+        return {name: each for statistic, of in pairs for name, each in statistic.found(of).items()}
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of each fold, and how many rows are in none."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -16,6 +16,7 @@ from penstock.errors import ConfigError
 from penstock.statistics import shards
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.frequencies import Frequencies, Others, rows_of
+from penstock.statistics.held import Found, Held
 from penstock.statistics.value_counts import ValueCounts
 
 
@@ -64,16 +65,17 @@ class FrequentItems(ColumnStatistic):
 
     size: int
 
-    counts_values: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ConfigError(f"size of a sketch is {self.size}, expected at least 1")
 
-    @property
-    def most(self) -> int:
-        """The values of a state."""
-        return self.size
+    def counted(self) -> Mapping[str, Held]:
+        """Return what is held of each column: no more than `size` values."""
+        return dict.fromkeys(self.columns, Held(most=self.size))
+
+    def found(self, result: Any) -> Mapping[str, Found]:
+        """Return by how much counts may be too low; of how many values there were nothing is known."""
+        return {name: Found(None, result[name].error) for name in self.columns}
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the values of one partition, and keep the most frequent."""

@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import ConfigError
+from penstock.statistics import shards
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.group_sums import exact_sums
+from penstock.statistics.group_sums import exact_sums, largest
+from penstock.statistics.held import Found, Held
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
 
 Parts = Mapping[str, np.ndarray]
@@ -65,6 +67,11 @@ class GroupMoment:
         values = parts["sum"] / np.maximum(count, 1) if statistic == "mean" else parts[statistic]
         return pa.array(values, mask=count == 0)
 
+    @property
+    def distinct(self) -> int:
+        """Number of groups."""
+        return int(self.keys.num_rows)
+
     def known(self) -> GroupMoment:
         """Return the groups without a null among their keys."""
         chosen = np.logical_and.reduce([column.is_valid().to_numpy() for column in self.keys.columns])
@@ -74,7 +81,10 @@ class GroupMoment:
     def whole(self) -> GroupMoment:
         """Return all groups together, as one, without a key."""
         place = np.zeros(self.keys.num_rows, dtype=np.int64)
-        return GroupMoment(pa.table({}), {name: _joined(place, 1, parts) for name, parts in self.parts.items()})
+        whole = {
+            name: _joined(place, 1, parts, largest(parts["sum"]), len(place)) for name, parts in self.parts.items()
+        }
+        return GroupMoment(pa.table({}), whole)
 
 
 @dataclass(frozen=True)
@@ -122,14 +132,40 @@ class GroupMoments(Statistic):
         numbers = frames.to_arrow(rows.select(nw.col(*dict.fromkeys(self.values)).cast(nw.Float64)))
         parts = [_of_rows(numbers[name].to_numpy()) for name in self.values]
         keys = frames.to_arrow(rows.select(*self.by))
-        return {"invalid": invalid, "table": _grouped(_plain(keys.columns), parts)}
+        most = [largest(each["sum"]) for each in parts]
+        table = _grouped(_plain(keys.columns), parts, most, len(rows))
+        bounds = [largest(table[f"sum {place}"].to_numpy()) for place in range(len(parts))]
+        return {"invalid": invalid, "bounds": bounds, "table": table}
 
     def merge(self, states: Sequence[State]) -> State:
         """Join group by group."""
         table = pa.concat_tables([state["table"] for state in states])
         keys = [table[f"key {place}"] for place in range(self.keys)]
-        joined = _grouped(keys, [_parts(table, place) for place in range(len(self.values))])
-        return {"invalid": add_counts([state["invalid"] for state in states]), "table": joined}
+        bounds = [sum(each) for each in zip(*(state["bounds"] for state in states), strict=True)]
+        joined = _grouped(keys, [_parts(table, place) for place in range(len(self.values))], bounds, len(states))
+        return {"invalid": add_counts([state["invalid"] for state in states]), "bounds": bounds, "table": joined}
+
+    def counted(self) -> Mapping[str, Held]:
+        """Return what is held of each value of the key, if there is one; of several nobody knows how many groups."""
+        beside = Held(bytes=8 * len(_PARTS) * len(self.values), sharded=False)
+        return dict.fromkeys(self.by, beside) if self.keys == 1 else {}
+
+    def found(self, result: GroupMoment) -> Mapping[str, Found]:
+        """Return how many groups there were, that of null among them."""
+        return {name: Found(result.distinct) for name in self.counted()}
+
+    def cut(self, state: State, parts: Mapping[str, int]) -> list[State]:
+        """Cut by the hash of the first key."""
+        number = parts.get(self.by[0], 1)
+        if number == 1:
+            return [state]
+        first, *rest = shards.split(state["table"], number, key="key 0")
+        none = [0] * len(state["invalid"])
+        return [{**state, "table": first}, *({**state, "invalid": none, "table": table} for table in rest)]
+
+    def join(self, parts: Sequence[State]) -> State:
+        """Put parts together, which have no group in common."""
+        return {**parts[0], "table": pa.concat_tables([part["table"] for part in parts])}
 
     def finish(self, state: State) -> GroupMoment:
         """Return the groups in order.
@@ -174,12 +210,16 @@ def _parts(table: pa.Table, place: int) -> Parts:
     return {part: table[f"{part} {place}"].to_numpy() for part in _PARTS}
 
 
-def _grouped(keys: Sequence[pa.ChunkedArray], parts: Sequence[Parts]) -> pa.Table:
-    """Return the table of the groups: ``key <i>``, and each part of each column."""
+def _grouped(keys: Sequence[pa.ChunkedArray], parts: Sequence[Parts], bounds: Sequence[float], pieces: int) -> pa.Table:
+    """Return the table of the groups: ``key <i>``, and each part of each column.
+
+    No sum of a column is larger than its bound, and no group has more `pieces`.
+    """
     first, place = _places(keys)
     found: dict[str, Any] = {f"key {i}": key.take(pa.array(first)) for i, key in enumerate(keys)}
-    for i, each in enumerate(parts):
-        found |= {f"{part} {i}": values for part, values in _joined(place, len(first), each).items()}
+    for i, (each, bound) in enumerate(zip(parts, bounds, strict=True)):
+        joined = _joined(place, len(first), each, bound, pieces)
+        found |= {f"{part} {i}": values for part, values in joined.items()}
     return pa.table(found)
 
 
@@ -193,11 +233,13 @@ def _places(keys: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
     return first, place
 
 
-def _joined(place: np.ndarray, groups: int, parts: Parts) -> dict[str, np.ndarray]:
+def _joined(place: np.ndarray, groups: int, parts: Parts, bound: float, pieces: int) -> dict[str, np.ndarray]:
     """Return the parts of each group from those of its pieces, which may have no values."""
     count = np.zeros(groups, dtype=np.int64)
     np.add.at(count, place, parts["count"])
-    total, rest = exact_sums(np.tile(place, 2), np.concatenate([parts["sum"], parts["rest"]]), groups)
+    total, rest = exact_sums(
+        np.tile(place, 2), np.concatenate([parts["sum"], parts["rest"]]), groups, bound, 2 * pieces
+    )
     some = np.flatnonzero(parts["count"])[::-1]
     start = np.zeros(groups)
     start[place[some]] = parts["mean"][some]  # that of the first piece, which is assigned last

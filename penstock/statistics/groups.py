@@ -80,5 +80,5 @@ def union(statistics: Sequence[Statistic], *more: str) -> tuple[str, ...]:
     >>> union([Counts(("a", "b")), Counts(("b",))], "c")
     ('a', 'b', 'c')
     """
-    names = [name for statistic in statistics for name in statistic.columns]
+    names = [name for statistic in statistics for name in statistic.reads]
     return tuple(dict.fromkeys([*names, *more]))

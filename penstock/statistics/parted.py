@@ -9,14 +9,15 @@ from typing import Any
 import narwhals as nw
 
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.groups import Grouped, union
+from penstock.statistics.groups import union
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.sets import Sets
 
 UP_TO, BEYOND = "up_to", "beyond"
 
 
 @dataclass(frozen=True)
-class Parted(Grouped):
+class Parted(Sets):
     """Statistics of the rows where a column is at most `at`, by the key ``"up_to"``, and of the others, ``"beyond"``.
 
     Parameters
@@ -44,6 +45,20 @@ class Parted(Grouped):
     def of(cls, by: str, at: Any, statistics: Sequence[Statistic]) -> Parted:
         """Return the statistics of both parts."""
         return cls(union(statistics, by), tuple(statistics), by, at)
+
+    @property
+    def number(self) -> int:
+        """Two."""
+        return 2
+
+    def sets(self, state: State) -> list[list[State]]:
+        """Return the states of both parts."""
+        return [state[UP_TO], state[BEYOND]]
+
+    def of_sets(self, sets: list[list[State]], beside: State, *, first: bool) -> State:
+        """Return the state of both parts; rows that are in none are told in the first part of it."""
+        invalid = beside["invalid"] if first else [0] * len(beside["invalid"])
+        return {"invalid": invalid, **dict(zip((UP_TO, BEYOND), sets, strict=True))}
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of each part, of the rows that can be told apart, and how many break which rule."""

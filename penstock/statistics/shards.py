@@ -1,20 +1,19 @@
-"""Counts of very many values, cut into shards by a hash, so that they are added up and put in order part by part.
+"""Tables of very many values, cut into shards by a hash, so that they are added up and put in order part by part.
 
-The tables have the columns ``value``, in which no value occurs twice and none is null, and ``count`` (int64).
+The tables have the column ``value``, in which no value occurs twice. Those put in order have no null, and ``count``.
 """
 
 from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock import frames
 from penstock.hashing import murmur3_array
 
 LIMIT = 2**18
@@ -45,7 +44,7 @@ def divisible(kind: pa.DataType) -> bool:
 def places(values: pa.ChunkedArray) -> np.ndarray:
     """Return the shard of each value, uint8: that of a string by MurmurHash3, that of a number by its value.
 
-    A number has one place whatever its width, and 0.0 and -0.0 have one.
+    A number has one place whatever its width, and 0.0 and -0.0 have one. Null has that of the empty string, or of 0.
 
     Examples
     --------
@@ -61,6 +60,7 @@ def places(values: pa.ChunkedArray) -> np.ndarray:
 
 
 def _places(values: pa.Array) -> np.ndarray:
+    values = values.fill_null("" if pa.types.is_string(values.type) else 0) if values.null_count else values
     if pa.types.is_string(values.type):
         hashes: np.ndarray = murmur3_array(values).to_numpy()
         return (hashes >> np.uint32(32 - _BITS)).astype(np.uint8)
@@ -70,7 +70,7 @@ def _places(values: pa.Array) -> np.ndarray:
     return (bits * _SPREAD >> np.uint64(64 - _BITS)).astype(np.uint8)
 
 
-def split(table: pa.Table, parts: int = SHARDS) -> list[pa.Table]:
+def split(table: pa.Table, parts: int = SHARDS, key: str = "value") -> list[pa.Table]:
     """Return the rows of each shard; the tables share no memory, so that each can be let go by itself.
 
     Of fewer `parts`, a power of 2, each has the rows of as many consecutive shards.
@@ -81,7 +81,7 @@ def split(table: pa.Table, parts: int = SHARDS) -> list[pa.Table]:
     >>> len(parts), parts[2].to_pylist(), parts[3].num_rows
     (64, [{'value': '', 'count': 1}], 0)
     """
-    of_rows = places(table["value"])
+    of_rows = places(table[key])
     order = np.argsort(of_rows, kind="stable")
     bounds = np.searchsorted(of_rows[order], np.arange(parts + 1) * (SHARDS // parts))
     return [table.take(pa.array(order[start:stop])) for start, stop in itertools.pairwise(bounds)]
@@ -103,16 +103,16 @@ def cut(tables: Sequence[pa.Table], parts: int) -> list[list[pa.Table]]:
     ]
 
 
-def add(parts: list[list[pa.Table]]) -> list[pa.Table]:
-    """Return the sums of several cut tables, shard by shard; the lists of shards are emptied on the way.
+def add(parts: list[list[pa.Table]], join: Callable[[list[pa.Table]], pa.Table]) -> list[pa.Table]:
+    """Return what `join` makes of several cut tables, shard by shard; the lists of shards are emptied on the way.
 
     Examples
     --------
     >>> table = pa.table({"value": ["test"], "count": [2]})
-    >>> add([split(table), split(table)])[59].to_pylist()
-    [{'value': 'test', 'count': 4}]
+    >>> add([split(table), split(table)], pa.concat_tables)[59].to_pylist()
+    [{'value': 'test', 'count': 2}, {'value': 'test', 'count': 2}]
     """
-    added = [frames.sum_by_key([part.pop() for part in parts], ["value"]) for _ in range(SHARDS)]
+    added = [join([part.pop() for part in parts]) for _ in range(SHARDS)]
     return added[::-1]
 
 

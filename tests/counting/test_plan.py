@@ -103,6 +103,24 @@ def test_what_is_kept_in_parts_makes_the_same_model(engines, small, stage):
 test_what_is_kept_in_parts_makes_the_same_model = pytest.mark.dask(test_what_is_kept_in_parts_makes_the_same_model)
 
 
+@pytest.mark.parametrize(
+    "stage",
+    [
+        st.TargetEncoder("key", label="few", target_type="continuous", num_folds=None),
+        st.TargetEncoder("key", label="few", target_type="continuous", num_folds=3, seed=1),
+        st.GroupStatistics("few", by="key"),
+    ],
+    ids=["sums", "folds", "groups"],
+)
+@pytest.mark.dask
+def test_what_is_added_up_by_values_is_merged_in_parts_too(engines, small, stage):
+    learned = Pipeline(stage).fit(data(engines.get("dask")), counting=CountOptions(30 * STATE))
+    (count,) = learned.report.counts
+    assert (count.column, count.found) == ("key", DISTINCT)
+    assert count.parts > 1
+    assert learned.digest == Pipeline(stage).fit(data(engines.get("local"))).digest
+
+
 @pytest.mark.dask
 def test_stages_that_keep_otherwise_share_one_count(engines, small):
     stages = [st.StringIndexer("key", max_categories=3, output_columns=["i"]), st.CountEncoder("key")]
@@ -216,7 +234,7 @@ def test_a_column_can_be_sketched_and_counted():
     sketched, counted = sorted(
         Pipeline(*stages).fit(data(LocalEngine(device="cpu"))).report.counts, key=lambda c: -c.error
     )
-    assert (sketched.most, sketched.found, counted.found, counted.error) == (100, None, DISTINCT, 0)
+    assert (sketched.held.most, sketched.found, counted.found, counted.error) == (100, None, DISTINCT, 0)
 
 
 def test_a_sketch_of_all_values_learns_what_counting_learns(engine):

@@ -93,7 +93,7 @@ class SupervisedEncoder(ColumnStage):
 
     def training_inputs(self) -> tuple[str, ...]:
         """Return the columns, and what rows are dealt by."""
-        return tuple(name for name in self._sums.columns if name != self.label)
+        return tuple(name for name in self._sums.reads if name != self.label)
 
     @property
     def _sums(self) -> GroupSums | Folded:

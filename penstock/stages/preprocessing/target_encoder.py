@@ -153,7 +153,7 @@ class TargetEncoder(SupervisedEncoder):
 
     def group_sums(self) -> GroupSums:
         """Return the sums of the label, or of each class, over each value."""
-        return GroupSums((*self.inputs(), self.label), _RULES[self.target_type], self.classes or ())
+        return GroupSums(self.inputs(), self.label, _RULES[self.target_type], self.classes or ())
 
     def learned(self, sums: Mapping[str, GroupSum]) -> dict[str, Any]:
         """Return ``prior``, ``encodings`` and ``missing`` of some rows."""

@@ -98,7 +98,7 @@ class WeightOfEvidenceEncoder(SupervisedEncoder):
 
     def group_sums(self) -> GroupSums:
         """Return the number of ones over each value."""
-        return GroupSums((*self.inputs(), self.label), "not_binary")
+        return GroupSums(self.inputs(), self.label, "not_binary")
 
     def check(self, sums: Mapping[str, GroupSum]) -> None:
         """Raise DataValueError unless the label has both classes."""

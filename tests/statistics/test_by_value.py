@@ -1,0 +1,153 @@
+"""What is gathered for each value is the same to the bit in one table, in shards and in parts that are merged apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock import frames
+from penstock.frames import ROW
+from penstock.statistics import Counts, Folded, ValueCounts, shards
+from penstock.statistics.elements import ElementCounts
+from penstock.statistics.group_moments import GroupMoments
+from penstock.statistics.group_sums import GroupSums
+from penstock.statistics.parted import BEYOND, UP_TO, Parted
+
+RNG = np.random.default_rng(23)
+ROWS = 3000
+Y = RNG.normal(size=ROWS) * 10.0 ** RNG.integers(-12, 13, ROWS)
+S = [f"key {key}" if key % 50 else None for key in RNG.integers(0, 400, ROWS).tolist()]
+TABLE = pa.table(
+    {
+        "s": S,
+        "i": pa.array(RNG.integers(-90, 90, ROWS), pa.int16()),
+        "w": [[each, "b"] for each in S],
+        "y": Y,
+        "day": np.arange(ROWS) % 9,
+        ROW: np.arange(ROWS),
+    }
+)
+PIECES = [TABLE.slice(start, 350) for start in range(0, ROWS, 350)]
+SUMS = GroupSums(("s", "i"), "y", "infinite")
+MOMENTS = GroupMoments(("s", "y"))
+
+
+def summarised(statistic, tables=PIECES):
+    return [statistic.summarise(frames.from_arrow(table)) for table in tables]
+
+
+def in_parts(statistic, parts, tables=PIECES):
+    cut = [statistic.cut(state, parts) for state in summarised(statistic, tables)]
+    return statistic.join([statistic.merge(list(pieces)) for pieces in zip(*cut, strict=True)])
+
+
+@pytest.fixture(params=["tables", "shards"])
+def form(request, monkeypatch):
+    """The form of states: very many values are in shards."""
+    if request.param == "shards":
+        monkeypatch.setattr(shards, "LIMIT", 20)
+
+
+@pytest.mark.parametrize("parts", [{}, {"s": 4}, {"s": 2, "i": 64}], ids=str)
+def test_sums_of_wild_numbers_are_correctly_rounded_but_for_a_last_digit_in_any_form(form, parts):
+    found = SUMS.finish(in_parts(SUMS, parts))["s"]
+    exact = [math.fsum(y for s, y in zip(S, Y, strict=True) if s == each) for each in found.values.to_pylist()]
+    assert len(exact) == len(set(S))
+    np.testing.assert_array_max_ulp(found.sums[:, 0], np.array(exact), maxulp=1)
+
+
+def test_sums_have_the_same_bits_in_any_form(monkeypatch):
+    whole = SUMS.finish(in_parts(SUMS, {}))
+    monkeypatch.setattr(shards, "LIMIT", 20)
+    for parts in ({}, {"s": 4}, {"s": 64, "i": 2}):
+        found = SUMS.finish(in_parts(SUMS, parts))
+        for name in ("s", "i"):
+            np.testing.assert_array_equal(found[name].sums, whole[name].sums)
+
+
+@pytest.mark.parametrize("parts", [2, 16])
+def test_groups_in_parts_have_the_bits_of_groups_together(parts):
+    whole, found = (MOMENTS.finish(in_parts(MOMENTS, {"s": number})) for number in (1, parts))
+    assert whole.keys.equals(found.keys)
+    for name, values in whole.parts["y"].items():
+        np.testing.assert_array_equal(found.parts["y"][name], values, err_msg=name)
+
+
+def test_no_value_is_in_two_parts():
+    cut = SUMS.cut(summarised(SUMS)[0], {"s": 8, "i": 8})
+    for name in ("s", "i"):
+        held = [value for part in cut for value in part[name]["table"]["value"].to_pylist()]
+        assert len(held) == len(set(held)) > 100
+        assert sum(part[name]["table"].num_rows > 0 for part in cut) == 8
+
+
+def test_elements_are_sharded_and_cut_like_other_values(form):
+    statistic = ElementCounts(("w",))
+    found = statistic.finish(in_parts(statistic, {"w": 4}))["w"]
+    known = [each for each in S if each is not None]
+    expected = {"b": ROWS, **{each: known.count(each) for each in known}}
+    told = dict(zip(found.table["value"].to_pylist(), found.table["count"].to_pylist(), strict=True))
+    assert (told, found.lists, found.nulls) == (expected, ROWS, 0)
+
+
+def test_folds_in_parts_have_the_bits_of_folds_together(form):
+    folded = Folded.of([SUMS, Counts(("y",)), RunningSum(("y",))], num_folds=3, seed=2)
+    whole, found = (folded.finish(in_parts(folded, parts)) for parts in ({}, {"s": 8, "i": 2}))
+    assert whole.keys() == found.keys()
+    for key, (sums, *others) in whole.items():
+        assert others == list(found[key][1:])
+        for name, each in sums.items():
+            assert each.values.equals(found[key][0][name].values)
+            np.testing.assert_array_equal(each.sums, found[key][0][name].sums)
+
+
+class RunningSum(Counts):
+    """Stands for a statistic that cannot be cut."""
+
+    def cut(self, state, parts):
+        return [state]
+
+    def join(self, parts):
+        (state,) = parts
+        return state
+
+
+def test_rows_that_are_refused_are_told_once_for_all_parts():
+    early, late = PIECES[0], PIECES[1]
+    bad = late.set_column(3, "y", pa.array([math.inf, *Y[351:700]]))
+    merged = in_parts(SUMS, {"s": 8, "i": 4}, [early, bad])
+    with pytest.raises(ValueError, match="'y' has 1 values that are infinite"):
+        SUMS.finish(merged)
+
+
+def test_sides_in_parts_are_those_together():
+    parted = Parted.of("day", 4, [Counts(("y",)), ValueCounts(("s",))])
+    whole, found = (parted.finish(in_parts(parted, parts)) for parts in ({}, {"s": 8}))
+    for side in (UP_TO, BEYOND):
+        assert whole[side][0] == found[side][0]
+        assert whole[side][1]["s"].table.equals(found[side][1]["s"].table)
+        assert whole[side][1]["s"].nulls == found[side][1]["s"].nulls
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [SUMS, Folded.of([SUMS], num_folds=4), Parted.of("day", 2, [ValueCounts(("i",)), ValueCounts(("s",))])],
+    ids=["sums", "folded", "parted"],
+)
+def test_counts_that_are_read_off_are_those_that_are_counted(form, statistic):
+    counts = ValueCounts(("s", "i"))
+    read = counts.finish(statistic.value_counts(in_parts(statistic, {"s": 4}), ("s", "i")))
+    counted = counts.finish(counts.merge(summarised(counts)))
+    for name in ("s", "i"):
+        assert read[name].nulls == counted[name].nulls == TABLE[name].null_count
+        assert read[name].table.equals(counted[name].table)
+
+
+def test_what_is_held_of_a_value_is_told_with_its_folds():
+    assert Folded.of([SUMS], num_folds=4).counted()["s"].of(10.0) == 4 * (10 + 8 + 16)
+    assert GroupSums(("s",), "c", "not_in", ("a", "b", "c")).counted()["s"].bytes == 8 + 3 * 16
+    assert MOMENTS.counted()["s"].of(10.0) == 10 + 8 * 8
+    assert GroupMoments(("s", "i", "y"), keys=2).counted() == {}
