@@ -14,6 +14,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from penstock.frames import ROW
+from penstock.fusion import Fusion
 from penstock.stages.base import Fitted, Stage, Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.keep import Keep
@@ -37,9 +38,12 @@ class Scan:
     requests: tuple[Request, ...]
 
     def probes(self) -> list[Probe]:
-        """Return what to gather where, each statistic once."""
+        """Return what to gather where."""
         places = sorted({request.position for request in self.requests})
-        return [Probe(place, tuple(self._fused(place)), self._kept(place)) for place in places]
+        return [Probe(place, self._fusion(place).gathered, self._kept(place)) for place in places]
+
+    def _fusion(self, place: int) -> Fusion:
+        return Fusion.of(request.statistic for request in self.requests if request.position == place)
 
     def _kept(self, place: int) -> dict[str, Keep]:
         """Return by column which counted values any of the requests asks for, unless it is all."""
@@ -50,38 +54,20 @@ class Scan:
                     kept[name] = kept[name] | keep if name in kept else keep
         return {name: keep for name, keep in kept.items() if not keep.all}
 
-    def _fused(self, place: int) -> list[Statistic]:
-        fused: dict[Statistic, Statistic] = {}
-        for request in self.requests:
-            if request.position == place:
-                key = _family(request.statistic)
-                fused[key] = _join(fused.get(key), request.statistic)
-        return list(fused.values())
-
     def answers(self, states: Sequence[Sequence[State]]) -> list[tuple[Request, State]]:
         """Return each request with its state, which may be fused over more columns, from the states of `probes`."""
-        held = {
-            (probe.position, _family(statistic)): state
-            for probe, of_probe in zip(self.probes(), states, strict=True)
-            for statistic, state in zip(probe.statistics, of_probe, strict=True)
-        }
-        return [(request, held[request.position, _family(request.statistic)]) for request in self.requests]
+        held = {probe.position: of_probe for probe, of_probe in zip(self.probes(), states, strict=True)}
+        fusions = {place: self._fusion(place) for place in held}
+        return [
+            (request, fusions[request.position].state(request.statistic, held[request.position]))
+            for request in self.requests
+        ]
 
     def users(self, probe: Probe, statistic: Statistic) -> list[int]:
         """Return the stages that one of the statistics of `probes` is gathered for."""
-        wanted = (probe.position, _family(statistic))
-        return sorted({r.stage for r in self.requests if (r.position, _family(r.statistic)) == wanted})
-
-
-def _family(statistic: Statistic) -> Statistic:
-    return statistic.family() if isinstance(statistic, ColumnStatistic) else statistic
-
-
-def _join(known: Statistic | None, statistic: Statistic) -> Statistic:
-    if not isinstance(statistic, ColumnStatistic):
-        return statistic
-    names = [*(() if known is None else known.columns), *statistic.columns]
-    return statistic.family().over(tuple(dict.fromkeys(names)))
+        fusion = self._fusion(probe.position)
+        here = [request for request in self.requests if request.position == probe.position]
+        return sorted({request.stage for request in here if fusion.serves(statistic, request.statistic)})
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,36 @@ def test_every_stage_gets_its_own_columns_of_what_was_fused(world: World) -> Non
     assert model.fitted[0]["mean"] == {"a": 9.5, "b": 95.0}
 
 
+ENCODER = st.TargetEncoder("s", label="a", target_type="continuous", num_folds=3, output_columns=["t"])
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+def test_values_are_not_counted_where_something_is_added_up_by_them(world: World, folds: int | None) -> None:
+    encoder = st.TargetEncoder("s", label="a", target_type="continuous", num_folds=folds, output_columns=["t"])
+    stages = [st.CountEncoder("s", output_columns=["n"]), encoder]
+    (level,) = plan(stages, SCHEMA).levels
+    assert level.scan is not None
+    (probe,) = level.scan.probes()
+    assert [type(each).__name__ for each in probe.statistics] == ["GroupSums" if folds is None else "Folded"]
+    model = Pipeline(*stages).fit(world.data())
+    found = model.fitted[0]["counts"]["s"]
+    assert dict(zip(found["value"].to_pylist(), found["count"].to_pylist(), strict=True)) == {"s0": 7, "s1": 7, "s2": 6}
+
+
+def test_values_of_other_columns_are_counted(world: World) -> None:
+    data = world.data(t=["u", None] * 10)
+    stages = [ENCODER, st.CountEncoder(["s", "t"], output_columns=["n", "m"])]
+    counts = Pipeline(st.CountEncoder(["s", "t"], output_columns=["n", "m"])).fit(data)
+    both = Pipeline(*stages[:1], st.CountEncoder(["s"], output_columns=["n"])).fit(world.data())
+    assert both.fitted[1]["counts"]["s"].equals(counts.fitted[0]["counts"]["s"])
+
+
+def test_explain_names_the_stages_whose_counts_are_read_off(world: World) -> None:
+    told = Pipeline(ENCODER, st.CountEncoder("s", output_columns=["n"])).explain(world.data())
+    assert "gathers Folded of s, a, __row__ for TargetEncoder, CountEncoder;" in told
+    assert "ValueCounts" not in told
+
+
 # What fitting does
 
 
