@@ -28,7 +28,7 @@ from penstock.dataset import Dataset  # noqa: E402
 from penstock.planner import Plan, Scan  # noqa: E402
 
 _AT_MOST = 1.5  # times the seconds of the widest scan alone
-_ROUNDS = 3
+_ROUNDS = 5
 
 
 def _called(columns: list[str], suffix: str) -> tuple[str, ...]:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from penstock import devices
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 
 ENGINES = ("local", "dask", "spark")
+
+settings.register_profile("any machine", deadline=None)  # timings are not asserted, and machines are shared
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

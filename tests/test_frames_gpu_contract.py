@@ -164,7 +164,9 @@ def _stands(stage: Stage) -> bool:
 
 STAGES = [stage for stage in discover_examples() if _stands(stage)]
 PAIRS = [
-    pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}")
+    pytest.param(
+        stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=pytest.mark.xdist_group(f"{stage.title} on a GPU")
+    )
     for stage in STAGES
     for case in cases_for(stage)
 ]

@@ -58,9 +58,14 @@ class Case:
     @property
     def touched(self) -> tuple[str, ...]:
         """The columns of the table given that differ from those of an ordinary one with as many rows."""
-        given = table(self.given)
-        usual = tables.ordinary(given.num_rows)
-        return tuple(name for name in usual.schema.names if not given[name].equals(usual[name]))
+        return _touched(self.given)
+
+
+@functools.cache
+def _touched(name: str) -> tuple[str, ...]:
+    given = table(name)
+    usual = tables.ordinary(given.num_rows)
+    return tuple(column for column in usual.schema.names if not given[column].equals(usual[column]))
 
 
 CASES: Mapping[str, Case] = {

@@ -29,6 +29,7 @@ w         float64      positive
 from __future__ import annotations
 
 import datetime
+import functools
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,9 @@ _STRANGE = ("", " ", "NaN", "null", "true", "1", "\0", 'say "hi",\r\n', "é", "e
 _WORDS = ("a", "b", "the", "The", "größe", "x y", "")
 
 
+@functools.cache
 def ordinary(rows: int = ROWS, seed: int = 0) -> pa.Table:
-    """Return the table that every stage must take.
+    """Return the table that every stage must take; made once.
 
     Examples
     --------
@@ -175,7 +177,7 @@ def large_numbers() -> pa.Table:
 
 def long_strings() -> pa.Table:
     """Return a few rows with strings of a megabyte that differ only at their ends."""
-    rows = 12
+    rows = 6
     s1 = [None if i == 3 else "x" * MEGABYTE + str(i % 3) for i in range(rows)]
     s2 = [str(i % 2) + "é" * (MEGABYTE // 2) for i in range(rows)]
     return replaced(ordinary(rows), s1=s1, s2=s2, words=[[text, "a"] for text in s2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from grouping import by_stage
 from oracles import ORACLES
 
 from penstock import stages as st
@@ -36,12 +37,6 @@ def test_every_stage_has_an_oracle():
     assert {type(stage) for stage in EXAMPLES} == {*ORACLES, *ELSEWHERE}
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=str)
+@pytest.mark.parametrize("check", by_stage(CHECKS))
 def test_what_comes_out_is_what_the_oracle_says(check, local):
     check(local)  # the others give what this process gives: test_stages.py
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("check", CHECKS, ids=str)
-def test_the_oracle_says_so_on_every_engine(check, engine):
-    check(engine)

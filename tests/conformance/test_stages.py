@@ -1,11 +1,12 @@
 """Every stage of the library, found and not listed, through the suite that is shipped: on each engine and device.
 
-What an engine cannot change is checked in one process; ``-m exhaustive`` runs it on the others as well.
+What an engine cannot change is checked in one process; ``exhaustive.py`` runs it on the others as well.
 """
 
 from __future__ import annotations
 
 import pytest
+from grouping import by_stage
 
 from penstock.testing import Check, checks_for, discover_examples
 
@@ -26,17 +27,11 @@ IN_PROCESS = [
 ]
 
 
-@pytest.mark.parametrize("check", IN_PROCESS, ids=str)
+@pytest.mark.parametrize("check", by_stage(IN_PROCESS))
 def test_in_one_process(check, local):
     check(local)
 
 
-@pytest.mark.parametrize("check", ON_ENGINES, ids=str)
+@pytest.mark.parametrize("check", by_stage(ON_ENGINES))
 def test_on_every_engine(check, engine):
-    check(engine)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("check", [check for check in CHECKS if check not in ON_ENGINES and "[" in check.name], ids=str)
-def test_hostile_data_on_every_engine(check, engine):
     check(engine)

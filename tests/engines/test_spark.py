@@ -365,7 +365,7 @@ def test_environment_is_as_it_was(spark):
 @pytest.mark.slow
 def test_each_task_and_each_rank_on_a_cluster_sees_its_own_gpu():
     job = Path(__file__).parent / "spark_gpu_job.py"
-    done = subprocess.run([sys.executable, str(job)], capture_output=True, text=True, timeout=110)
+    done = subprocess.run([sys.executable, str(job)], capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["slots"] == 4

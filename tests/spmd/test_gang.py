@@ -355,14 +355,18 @@ def test_a_stranger_is_not_let_in_and_holds_up_nobody(data: dict[str, Dataset], 
 # Processes
 
 
+_SLOW_TO_IMPORT = ["torch.distributed.fsdp", "torch.distributed.pipelining"]
+
+
 @dataclass
 class Processes:
-    """Starts each rank as a process."""
+    """Starts each rank as a process, which has PyTorch from the first on."""
 
     alive: list[Any] = field(default_factory=list)
 
     def __call__(self, tickets: Sequence[Ticket], work: Work) -> Processes:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(_SLOW_TO_IMPORT)
         self.alive = [context.Process(target=run_rank, args=(each, work), daemon=True) for each in tickets]
         for process in self.alive:
             process.start()
