@@ -100,7 +100,8 @@ Written by `make docs` from the stages themselves; `make check` fails when a sta
 * **takes**: the types of the columns it works on. Categorical ones are strings, integers and booleans; `any` is for
   stages that look at types by themselves or by their parameters. `help(stage)` has the details.
 * **scans**: passes over the data at fit. 0 learns nothing, "0 or 1" depends on the parameters, and with "1 + training"
-  one scan checks labels and features, and training follows. Stages that do not depend on one another share a scan.
+  one scan checks labels and features, and training follows, as it does where `LinearRegression` is given a sparse
+  vector. Stages that do not depend on one another share a scan.
 * **engines**, **devices**: what runs it. The conformance suite compares all engines with each other.
 * **row**: it has a function for one row, so that `model.predict` calls no frame library; a few parameters do without.
 * **MLlib**, **scikit-learn**: the nearest classes there, below `pyspark.ml` and `sklearn`.

@@ -93,7 +93,7 @@ def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
     documents: dict[str, bytes] = {}
     encoders = []
     for number, (stage, fitted) in enumerate(zip(model.stages, model.fitted, strict=True)):
-        name = type(stage).__name__
+        name = stage.stored_as
         encoder = Encoder(number, name)
         parameters = encoder.encode(stage.parameters(), "parameters")
         stages.append({"stage": name, "version": stage.version, "parameters": parameters})

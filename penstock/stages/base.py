@@ -103,11 +103,18 @@ class Stage(ABC):
     @property
     def title(self) -> str:
         """What plans and errors call it."""
+        return self.stored_as
+
+    @property
+    def stored_as(self) -> str:
+        """The name, in a saved model, of the class whose `from_parameters` makes it of its `parameters`."""
         return type(self).__name__
 
     @abstractmethod
     def bind(self, schema: pa.Schema) -> Self:
         """Return the stage with selectors resolved and column types checked against what comes in.
+
+        It may be of another class, a trainer say, where what comes in decides how it learns; see `stored_as`.
 
         Raises
         ------

@@ -30,12 +30,15 @@ class Entries:
         int32, ascending: those that some row has.
     low, high : numpy.ndarray
         The smallest and the largest value at each, float64; the zero of a row that leaves the index out is one.
+    rows : int
+        How many rows count.
     """
 
     name: str
     index: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class IndexExtremes(Statistic):
         index, count, low, high = (table[name].to_numpy() for name in ("index", "count", "min", "max"))
         left_out = count < state["rows"]
         low, high = (np.where(left_out, end(each, 0.0), each) for end, each in ((np.minimum, low), (np.maximum, high)))
-        return Entries(self.name, index, low, high)
+        return Entries(self.name, index, low, high, state["rows"])
 
 
 def _joined(table: pa.Table) -> pa.Table:

@@ -47,6 +47,7 @@ def test_extremes_are_those_of_the_dense_columns(weighted: bool) -> None:
     np.testing.assert_array_equal(found.index, np.arange(SIZE))
     np.testing.assert_array_equal(found.low, dense.min(axis=0))
     np.testing.assert_array_equal(found.high, dense.max(axis=0))
+    assert found.rows == len(dense)
 
 
 def test_zero_is_no_extreme_of_an_index_that_all_rows_have() -> None:

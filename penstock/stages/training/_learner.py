@@ -52,7 +52,7 @@ class Learner(Stage):
                 continue
             raise SchemaError(
                 f"column {name!r} is {schema.field(name).type}, of a sparse vector, which {self.title} does not take",
-                hint="LogisticRegression, NaiveBayes and XGBoost do.",
+                hint="LinearRegression, LogisticRegression, NaiveBayes and XGBoost do.",
                 column=name, stage=self.title,
             )  # fmt: skip
 

@@ -23,6 +23,28 @@ class Penalty:
     max_iter: int = 1000
     tol: float = 1e-6
 
+    def weights(
+        self, deviation: np.ndarray, scale: np.ndarray, label_deviation: float, label_scale: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the sizes of ``u = b * scale / label_scale`` cost, and half their squares.
+
+        MLlib divides the part of the squares by the label's deviation.
+        """
+        sizes = deviation if self.standardization else np.ones(len(scale))
+        l1 = self.reg_param * self.elastic_net_param * sizes / (scale * label_scale)
+        l2 = self.reg_param * (1 - self.elastic_net_param) / (label_deviation or 1.0) * (sizes / scale) ** 2
+        return l1, l2
+
+    def check(self, label: str, label_deviation: float, *, fit_intercept: bool) -> None:
+        """Raise DataValueError for a penalty in units of a deviation of 0, with no intercept to be the answer."""
+        if not self.reg_param or label_deviation or fit_intercept:
+            return
+        raise DataValueError(
+            f"label {label!r} is constant, so that a penalty has no scale without an intercept",
+            hint="Fit an intercept, or set reg_param to 0.",
+            column=label,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
@@ -88,25 +110,12 @@ class LeastSquares:
         DataValueError
             The penalty is in units of the label's deviation, which is 0, and there is no intercept to be the answer.
         """
-        l1, l2 = self._weights_of(penalty)
+        penalty.check(self.gram.columns[-1], self.label_deviation, fit_intercept=self.fit_intercept)
+        l1, l2 = penalty.weights(self.deviation, self.scale, self.label_deviation, self.label_scale)
         if l1.any():
             begin = np.zeros(len(self.used)) if start is None else start
             return ElasticNet(self.normal, self.right, l1, l2).minimise(begin, penalty.max_iter, penalty.tol)
         return Descent(_solve(self.normal + np.diag(l2), self.right), 0, True)
-
-    def _weights_of(self, penalty: Penalty) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much u is punished for; MLlib divides the part of the squares by the label's deviation."""
-        deviation = self.label_deviation
-        if penalty.reg_param and not deviation and not self.fit_intercept:
-            raise DataValueError(
-                f"label {self.gram.columns[-1]!r} is constant, so that a penalty has no scale without an intercept",
-                hint="Fit an intercept, or set reg_param to 0.",
-                column=self.gram.columns[-1],
-            )
-        sizes = self.deviation if penalty.standardization else np.ones(len(self.used))
-        l1 = penalty.reg_param * penalty.elastic_net_param * sizes / (self.scale * self.label_scale)
-        l2 = penalty.reg_param * (1 - penalty.elastic_net_param) / (deviation or 1.0) * (sizes / self.scale) ** 2
-        return l1, l2
 
     def coefficients(self, found: np.ndarray) -> tuple[np.ndarray, float]:
         """Return coefficients of all features, 0 of those that are constant, and the intercept."""
@@ -126,16 +135,9 @@ class LeastSquares:
         return label if self.fit_intercept else label + self.gram.weight * float(self.gram.mean[-1]) ** 2
 
     def quality(self, found: np.ndarray) -> dict[str, float | None]:
-        """Return ``rmse`` and ``r2``; the second as MLlib has it, None where the label does not vary.
-
-        Without an intercept the label is compared with 0. With weights, MLlib's r2 is not the textbook's, see
-        `penstock.statistics.Errors.r2`.
-        """
-        error, whole, weight = self.squared_error(found), self._label_square(), self.gram.weight
-        if self.fit_intercept:
-            unbiased = weight - self.gram.weight_squares / weight
-            whole = whole / unbiased * (weight - 1) if unbiased > 0 else 0.0
-        return {"rmse": math.sqrt(error / weight), "r2": 1 - error / whole if whole else None}
+        """Return ``rmse`` and ``r2``, see `quality`."""
+        weights = self.gram.weight, self.gram.weight_squares
+        return quality(self.squared_error(found), self._label_square(), *weights, fit_intercept=self.fit_intercept)
 
     def inference(self, found: np.ndarray) -> dict[str, Any]:
         """Return standard errors, t and p values of an ordinary fit, the intercept's last; None where undefined.
@@ -172,6 +174,32 @@ class LeastSquares:
         means = self.gram.mean[self.used] / self.scale
         of_intercept = [(1 + means @ inverse @ means) / self.gram.weight] if self.fit_intercept and regular else [0.0]
         return [*variances.tolist(), *(of_intercept if self.fit_intercept else [])]
+
+
+def quality(
+    error: float, whole: float, weight: float, weight_squares: float, *, fit_intercept: bool
+) -> dict[str, float | None]:
+    """Return ``rmse`` and ``r2``; the second as MLlib has it, None where the label does not vary.
+
+    Without an intercept the label is compared with 0. With weights, MLlib's r2 is not the textbook's, see
+    `penstock.statistics.Errors.r2`.
+
+    Parameters
+    ----------
+    error, whole : float
+        Weighted sums of the squares of residuals, and of the label (from its mean, if there is an intercept).
+    weight, weight_squares : float
+        Sums of the weights and of their squares.
+
+    Examples
+    --------
+    >>> quality(8.0, 10.0, 2.0, 2.0, fit_intercept=True)
+    {'rmse': 2.0, 'r2': 0.19999999999999996}
+    """
+    if fit_intercept:
+        unbiased = weight - weight_squares / weight
+        whole = whole / unbiased * (weight - 1) if unbiased > 0 else 0.0
+    return {"rmse": math.sqrt(error / weight), "r2": 1 - error / whole if whole else None}
 
 
 def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:

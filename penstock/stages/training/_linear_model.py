@@ -17,7 +17,7 @@ from penstock.stages.training._coordinate_descent import Descent
 from penstock.stages.training._learner import Learner
 from penstock.stages.training._least_squares import LeastSquares, Penalty
 from penstock.statistics.gram import CrossProducts
-from penstock.statistics.rules import Rule
+from penstock.statistics.rules import Rule, refuse
 
 
 class LinearModel(Learner):
@@ -45,15 +45,12 @@ class LinearModel(Learner):
         DataValueError
             A feature is infinite.
         """
-        matrix = arrays.to_matrix(frame, self.inputs(), "float64")
-        for name, count in zip(self.inputs(), arrays.count_infinite(matrix), strict=True):
-            if count:
-                raise Rule("infinite").error(name, count)
-        coefficients = arrays.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
-        # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
-        values = (matrix * coefficients).sum(axis=1) + fitted["intercept"]
-        column = arrays.column(frame, self.prediction, values)
+        column = arrays.column(frame, self.prediction, self._predicted(frame, fitted))
         return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+
+    def _predicted(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
+        """Return predictions, NaN where a feature is null."""
+        return predicted(frame, self.inputs(), fitted)
 
     def table(self, fitted: Fitted) -> pa.Table:
         """Return a row per feature, and one for the intercept, to be read.
@@ -65,11 +62,24 @@ class LinearModel(Learner):
             after a penalised fit.
         """
         more = [("(intercept)", fitted["intercept"])] if self.fit_intercept else []
-        terms = [*zip(fitted["features"], fitted["coefficients"], strict=True), *more]
+        terms = [*self._terms(fitted), *more]
         summary, none = fitted["summary"], [None] * len(terms)
         columns = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
         inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in columns.items()}
         return pa.table({"term": [term for term, _ in terms], "coefficient": [value for _, value in terms], **inferred})
+
+    def _terms(self, fitted: Fitted) -> list[tuple[str, float]]:
+        """Return features and their coefficients."""
+        return list(zip(fitted["features"], fitted["coefficients"], strict=True))
+
+
+def predicted(frame: nw.DataFrame, numbers: tuple[str, ...], fitted: Fitted) -> Any:
+    """Return what columns of numbers predict, NaN where one is null; DataValueError where one is infinite."""
+    matrix = arrays.to_matrix(frame, numbers, "float64")
+    refuse([(name, Rule("infinite")) for name in numbers], arrays.count_infinite(matrix))
+    coefficients = arrays.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
+    # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
+    return (matrix * coefficients).sum(axis=1) + fitted["intercept"]
 
 
 def fitted_model(features: Sequence[str], gram: CrossProducts, penalty: Penalty, *, fit_intercept: bool) -> Fitted:

@@ -90,6 +90,7 @@ def minimise(
     tol: float,
     max_iter: int,
     floor: float = 0.0,
+    measure: float | None = None,
     inverse: Inverse | None = None,
     after: Callable[[Course], None] = lambda course: None,
 ) -> Course:
@@ -103,11 +104,14 @@ def minimise(
     l1 : numpy.ndarray
         Weight of the absolute value of each parameter; 0 for none.
     tol : float
-        Converged is where no component of the (pseudo-)gradient is larger than `tol` times the objective.
+        Converged is where no component of the (pseudo-)gradient is larger than `tol` times the objective, or times
+        `measure` where it is given.
     max_iter : int
         The largest number of steps.
     floor : float
         Stop, not converged, where the objective is not above this: there is no minimum but at infinity.
+    measure : float, optional
+        What `tol` is a share of, of an objective that may be 0 at its minimum.
     inverse : callable, optional
         Multiplies a vector by about the inverse of the Hessian at the start: a symmetric, positive definite matrix. It
         takes the place of the multiple of the identity that L-BFGS begins with. Not with an L1 penalty.
@@ -117,7 +121,8 @@ def minimise(
     point = _evaluate(objective, course.x, l1)
     course.history = course.history or [point.value]
     while True:
-        course.converged = point.value > floor and _largest(point.pseudo) <= tol * point.value
+        limit = tol * (point.value if measure is None else measure)
+        course.converged = point.value > floor and _largest(point.pseudo) <= limit
         if course.converged or point.value <= floor or course.iterations >= max_iter:
             return course
         reached = _step(objective, point, course, l1, inverse)

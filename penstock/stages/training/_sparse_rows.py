@@ -18,10 +18,10 @@ from penstock.stages.training._vector_features import at_indices
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Some rows: ``x`` of float64 with a row each; labels; weights."""
+    """Some rows: ``x`` of float64 with a row each; labels, None where a column of ``x`` has them; weights."""
 
     x: scipy_sparse.csr_matrix
-    label: np.ndarray
+    label: np.ndarray | None
     weight: np.ndarray | None
 
     def parts(self, entries: int) -> Iterator[SparseRows]:
@@ -32,7 +32,19 @@ class SparseRows:
             held = slice(ends[begin], ends[end])
             views = self.x.data[held], self.x.indices[held], ends[begin : end + 1] - ends[begin]
             x = scipy_sparse.csr_matrix(views, shape=(end - begin, self.x.shape[1]), copy=False)
-            yield SparseRows(x, self.label[begin:end], None if self.weight is None else self.weight[begin:end])
+            label, weight = (None if each is None else each[begin:end] for each in (self.label, self.weight))
+            yield SparseRows(x, label, weight)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights, 1 where there are none."""
+        return np.ones(self.x.shape[0]) if self.weight is None else self.weight
+
+    def weights_by_class(self, classes: int) -> np.ndarray:
+        """Return the weights of rows of each class, else 0, of shape (classes, rows)."""
+        codes = np.arange(float(classes))[:, None]
+        by_class: np.ndarray = (codes == self.label) * self.weights if classes else np.empty((0, self.x.shape[0]))
+        return by_class
 
     def weighted(self, terms: np.ndarray) -> np.ndarray:
         """Return `terms`, whose last axis is that of the rows, times the weights."""
@@ -48,8 +60,7 @@ class SparseRows:
 class ToSparseRows:
     """Turns a frame, whose values were checked before, into rows of a weight above 0.
 
-    The columns of the matrix are the numbers, which have an entry in every row, the indices of the vector, and at the
-    end ones, for the intercept.
+    The columns of the matrix are the numbers, the indices of the vector, and at the end ones, for the intercept.
 
     Parameters
     ----------
@@ -58,8 +69,8 @@ class ToSparseRows:
     index : numpy.ndarray
         int32, ascending: all indices that occur.
     label : str
-    classes : tuple
-        Labels become their position among these.
+    classes : tuple or None
+        Labels become their position among these; None takes them as numbers, in a column after those of features.
     weight : str or None
     intercept : bool
     """
@@ -68,7 +79,7 @@ class ToSparseRows:
     vector: str
     index: np.ndarray
     label: str
-    classes: tuple[Any, ...]
+    classes: tuple[Any, ...] | None
     weight: str | None
     intercept: bool
 
@@ -78,16 +89,25 @@ class ToSparseRows:
         weight = () if self.weight is None else (self.weight,)
         return (*self.numbers, *sparse.columns(self.vector), self.label, *weight)
 
+    @property
+    def in_every_row(self) -> tuple[str, ...]:
+        """The first columns of the matrix, which have an entry in every row."""
+        return self.numbers if self.classes is not None else (*self.numbers, self.label)
+
     def __call__(self, frame: nw.DataFrame[Any]) -> SparseRows:
         """Convert one frame."""
         if self.weight is not None:
             frame = frame.filter(nw.col(self.weight) > 0)
         vectors, _ = at_indices(frame, self.vector, self.index)
-        numbers = arrays.to_host(arrays.to_matrix(frame, self.numbers, "float64"))
+        numbers = arrays.to_host(arrays.to_matrix(frame, self.in_every_row, "float64"))
         blocks = [_full(numbers), vectors, _full(np.ones((len(frame), int(self.intercept))))]
         x = scipy_sparse.hstack(blocks, format="csr")
-        label = _numbers(frame.select(coded_label(self.label, self.classes)), self.label)
-        return SparseRows(x, label, None if self.weight is None else _numbers(frame, self.weight))
+        return SparseRows(x, self._codes(frame), None if self.weight is None else _numbers(frame, self.weight))
+
+    def _codes(self, frame: nw.DataFrame[Any]) -> np.ndarray | None:
+        if self.classes is None:
+            return None
+        return _numbers(frame.select(coded_label(self.label, self.classes)), self.label)
 
 
 def _full(matrix: np.ndarray) -> scipy_sparse.csr_matrix:

@@ -8,10 +8,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 
-from penstock import arrays, frames, sparse
-from penstock.errors import DataValueError
+from penstock import arrays, frames
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._curvature import diagonal_inverse
@@ -19,11 +17,10 @@ from penstock.stages.training._design import Scaling, Totals
 from penstock.stages.training._logistic_inputs import Inputs, NumberInputs
 from penstock.stages.training._quasi_newton import Inverse
 from penstock.stages.training._sparse_design import SparseDesign
-from penstock.stages.training._sparse_rows import ToSparseRows
-from penstock.stages.training._vector_features import at_indices, index_table, of_index_table
+from penstock.stages.training._sparse_features import SparseFeatures
+from penstock.stages.training._vector_features import at_indices, of_index_table
 from penstock.statistics import Extremes, Statistic
-from penstock.statistics.index_extremes import Entries, IndexExtremes
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import Checks
 
 
 @dataclass(frozen=True)
@@ -41,44 +38,33 @@ class VectorInputs(Inputs):
     vector: str
 
     def checks(self) -> Checks:
-        return [(name, Rule(test)) for name in self.numbers for test in ("null", "infinite", "too_large")]
+        return self._features.checks()
+
+    @property
+    def _features(self) -> SparseFeatures:
+        return SparseFeatures(self.numbers, self.vector, self.weight)
 
     def statistics(self) -> dict[str, Statistic]:
-        weight = (self.weight,) if self.weight else ()
-        entries = IndexExtremes((*sparse.columns(self.vector), *weight), weighted=bool(weight))
-        plain = (*self.numbers, *weight)
-        return {"entries": entries, **({"extremes": Extremes(plain)} if plain else {})}
+        extremes = {"extremes": Extremes((self.weight,))} if self.weight else {}
+        return {"entries": self._features.statistic(), **extremes}
 
     def learned(self, results: Mapping[str, Any]) -> Fitted:
-        """Return bounds of the numbers, and indices of the vector with theirs.
+        """Return the indices of the vector, with the bounds of its values.
 
         Raises
         ------
         DataValueError
             No row has an index.
         """
-        ranges = [results["extremes"][name] for name in self.numbers]
-        entries: Entries = results["entries"]
-        if not len(entries.index):
-            column = sparse.columns(self.vector)[0]
-            raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
-        return {
-            "vector": self.vector,
-            "low": [float(extreme.min) for extreme in ranges],
-            "high": [float(extreme.max) for extreme in ranges],
-            "indices": pa.table({"index": entries.index, "low": entries.low, "high": entries.high}),
-        }
+        return self._features.learned(results["entries"])
 
     def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...]) -> SparseDesign:
-        index = learned["indices"]["index"].to_numpy()
-        convert = ToSparseRows(self.numbers, self.vector, index, self.label, classes, self.weight, self.intercept)
-        low, high = (
-            np.append(np.array(learned[end], np.float64), learned["indices"][end].to_numpy()) for end in ("low", "high")
-        )
-        return SparseDesign(rank, convert, learned["rows"], learned["largest_weight"], low, high)
+        return self._features.read(rank, learned, self.label, classes, intercept=self.intercept)
 
     def standardise(self, design: SparseDesign, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
-        return design.standardise(classes)
+        moments = design.moments(classes)
+        scaling = design.standardise(moments.mean, moments.sample_deviation)
+        return scaling, Totals(moments.weight, moments.of_classes, np.ones(len(moments.mean)))
 
     def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
         if self.l1:
@@ -89,16 +75,12 @@ class VectorInputs(Inputs):
         return lambda vector: vector * inverse
 
     def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
-        numbers, indices = np.split(chosen, [len(self.numbers)])
-        places = learned["indices"]["index"].to_numpy()[indices]
-        return [*self._plain().named(learned, numbers), *(f"{self.vector}[{place}]" for place in places)]
+        return self._features.named(learned, chosen)
 
     def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
         numbers, vector = np.split(coefficients, [len(self.numbers)], axis=1)
-        kept = vector.any(axis=0)
-        table = index_table(learned["indices"]["index"].to_numpy()[kept], vector[:, kept])
         plain = self._plain().stored(numbers, learned) if self.numbers else {}
-        return {"vector": self.vector, "vector_coefficients": table, **plain}
+        return {**self._features.stored(vector, learned), **plain}
 
     def _plain(self) -> NumberInputs:
         return NumberInputs(self.numbers, self.label, self.weight, self.intercept, self.l1)

@@ -1,28 +1,39 @@
-"""Linear regression in one scan: what the rows have to say fits into one matrix, whatever the penalty."""
+"""Linear regression in one scan: what the rows have to say fits into one matrix, whatever the penalty.
+
+Of a sparse vector that matrix has a row for each index, of which there may be hundreds of thousands. So on a vector the
+rows are kept, and looked at again and again: by a trainer, which `LinearRegression` becomes when it is bound.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, ClassVar, Self
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from penstock.selectors import Columns
-from penstock.stages.base import Fitted, Tags, check_number, normalise_columns
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns
 from penstock.stages.training._least_squares import LeastSquares, Penalty
-from penstock.stages.training._linear_model import LinearModel, fitted_model, minimum
+from penstock.stages.training._linear_model import LinearModel, fitted_model, minimum, predicted
+from penstock.stages.training._linear_vector import VectorLeastSquares
+from penstock.stages.training._sparse_features import SparseFeatures
+from penstock.stages.training._vector_features import of_index_table, vector_among
+from penstock.stages.training._vector_learner import VectorLearner
 from penstock.statistics.base import Statistic
 from penstock.statistics.gram import CrossProducts, Gram
 
 
 @dataclass(frozen=True)
-class LinearRegression(LinearModel):
+class LinearRegression(VectorLearner, LinearModel):
     """Least squares, plain or with a penalty (ridge, lasso, elastic net); adds the float64 column ``prediction``.
 
     It is fitted from a :class:`~penstock.statistics.Gram` statistic: one scan, shared with the other stages, and then
-    no row is looked at again. What MLlib minimises is minimised exactly, not to a tolerance, for rows of weight w::
+    no row is looked at again, unless features name a sparse vector, see the notes. What MLlib minimises is minimised
+    exactly, not to a tolerance, for rows of weight w::
 
         sum(w (y - x b - intercept)^2) / (2 sum(w)) + reg_param (a sum(|b|) + (1 - a) sum(b^2) / (2 s))
 
@@ -34,7 +45,9 @@ class LinearRegression(LinearModel):
     label : str
         The column to learn: numbers.
     features : str, sequence of str, or Selector, optional
-        Columns of numbers or booleans, at most 4,999; all but label and weight, unless given.
+        Columns of numbers or booleans, at most 4,999; all but label and weight, unless given. Among them, or alone,
+        both columns of one sparse vector, ``<name>_indices`` and ``<name>_values``, such as :class:`HashingTF` makes:
+        see the notes.
     weight : str, optional
         Column of row weights, 0 or more.
     reg_param : float, default=0.0
@@ -45,20 +58,23 @@ class LinearRegression(LinearModel):
     standardization : bool, default=True
         Punish coefficients of standardised features, so that the units of a feature do not matter.
     max_iter : int, default=1000
-        Sweeps over the coefficients, where `elastic_net_param` is not 0. A warning tells when they are too few.
-    tol : float, default=1e-6
+        Sweeps over the coefficients, where `elastic_net_param` is not 0; on a sparse vector, steps. A warning tells
+        when sweeps are too few, the fit report when steps are.
+    tol : float, optional
         By how much the conditions of a minimum may be missed, for features and a label of deviation 1, where the
-        minimum cannot be solved for exactly: in a lasso of features that explain each other.
+        minimum cannot be solved for exactly. Unless given it is 1e-6 in a lasso of features that explain each other,
+        and 1e-9 on a sparse vector.
     prediction : str, default="prediction"
-        Name of the column of predictions: null where a feature is null.
+        Name of the column of predictions: null where a feature is null, or there is no vector.
 
     Raises
     ------
     SchemaError
-        At fit, before reading: a column is missing or not numeric.
+        At fit, before reading: a column is missing or not numeric, and no column of the only sparse vector.
     DataValueError
         At fit: a feature, the label or a weight is null, infinite or beyond 1e150, a weight is negative, or none is
-        positive; column, file and row are named. At scoring: a feature is infinite.
+        positive; a vector is null, holds nulls, has indices that do not ascend, or none at all; column, file and row
+        are named. At scoring: a feature is infinite, or rows hold no vectors.
 
     Notes
     -----
@@ -82,6 +98,22 @@ class LinearRegression(LinearModel):
     penalty ``degrees_of_freedom`` and the lists ``coefficient_standard_errors``, ``t_values`` and ``p_values``, the
     intercept's last. They are null where they are undefined. :meth:`table` puts them side by side.
 
+    On a sparse vector the same is minimised, by steps (L-BFGS, or OWL-QN where `elastic_net_param` is not 0): after the
+    scan all ranks train at once. Each reads its rows once and keeps them in memory as CSR, 12 bytes a value, on the
+    host also where frames are on a GPU; no dense matrix is made, and sums are exact, so that the model is the same to
+    the bit on any engine, any number of ranks and in any fragments. What a vector leaves out is zero. Features are
+    divided by their standard deviations, and by the root of what the penalty makes of a second derivative of 1; in
+    these units no component of the gradient is larger than `tol` at the end. So coefficients, in deviations of feature
+    and label, are off by about `tol` divided by the smallest eigenvalue of the features' correlations: of features that
+    are well apart eight digits are those of the closed form. Those that nearly explain each other take more steps, and
+    have fewer digits.
+
+    There is a coefficient for each index that some row has at fit, however long the vector is; those that are not 0 are
+    in ``vector_coefficients``, a table of ``index`` and ``"0"``, and those of numbers beside the vector in
+    ``coefficients``, by ``features``. Other indices count for nothing when predicting. Beside what is learned of
+    numbers there are ``vector`` (its name), ``converged``, ``iterations`` and ``objective_history`` (for a label of
+    deviation 1); ``summary`` has ``num_instances``, ``rmse`` and ``r2``, and no more, as that of MLlib's "l-bfgs".
+
     Examples
     --------
     >>> import penstock as ps, pyarrow as pa
@@ -103,7 +135,7 @@ class LinearRegression(LinearModel):
     fit_intercept: bool = True
     standardization: bool = True
     max_iter: int = 1000
-    tol: float = 1e-6
+    tol: float | None = None
     prediction: str = "prediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
@@ -121,14 +153,83 @@ class LinearRegression(LinearModel):
         net = cls("y", features=("n3", "label"), weight="w", reg_param=0.1, elastic_net_param=0.5)
         return cls("y", features=("n3", "label", "w")), net
 
+    def bind(self, schema: pa.Schema) -> Self:
+        bound = super().bind(schema)
+        vector = vector_among(bound.inputs(), schema, self.title)
+        if vector is None:
+            return bound
+        return _LinearRegressionOnVector(**_options(bound), vector=vector)  # type: ignore[return-value]
+
+    @classmethod
+    def from_parameters(cls, values: Mapping[str, Any]) -> Self:
+        if cls is LinearRegression and "vector" in values:
+            return _LinearRegressionOnVector.from_parameters(values)  # type: ignore[return-value]
+        return super().from_parameters(values)
+
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the products of all columns with each other."""
         return {"gram": Gram(self.training_columns(), weighted=bool(self.weight))}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return coefficients, intercept and summary."""
-        penalty = Penalty(self.reg_param, self.elastic_net_param, self.standardization, self.max_iter, self.tol)
-        return fitted_model(self.inputs(), results["gram"], penalty, fit_intercept=self.fit_intercept)
+        return fitted_model(self.inputs(), results["gram"], self._penalty(1e-6), fit_intercept=self.fit_intercept)
+
+    def _penalty(self, tol: float) -> Penalty:
+        """Return the penalty, with this tolerance unless another was given."""
+        return Penalty(self.reg_param, self.elastic_net_param, self.standardization, self.max_iter, self.tol or tol)
+
+
+@dataclass(frozen=True)
+class _LinearRegressionOnVector(LinearRegression, Trainer):
+    """A `LinearRegression` that was bound to features with a sparse vector, `vector`.
+
+    It is stored by the name of the other, which makes it again of its parameters.
+    """
+
+    vector: str = field(kw_only=True)
+
+    @property
+    def stored_as(self) -> str:
+        return LinearRegression.__name__
+
+    def bind(self, schema: pa.Schema) -> Self:
+        """Bind the one that it was, to a vector or to numbers."""
+        return LinearRegression(**_options(self)).bind(schema)  # type: ignore[return-value]
+
+    @property
+    def rounds(self) -> int:
+        return self.max_iter
+
+    @property
+    def _regression(self) -> VectorLeastSquares:
+        features = SparseFeatures(self._numbers(self.vector), self.vector, self.weight)
+        return VectorLeastSquares(features, self.label, self._penalty(1e-9), self.fit_intercept)
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for what is wrong with values, and for the indices of the vector."""
+        return self._regression.statistics()
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return what to train with."""
+        return self._regression.learned(results)
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        return self._regression.train(rank, learned)
+
+    def _predicted(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
+        values, lacking = self._regression.values(frame, fitted)
+        values += predicted(frame, self._numbers(self.vector), fitted)
+        values[lacking] = np.nan
+        return values
+
+    def _terms(self, fitted: Fitted) -> list[tuple[str, float]]:
+        index, coefficients = of_index_table(fitted["vector_coefficients"])
+        names = (f"{self.vector}[{place}]" for place in index)
+        return [*super()._terms(fitted), *zip(names, coefficients[0].tolist(), strict=True)]
+
+
+def _options(stage: LinearRegression) -> dict[str, Any]:
+    return {each.name: getattr(stage, each.name) for each in fields(LinearRegression)}
 
 
 def regularisation_path(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -22,6 +23,7 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
+from penstock.stages.training._courses import course_from, tell, tell_end
 from penstock.stages.training._design import Scaling, Totals, one_blas_thread
 from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
@@ -242,20 +244,17 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
     def _minimise(
         self, rank: Rank, objective: Objective, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None
     ) -> Course:
-        resumed = rank.checkpoint
         course = minimise(
             objective,
-            Course.unpack(resumed.data) if resumed else Course(start),
+            course_from(rank, start),
             l1=self.reg_param * self.elastic_net_param * factors.ravel(),
             tol=self.tol,
             max_iter=self.max_iter,
             floor=_SEPARATED,
             inverse=inverse,
-            after=lambda course: _tell(rank, course),
+            after=partial(tell, rank),
         )
-        if not course.converged:
-            why = "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged"
-            rank.report(course.iterations, f"objective {course.history[-1]:.8g}, {why}")
+        tell_end(rank, course, "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged")
         return course
 
     def _start(self, totals: Totals, outputs: int, width: int) -> np.ndarray:
@@ -305,9 +304,3 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
                 hint="Clip the features to the range that they can have.",
                 rows=lost,
             )
-
-
-def _tell(rank: Rank, course: Course) -> None:
-    rank.report(course.iterations, f"objective {course.history[-1]:.8g}")
-    if course.iterations % rank.checkpoint_interval == 0:
-        rank.save(course.iterations, course.pack())

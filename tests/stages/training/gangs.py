@@ -13,7 +13,7 @@ import pytest
 from penstock.dataset import Dataset
 from penstock.pipeline import Pipeline
 from penstock.spmd.rank import Rank, Work
-from penstock.stages.base import Trainer
+from penstock.stages.base import Stage, Trainer
 
 
 class Gang:
@@ -31,14 +31,14 @@ class Gang:
         self._barrier.wait()
         return np.asarray(total)
 
-    def run(self, stage: Trainer, data: Dataset) -> list[Any]:
+    def run(self, stage: Stage, data: Dataset) -> list[Any]:
         """Return what each rank makes of the training of `stage` alone."""
         bound = Pipeline(stage).plan(data).stages[0]
         assert isinstance(bound, Trainer)
         learned: list[Any] = []
-        train = type(stage).train
+        train = type(bound).train
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(stage), "train", lambda *given: learned.append(given[-1]) or train(*given))
+            patch.setattr(type(bound), "train", lambda *given: learned.append(given[-1]) or train(*given))
             Pipeline(stage).fit(data)
         ranks = [self._rank(index, data) for index in range(self.size)]
         with ThreadPoolExecutor(self.size) as pool:

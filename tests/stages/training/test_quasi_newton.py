@@ -42,6 +42,19 @@ def test_the_minimum_of_a_quadratic_is_found(quadratic) -> None:
     np.testing.assert_allclose(course.x, target, atol=1e-7)
 
 
+def test_a_minimum_of_0_is_reached_to_a_tolerance_of_its_own(quadratic) -> None:
+    matrix, target = quadratic
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        gradient = matrix @ (x - target)
+        return float((x - target) @ gradient) / 2, gradient
+
+    course = run(objective, tol=1e-6, floor=-np.inf, measure=1.0)
+    assert course.converged
+    assert np.abs(matrix @ (course.x - target)).max() <= 1e-6
+    assert course.history[-1] < 1e-9
+
+
 def test_with_the_inverse_of_the_hessian_one_step_reaches_the_minimum_of_a_quadratic(quadratic) -> None:
     matrix, target = quadratic
     inverse = np.linalg.inv(matrix)
