@@ -22,7 +22,7 @@ class Indices:
     Attributes
     ----------
     table : pyarrow.Table
-        ``index`` (int32, ascending) and ``count`` (int64): vectors whose value there is above zero, if there are any.
+        ``index`` (int32, ascending) and ``count`` (int64): vectors whose value there is counted, if there are any.
     vectors : int
         Rows that have a vector.
     size : int
@@ -42,6 +42,8 @@ class IndexCounts(Statistic):
     ----------
     columns : tuple of str
         Indices and values of each vector in turn, see `penstock.sparse.columns`.
+    positive : bool, default True
+        Values above zero are counted; all that vectors have, zeros among them, if not.
 
     Raises
     ------
@@ -58,6 +60,8 @@ class IndexCounts(Statistic):
     ([{'index': 0, 'count': 1}, {'index': 3, 'count': 2}], 2, 4)
     """
 
+    positive: bool = True
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the vectors."""
@@ -65,7 +69,7 @@ class IndexCounts(Statistic):
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the indices of one partition, and the rows whose values are not finite."""
-        return {name: _counted(frame, name) for name in self.names}
+        return {name: _counted(frame, name, self.positive) for name in self.names}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the counts of equal indices."""
@@ -78,10 +82,10 @@ class IndexCounts(Statistic):
         return {name: _ordered(state[name]) for name in self.names}
 
 
-def _counted(frame: nw.DataFrame[Any], name: str) -> State:
+def _counted(frame: nw.DataFrame[Any], name: str, positive: bool) -> State:
     indices, values = sparse.pair(frame, name)
     places, numbers = (each.elements.to_numpy(zero_copy_only=False) for each in (indices, values))
-    index, count = np.unique(places[numbers > 0], return_counts=True)
+    index, count = np.unique(places[numbers > 0] if positive else places, return_counts=True)
     return {
         "table": pa.table({"index": pa.array(index, pa.int32()), "count": pa.array(count, pa.int64())}),
         "vectors": int((~indices.missing).sum()),

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyarrow as pa
 
 from penstock import sparse
 from penstock.errors import ConfigError, DataValueError
+from penstock.spmd import Rank
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.training._objectives import LabelFaults, check_objective
 from penstock.stages.training._trees import NumberModel, TreeModel
@@ -35,9 +37,11 @@ class Boosted(VectorLearner, TreeModel):
 
     Besides columns of numbers, `features` may name both columns of one sparse vector, ``<name>_indices`` and
     ``<name>_values``, such as :class:`HashingTF` makes (see `penstock.sparse`). XGBoost is then given a sparse matrix,
-    on the host. What a vector leaves out is missing to it, as in any sparse matrix that it is given; predictions are
-    those of a dense matrix with NaN there. Indices beyond those of training are passed over. Features of a vector are
-    known by their index, and have no contributions.
+    on the host, with a column for each index that some row of the training data has, however long the vector is. What a
+    vector leaves out is missing to it, as in any sparse matrix that it is given; predictions are those of a dense
+    matrix with NaN there. Other indices are passed over. The model keeps the indices that its trees look at:
+    ``indices``, a row for each feature of the booster after the numbers. Features of a vector are known by their index,
+    and have no contributions.
 
     Parameters
     ----------
@@ -114,11 +118,11 @@ class Boosted(VectorLearner, TreeModel):
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         vector = vector_among(self.inputs(), schema, self.title)
-        counts = {} if vector is None else {_VECTOR: IndexCounts(sparse.columns(vector))}
+        counts = {} if vector is None else {_VECTOR: IndexCounts(sparse.columns(vector), positive=False)}
         return {**super().statistics(schema), **counts}
 
-    def _length(self, results: Mapping[str, Any]) -> Fitted:
-        """Return ``vector`` and ``size``, its length, where the columns of a sparse vector are among the features.
+    def _indices(self, results: Mapping[str, Any]) -> Fitted:
+        """Return ``vector`` and ``indices`` where the columns of a sparse vector are among the features.
 
         Raises
         ------
@@ -126,22 +130,35 @@ class Boosted(VectorLearner, TreeModel):
             No row has an index.
         """
         for vector, found in results.get(_VECTOR, {}).items():
-            if not found.size:
+            if not found.table.num_rows:
                 column = sparse.columns(vector)[0]
                 raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
-            return {"vector": vector, "size": found.size}
+            return {"vector": vector, "indices": found.table.select(["index"])}
         return {}
+
+    def _index(self, fitted: Fitted) -> np.ndarray | None:
+        if "indices" not in fitted:
+            return None
+        index: np.ndarray = fitted["indices"]["index"].to_numpy()
+        return index
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        trained = super().train(rank, learned)
+        if "indices" not in trained:
+            return trained
+        from penstock.stages.training._used_features import without_unused
+
+        numbers = len(self._numbers(trained["vector"]))
+        booster, kept = without_unused(trained["booster"], numbers)
+        return {**trained, "booster": booster, "indices": trained["indices"].take(kept[numbers:] - numbers)}
 
     def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
         scores = super().feature_importances(fitted, importance_type)
-        if "size" not in fitted:
+        index = self._index(fitted)
+        if index is None:
             return scores
-        numbers = self._numbers(fitted["vector"])
-        places = {int(name.removeprefix("f")): score for name, score in scores.items()}
-        return {
-            numbers[at] if at < len(numbers) else f"{fitted['vector']}[{at - len(numbers)}]": score
-            for at, score in places.items()
-        }
+        names = [*self._numbers(fitted["vector"]), *(f"{fitted['vector']}[{at}]" for at in index)]
+        return {names[int(place.removeprefix("f"))]: score for place, score in scores.items()}
 
     @property
     def rounds(self) -> int:
@@ -195,12 +212,12 @@ class BoostedNumber(NumberModel, Boosted):
         return {**super().statistics(schema), _FAULTS: self._faults()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        learned = {**super().finish(results), **self._length(results)}
+        learned = {**super().finish(results), **self._indices(results)}
         self._faults().refuse(results[_FAULTS])
         return learned
 
     def _converter(self, learned: Fitted) -> Any:
-        return dataclasses.replace(super()._converter(learned), objective=self._objective, size=learned.get("size"))
+        return dataclasses.replace(super()._converter(learned), objective=self._objective, index=self._index(learned))
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         return {"objective": self._objective, **super()._parameters(learned)}

@@ -250,8 +250,7 @@ def load_booster(blob: Blob, device: str = "cpu", threads: int = 0) -> xgb.Boost
 def predict(blob: Blob, matrix: Any, kind: str) -> Any:
     """Return the float64 scores of a float32 matrix on its device: of `kind` "margin" or "value".
 
-    A sparse matrix, which is on the host, may have fewer columns than the model has features, or more: what no row had
-    in training is in no tree.
+    A sparse matrix is on the host.
     """
     rows, held = matrix.shape[0], sparse.issparse(matrix)
     if not rows:
@@ -260,9 +259,6 @@ def predict(blob: Blob, matrix: Any, kind: str) -> Any:
     threads = 1 if rows <= _FEW_ROWS else 0
     on_host = held or isinstance(matrix, np.ndarray)
     booster = load_booster(blob, device_name("cpu" if on_host else "gpu"), threads)
-    if held:
-        matrix = matrix.copy()
-        matrix.resize((rows, booster.num_features()))
     return booster.inplace_predict(matrix, predict_type=kind, validate_features=False).astype("float64")
 
 

@@ -50,7 +50,7 @@ class Batch:
     group: pa.Array | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ToBatch:
     """Turns a frame into a batch; training data was checked before, validation data only here.
 
@@ -71,8 +71,8 @@ class ToBatch:
         Column that says which rows belong together.
     one_hot : bool
         Labels become a matrix: 1 in the column of the class, 0 in the others.
-    size : int or None
-        How long the sparse vector is whose columns are among the features; None where there is none.
+    index : numpy.ndarray or None
+        The indices of the sparse vector whose columns are among the features; None where there is none.
     """
 
     features: tuple[str, ...]
@@ -84,7 +84,7 @@ class ToBatch:
     upper: str | None = None
     group: str | None = None
     one_hot: bool = False
-    size: int | None = None
+    index: np.ndarray | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,13 +114,12 @@ class ToBatch:
     @property
     def names(self) -> list[str] | None:
         """The names of the columns of the matrix; those of a vector have none, since XGBoost is slow with very many."""
-        return list(self.features) if self.size is None else None
+        return list(self.features) if self.index is None else None
 
     def _features(self, frame: nw.DataFrame) -> Any:
-        names = _vector_features.split(frame, self.features)
-        if names is None:
+        if self.index is None:
             return finite_features(frame, self.features)
-        return _vector_features.to_csr(frame, names, finite_matrix, self.size)
+        return finite_matrix(frame, self.features, self.index)
 
     def _check(self, frame: nw.DataFrame) -> None:
         checks = training_checks(self.label, self.weight, self.group)
@@ -151,10 +150,10 @@ class ToBatch:
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
         none = arrays.to_device(np.empty(0, dtype=np.float32), kind)
-        if self.size is None:
+        if self.index is None:
             features = arrays.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
         else:
-            features = _vector_features.empty(self.features, self.size)
+            features = _vector_features.empty(self.features, self.index)
         label = none.reshape(0, len(self.classes)) if self.one_hot and self.classes is not None else none
         return Batch(
             features,
@@ -196,17 +195,18 @@ def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: 
     return error
 
 
-def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return the float32 matrix of `columns`, NaN for null; of a sparse vector too, see `_vector_features`.
+def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...], index: np.ndarray | None = None) -> Any:
+    """Return the float32 matrix of `columns`, NaN for null.
+
+    With a sparse vector among them, of which `index` is looked at, it is sparse, see `_vector_features`.
 
     Raises
     ------
     DataValueError
         A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
     """
-    names = _vector_features.split(frame, columns)
-    if names is not None:
-        return _vector_features.to_csr(frame, names, finite_matrix)
+    if index is not None:
+        return _vector_features.to_csr(frame, _vector_features.split(frame, columns), finite_matrix, index)
     matrix = arrays.to_matrix(frame, columns)
     refuse_infinite(columns, arrays.count_infinite(matrix))
     return matrix
@@ -250,7 +250,7 @@ class Batches(xgb.DataIter):
         self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty(rank.kind)
         size = rank.rows(name) * len(convert.features) * 4
-        held = not self.external and (size <= CACHE_BYTES or self.grouped or convert.size is not None)
+        held = not self.external and (size <= CACHE_BYTES or self.grouped or convert.index is not None)
         self._held: list[Batch] | None = list(self._read()) if held else None
         self._open = self.each()
 

@@ -13,10 +13,12 @@ from penstock.stages.training._matrix import refuse_infinite
 from penstock.stages.training._vector_features import csr_row
 
 
-def float32_row(columns: tuple[str, ...], schema: pa.Schema) -> Callable[[Mapping[str, Any]], Any]:
+def float32_row(
+    columns: tuple[str, ...], schema: pa.Schema, index: np.ndarray | None = None
+) -> Callable[[Mapping[str, Any]], Any]:
     """Return what makes a float32 matrix of one row of Python values, NaN for None, rounded as `to_matrix` does.
 
-    With a sparse vector among the columns it is a sparse matrix, see `_vector_features`.
+    With a sparse vector among the columns, of which `index` is looked at, it is sparse, see `_vector_features`.
 
     The function raises DataValueError for an infinity, or a value too large for float32.
 
@@ -25,7 +27,7 @@ def float32_row(columns: tuple[str, ...], schema: pa.Schema) -> Callable[[Mappin
     >>> float32_row(("a", "b"), pa.schema({"a": pa.int64(), "b": pa.float64()}))({"a": 3, "b": None})
     array([[ 3., nan]], dtype=float32)
     """
-    sparse = csr_row(columns, schema, float32_row)
+    sparse = csr_row(columns, schema, float32_row, index)
     if sparse is not None:
         return sparse
     # An integer would be rounded twice on the way through float64.

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
@@ -122,6 +123,15 @@ class TreeModel(Learner, Trainer):
         )
         return {**learned, **trained}
 
+    def _index(self, fitted: Fitted) -> np.ndarray | None:
+        """Return the indices that are looked at of a sparse vector among the features; None where there is none."""
+        return None
+
+    def _matrix(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
+        from penstock.stages.training._matrix import finite_matrix
+
+        return finite_matrix(frame, self.inputs(), self._index(fitted))
+
     def _scores(self, matrix: Any, fitted: Fitted, *, kind: str) -> Any:
         """Return float64 scores, a matrix where a row has several: of `kind` "margin", or "value" after the link."""
         from penstock.stages.training._boosting import predict
@@ -138,7 +148,7 @@ class TreeModel(Learner, Trainer):
             return None
         from penstock.stages.training._rows import float32_row
 
-        features = float32_row(self.inputs(), schema)
+        features = float32_row(self.inputs(), schema, self._index(fitted))
 
         def call(row: dict[str, Any]) -> None:
             results = self._results(features(row), fitted)
@@ -228,9 +238,7 @@ class ClassModel(Classifier, TreeModel):
         return dict(zip(names, (raw, probability, winner.astype("int32")), strict=True))
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        from penstock.stages.training._matrix import finite_matrix
-
-        results = self._results(finite_matrix(frame, self.inputs()), fitted)
+        results = self._results(self._matrix(frame, fitted), fitted)
         *scores, code = [arrays.column(frame, name, values) for name, values in results.items()]
         classes = fitted["classes"]["value"].combine_chunks()
         return self._explained(frame, fitted, frame.with_columns(*scores, frames.decode(code, classes)))
@@ -272,8 +280,6 @@ class NumberModel(TreeModel):
         return {self.prediction: self._scores(matrix, fitted, kind="value")}
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        from penstock.stages.training._matrix import finite_matrix
-
-        results = self._results(finite_matrix(frame, self.inputs()), fitted)
+        results = self._results(self._matrix(frame, fitted), fitted)
         scored = frame.with_columns(*[arrays.column(frame, name, values) for name, values in results.items()])
         return self._explained(frame, fitted, scored)

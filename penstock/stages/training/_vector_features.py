@@ -42,7 +42,7 @@ def vector_among(features: Sequence[str], schema: pa.Schema, stage: str) -> str 
     if not lists:
         return None
     vector = lists[0].rpartition("_")[0]
-    if set(lists) != set(sparse.columns(vector)):
+    if not set(lists) <= set(sparse.columns(vector)) <= set(features):
         raise SchemaError(
             f"features of {stage} have lists, {', '.join(map(repr, lists))}, expected numbers, or beside them"
             " the two columns of one sparse vector, <name>_indices and <name>_values",
@@ -52,10 +52,9 @@ def vector_among(features: Sequence[str], schema: pa.Schema, stage: str) -> str 
     return sparse.resolve(vector, schema, stage)[0]
 
 
-def split(frame: nw.DataFrame[Any], columns: Sequence[str]) -> Names | None:
-    """Return the columns of numbers and the vector among features; None where there is no vector."""
-    lists = [name for name in columns if isinstance(frame.schema[name], nw.List)]
-    return _names(columns, lists) if lists else None
+def split(frame: nw.DataFrame[Any], columns: Sequence[str]) -> Names:
+    """Return the columns of numbers, and the vector, among features that have one."""
+    return _names(columns, [name for name in columns if isinstance(frame.schema[name], nw.List)])
 
 
 def _names(columns: Sequence[str], lists: Sequence[str]) -> Names:
@@ -63,16 +62,16 @@ def _names(columns: Sequence[str], lists: Sequence[str]) -> Names:
 
 
 def to_csr(
-    frame: nw.DataFrame[Any], names: Names, numbers: Callable[..., Any], size: int | None = None
+    frame: nw.DataFrame[Any], names: Names, numbers: Callable[..., Any], index: np.ndarray
 ) -> scipy_sparse.csr_matrix:
-    """Return features as a float32 matrix on the host.
+    """Return features as a float32 matrix on the host, with a column for each number and each of `index`.
 
     Parameters
     ----------
     numbers : callable
         Makes a matrix of a frame and its columns of numbers.
-    size : int, optional
-        How long the vector is, what is beyond is left out; as long as it is, unless given.
+    index : numpy.ndarray
+        int32, ascending. What vectors have elsewhere is left out.
 
     Raises
     ------
@@ -83,9 +82,21 @@ def to_csr(
     with np.errstate(over="ignore"):
         matrix = sparse.to_csr(frame, vector).astype(np.float32)
     refuse_infinite(vector, int((~np.isfinite(matrix.data)).sum()), on_gpu=frames.is_gpu(frame))
-    if size is not None:
-        matrix.resize((matrix.shape[0], size))
+    matrix = _columns(matrix, index)
     return _joined(arrays.to_host(numbers(frame, columns)), matrix) if columns else matrix
+
+
+def _columns(matrix: scipy_sparse.csr_matrix, index: np.ndarray) -> scipy_sparse.csr_matrix:
+    """Return these columns of a matrix; a row keeps an entry of zero."""
+    at, known = _places(matrix.indices, index)
+    ends = np.concatenate([[0], np.cumsum(known)])[matrix.indptr]
+    return scipy_sparse.csr_matrix((matrix.data[known], at[known], ends), shape=(matrix.shape[0], len(index)))
+
+
+def _places(indices: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where in `index` each of some indices is, int32, and whether it is there."""
+    at = np.searchsorted(index, indices).astype(np.int32)
+    return at, np.append(index, np.int32(-1))[at] == indices
 
 
 def _joined(numbers: np.ndarray, matrix: scipy_sparse.csr_matrix) -> scipy_sparse.csr_matrix:
@@ -94,25 +105,27 @@ def _joined(numbers: np.ndarray, matrix: scipy_sparse.csr_matrix) -> scipy_spars
     return scipy_sparse.hstack([first, matrix], format="csr", dtype=np.float32)
 
 
-def empty(features: Sequence[str], size: int) -> scipy_sparse.csr_matrix:
+def empty(features: Sequence[str], index: np.ndarray) -> scipy_sparse.csr_matrix:
     """Return the matrix of no rows, of features two of which are a vector's."""
-    return scipy_sparse.csr_matrix((0, len(features) - 2 + size), dtype=np.float32)
+    return scipy_sparse.csr_matrix((0, len(features) - 2 + len(index)), dtype=np.float32)
 
 
 def csr_row(
-    columns: Sequence[str], schema: pa.Schema, numbers: Callable[..., Callable[[Mapping[str, Any]], np.ndarray]]
+    columns: Sequence[str],
+    schema: pa.Schema,
+    numbers: Callable[..., Callable[[Mapping[str, Any]], np.ndarray]],
+    index: np.ndarray | None,
 ) -> Callable[[Mapping[str, Any]], scipy_sparse.csr_matrix] | None:
-    """Return what makes a matrix of one row of Python values; None where features have no vector.
+    """Return what makes the matrix of one row of Python values that `to_csr` makes; None where there is no `index`.
 
     Parameters
     ----------
     numbers : callable
         Returns, of columns and schema, what makes a matrix of the numbers of a row.
     """
-    lists = [name for name in columns if pa.types.is_list(schema.field(name).type)]
-    if not lists:
+    if index is None:
         return None
-    plain, vector = _names(columns, lists)
+    plain, vector = _names(columns, [name for name in columns if pa.types.is_list(schema.field(name).type)])
     convert = numbers(plain, schema)
     indices, values = sparse.columns(vector)
 
@@ -122,7 +135,7 @@ def csr_row(
             data = np.array(held, np.float64).astype(np.float32)
         refuse_infinite(vector, int((~np.isfinite(data)).sum()), on_gpu=False)
         shape = (1, at[-1] + 1 if at else 0)
-        matrix = scipy_sparse.csr_matrix((data, np.array(at, np.int32), [0, len(at)]), shape=shape)
+        matrix = _columns(scipy_sparse.csr_matrix((data, np.array(at, np.int32), [0, len(at)]), shape=shape), index)
         return _joined(convert(row), matrix) if plain else matrix
 
     return made
@@ -156,8 +169,7 @@ def at_indices(
     refuse_broken(frame, vector)
     indices, values = sparse.pair(frame, vector)
     places, numbers = (each.elements.to_numpy(zero_copy_only=False) for each in (indices, values))
-    at = np.searchsorted(index, places).astype(np.int32)
-    known = np.append(index, np.int32(-1))[at] == places
+    at, known = _places(places, index)
     kept = known | (places < size)
     at[~known] = len(index)
     ends = np.concatenate([[0], np.cumsum(kept)])[indices.offsets]

@@ -73,7 +73,7 @@ class XGBoostClassifier(ClassModel, Scalable):
         return few, cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w")
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        learned = {**super().finish(results), **self._length(results)}
+        learned = {**super().finish(results), **self._indices(results)}
         classes = learned["classes"].num_rows
         if self.objective is not None and self.objective.startswith("binary:") != (classes == 2):
             raise ConfigError(
@@ -84,7 +84,7 @@ class XGBoostClassifier(ClassModel, Scalable):
         return learned
 
     def _converter(self, learned: Fitted) -> Any:
-        return replace(super()._converter(learned), size=learned.get("size"))
+        return replace(super()._converter(learned), index=self._index(learned))
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         classes = learned["classes"].num_rows
@@ -213,7 +213,7 @@ class XGBoostRegressor(BoostedNumber, Scalable):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
-        return (cls("y", features=("n1", "n2"), num_boost_round=3, max_depth=2, weight="w"),)
+        return (cls("y", features=("n2", "v_indices", "v_values"), num_boost_round=3, max_depth=2, weight="w"),)
 
     def _aside(self) -> dict[str, str]:
         upper = {} if self.label_upper_bound is None else {"label_upper_bound": self.label_upper_bound}

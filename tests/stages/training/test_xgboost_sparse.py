@@ -17,7 +17,9 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
+from penstock.stages.base import Blob
 from penstock.stages.training._boosting import load_booster
+from penstock.stages.training._used_features import without_unused
 
 ROWS, SIZE, ROUNDS = 400, 60, 6
 DRAW = np.random.default_rng(4)
@@ -81,8 +83,8 @@ def test_predictions_are_those_of_the_dense_matrix_without_what_is_missing(model
     dense = np.full((ROWS, SIZE + 1), np.nan, np.float32)
     entries = whole().tocoo()
     dense[entries.row, entries.col] = entries.data
-    booster = load_booster(model.fitted[0]["booster"])
-    expected = booster.inplace_predict(dense[:, : booster.num_features()], predict_type="margin")
+    kept = [0, *(1 + model.fitted[0]["indices"]["index"].to_numpy())]
+    expected = load_booster(model.fitted[0]["booster"]).inplace_predict(dense[:, kept], predict_type="margin")
     np.testing.assert_array_equal(margins(model, dataset(local)), expected.astype(float))
 
 
@@ -133,7 +135,7 @@ def test_validation_data_may_have_what_training_data_has_not(local):
     more = scipy.sparse.hstack([MATRIX, scipy.sparse.csr_matrix(np.ones((ROWS, 9)))], format="csr")
     data, other = dataset(local), dataset(local, table(more))
     fitted = Pipeline(classifier(early_stopping_rounds=2)).fit(data, validation=other).fitted[0]
-    assert fitted["size"] == SIZE
+    assert max(fitted["indices"]["index"].to_pylist()) < SIZE
     assert len(fitted["history"]["logloss"]) > 1
 
 
@@ -150,11 +152,66 @@ def test_importances_name_the_index(model):
     assert list(found.values()) == sorted(found.values(), reverse=True)
 
 
+def spread(matrix: Any, step: int = 1_000_003) -> Any:
+    """Return a matrix whose column `n` is at 5 + `n` * `step`."""
+    kept = matrix.data, (5 + matrix.indices * step).astype(np.int64), matrix.indptr
+    return scipy.sparse.csr_matrix(kept, shape=(matrix.shape[0], 6 + matrix.shape[1] * step))
+
+
+def test_a_vector_costs_what_its_indices_cost_however_long_it_is(model, local):
+    data = dataset(local, table(spread(MATRIX)))
+    longer = Pipeline(classifier()).fit(data)
+    np.testing.assert_array_equal(margins(longer, data), margins(model, dataset(local)))
+    fitted, short = longer.fitted[0], model.fitted[0]
+    assert fitted["booster"] == short["booster"]
+    found, expected = (each["indices"]["index"].to_numpy() for each in (fitted, short))
+    np.testing.assert_array_equal(found, 5 + 1_000_003 * expected)
+
+
+def test_the_model_has_the_features_that_its_trees_look_at_by_their_own_index(local):
+    data = dataset(local, table(spread(MATRIX)))
+    fitted = (fit := Pipeline(classifier()).fit(data)).fitted[0]
+    expected = oracle(whole(), LABEL, {"objective": "binary:logistic"}).get_score(importance_type="weight")
+    places = {int(name[1:]): score for name, score in expected.items()}
+    names = {f"v[{5 + 1_000_003 * (at - 1)}]" if at else "x": score for at, score in places.items()}
+    assert fit.stages[0].feature_importances(fitted, "weight") == names
+    assert load_booster(fitted["booster"]).num_features() == 1 + len(fitted["indices"]) == len(names)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"booster": "gbtree", "tree_method": "exact", "gamma": 0.3},  # XGBoost marks what it prunes
+        {"booster": "dart", "rate_drop": 0.5},
+        {"num_parallel_tree": 2, "subsample": 0.5},
+        {"gamma": 1e9},  # no tree looks at anything
+    ],
+)
+def test_a_booster_without_unused_features_scores_the_same(parameters):
+    matrix = whole()
+    label = DRAW.random(ROWS)
+    data = xgb.DMatrix(matrix, label=label)
+    booster = xgb.train({"max_depth": 5, "nthread": 1, **parameters}, data, 3)
+    smaller, kept = without_unused(Blob("xgboost-ubj", bytes(booster.save_raw("ubj"))), 0)
+    found = load_booster(smaller).inplace_predict(matrix[:, kept])
+    np.testing.assert_array_equal(found, booster.inplace_predict(matrix))
+    used = {int(name[1:]) for name in booster.get_score()}
+    assert used <= set(kept.tolist()) < set(range(SIZE + 1))
+
+
 @pytest.mark.parametrize("features", [("x", "v_indices"), (*VECTOR, "u_indices", "u_values"), ("x", "words")])
 def test_lists_that_are_not_one_vector_are_refused(features):
     more = pa.schema([*table().schema, *sparse.fields(["u"]).items(), ("words", pa.list_(pa.string()))])
     with pytest.raises(SchemaError, match="the two columns of one sparse vector"):
         st.XGBoostClassifier("label", features=features).bind(more)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("v_indices", pa.string()), ("v_values", pa.list_(pa.int64()))])
+def test_a_column_of_a_vector_of_another_type_is_refused(name, kind):
+    schema = table().schema
+    wrong = schema.set(schema.get_field_index(name), pa.field(name, kind))
+    with pytest.raises(SchemaError, match=f"column '{name}' is {kind}, but XGBoostClassifier takes list"):
+        classifier().bind(wrong)
 
 
 def test_contributions_of_a_vector_are_refused():
