@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.date_parts import DateParts as DateParts
     from penstock.stages.preprocessing.drop_nulls import DropNulls as DropNulls
     from penstock.stages.preprocessing.drop_outliers import DropOutliers as DropOutliers
+    from penstock.stages.preprocessing.end_tail_imputer import EndTailImputer as EndTailImputer
     from penstock.stages.preprocessing.expect import Expect as Expect
     from penstock.stages.preprocessing.feature_hasher import FeatureHasher as FeatureHasher
     from penstock.stages.preprocessing.function import FunctionStage as FunctionStage
@@ -116,6 +117,7 @@ _MODULES = {
     "DecodeImage": "penstock.stages.preprocessing.image",
     "DropNulls": "penstock.stages.preprocessing.drop_nulls",
     "DropOutliers": "penstock.stages.preprocessing.drop_outliers",
+    "EndTailImputer": "penstock.stages.preprocessing.end_tail_imputer",
     "Expect": "penstock.stages.preprocessing.expect",
     "FeatureHasher": "penstock.stages.preprocessing.feature_hasher",
     "FunctionStage": "penstock.stages.preprocessing.function",

@@ -119,6 +119,24 @@ def impute(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
     return {"id": given["id"], **filled, **missing}
 
 
+def impute_end(stage: st.EndTailImputer, learned: Columns, given: Columns) -> Columns:
+    fills = {name: _tail_end(stage, name, _some(name, learned[name])) for name in stage.inputs()}
+    filled = {out: [fills[name] if v is None else float(v) for v in given[name]] for name, out in stage.pairs()}
+    return {"id": given["id"], **filled}
+
+
+def _tail_end(stage: st.EndTailImputer, name: str, values: Values) -> float:
+    if stage.imputation_method == "max":
+        return max(values) * stage.fold
+    if stage.imputation_method == "gaussian":
+        mean, spread = _mean(name, values), statistics.stdev(map(float, values)) if len(values) > 1 else 0.0
+        ends = mean, mean
+    else:
+        ends = tuple(np.quantile(values, (0.25, 0.75), method="inverted_cdf").tolist())
+        spread = ends[1] - ends[0]
+    return ends[1] + stage.fold * spread if stage.tail == "right" else ends[0] - stage.fold * spread
+
+
 def index(stage: st.StringIndexer, learned: Columns, given: Columns) -> Columns:
     pooled = [value for name in stage.inputs() for value in learned[name]]
     codes = {
@@ -285,6 +303,8 @@ def classify(stage: st.XGBoostClassifier, learned: Columns, given: Columns) -> C
 
 
 def regress(stage: st.XGBoostRegressor, learned: Columns, given: Columns) -> Columns:
+    if "v_indices" in stage.inputs() and not any(learned["v_indices"]):
+        raise Refused("v_indices")
     model = xgb.XGBRegressor(n_estimators=stage.num_boost_round, max_depth=stage.max_depth, n_jobs=1)
     model.fit(_matrix(stage, learned), learned[stage.label], sample_weight=_weights(stage, learned))
     return {"id": given["id"], stage.prediction: model.predict(_matrix(stage, given)).astype(float).tolist()}
@@ -486,13 +506,25 @@ def _weights(stage: Any, learned: Columns) -> Values | None:
 
 
 def _matrix(stage: Stage, columns: Columns) -> np.ndarray:
-    """Return the features in float32; what does not fit in there is refused, as XGBoost refuses it in training."""
+    """Return the features in float32; what does not fit in there is refused, as XGBoost refuses it in training.
+
+    Of sparse vectors, which are last, what they leave out is missing.
+    """
+    numbers = [name for name in stage.inputs() if name not in ("v_indices", "v_values")]
     with np.errstate(over="ignore"):
-        features = {name: np.array(columns[name], dtype=float).astype(np.float32) for name in stage.inputs()}
+        features = {name: np.array(columns[name], dtype=float).astype(np.float32) for name in numbers}
     for name, values in features.items():
         if np.isinf(values).any():
             raise Refused(name)
-    return np.column_stack(list(features.values()))
+    vectors = [] if len(numbers) == len(stage.inputs()) else [_entries(columns)]
+    return np.column_stack([*features.values(), *vectors])
+
+
+def _entries(columns: Columns) -> np.ndarray:
+    dense = np.full((len(columns["v_indices"]), 9), np.nan, np.float32)
+    for row, at, values in zip(dense, columns["v_indices"], columns["v_values"], strict=True):
+        row[at or []] = values or []
+    return dense
 
 
 def sum_of_two(stage: st.FunctionStage, learned: Columns, given: Columns) -> Columns:
@@ -962,6 +994,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.DecodeImage: decode_images,
     st.DropNulls: drop_nulls,
     st.DropOutliers: drop_outliers,
+    st.EndTailImputer: impute_end,
     st.Expect: expect,
     st.FeatureHasher: hash_features,
     st.FunctionStage: sum_of_two,

@@ -16,10 +16,15 @@ from penstock.statistics import Count, Violation
 from penstock.statistics.rules import Rule
 
 
-def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtypes.DType]:
+def output_kinds(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, pa.DataType]:
     """Return, by input column, the type that `stage` declares for its result, given the types in `frame`."""
     found = frames.to_arrow(frame.select(stage.inputs()).head(0)).schema
-    return frames.dtypes(pa.schema([(field.name, stage.output_type(field.type)) for field in found]))
+    return {field.name: stage.output_type(field.type) for field in found}
+
+
+def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtypes.DType]:
+    """Return the types of `output_kinds` as Narwhals has them."""
+    return frames.dtypes(pa.schema(output_kinds(stage, frame)))
 
 
 def cast_to(kind: pa.DataType) -> Callable[[Any], Any] | None:

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaError
 from penstock.selectors import is_numeric
-from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, with_fields
-from penstock.stages.preprocessing.columns import cast_to, check_finite, check_values, output_dtypes
+from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, with_fields
+from penstock.stages.preprocessing._filling import FillingStage
+from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.statistics import Counts, Keep, Moments, Quantiles, Statistic, ValueCounts, Violations
 
 _STATISTICS: Mapping[str, Callable[[tuple[str, ...]], Statistic]] = {
@@ -25,7 +26,7 @@ _STATISTICS: Mapping[str, Callable[[tuple[str, ...]], Statistic]] = {
 
 
 @dataclass(frozen=True)
-class Imputer(ColumnStage):
+class Imputer(FillingStage):
     """Replaces nulls by the mean, the median or the mode of their column, or by a constant.
 
     Parameters
@@ -171,21 +172,8 @@ class Imputer(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns, and make all indicators, in one list of expressions."""
-        dtypes = output_dtypes(self, frame)
-        filled = [
-            nw.col(name).cast(dtypes[name]).fill_null(nw.lit(fitted["values"][name], dtypes[name])).alias(out)
-            for name, out in self.pairs()
-        ]
         missing = [nw.col(name).is_null().alias(out) for name, out in self._indicators().items()]
-        return frame.with_columns(*filled, *missing)
-
-    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
-        """Fill one value."""
-        made, fill = self.output_type(kind), fitted["values"][name]
-        if made == kind and not pa.types.is_floating(kind):
-            return lambda value: fill if value is None else value
-        cast = cast_to(made)
-        return None if cast is None else lambda value: cast(fill if value is None else value)
+        return frame.with_columns(*self.filled(frame, fitted), *missing)
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Fill one row, and make its indicators."""

@@ -104,7 +104,14 @@ class OutlierStage(Stage):
         )
 
 
-def _between(values: Distribution, low: float, high: float) -> Spread:
+def between(values: Distribution, low: float, high: float) -> Spread:
+    """Return the range between two quantiles.
+
+    Examples
+    --------
+    >>> between(Distribution(np.array([1.0, 2.0, 5.0, 7.0]), np.ones(4, np.int64), error=0), 0.25, 0.75)
+    Spread(low=1.0, high=5.0, scale=4.0)
+    """
     ends = [values.quantile(low) or 0.0, values.quantile(high) or 0.0]
     return Spread(ends[0], ends[1], ends[1] - ends[0])
 
@@ -124,7 +131,7 @@ def _around_median(values: Distribution) -> Spread:
 
 
 _SPREADS: Mapping[str, Callable[[Distribution, float], Spread]] = {
-    "iqr": lambda values, fold: _between(values, 0.25, 0.75),
+    "iqr": lambda values, fold: between(values, 0.25, 0.75),
     "mad": lambda values, fold: _around_median(values),
-    "quantiles": lambda values, fold: _between(values, fold, 1 - fold),
+    "quantiles": lambda values, fold: between(values, fold, 1 - fold),
 }

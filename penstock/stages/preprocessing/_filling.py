@@ -1,0 +1,48 @@
+"""What stages share that put a value of the column in place of null."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.stages.base import ColumnStage, Fitted
+from penstock.stages.preprocessing.columns import cast_to, output_kinds
+
+
+@dataclass(frozen=True)
+class FillingStage(ColumnStage):
+    """A stage that learns ``values``: what is put in, by column."""
+
+    @abstractmethod
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return ``values``, and what else it learns."""
+
+    def fill(self, name: str, kind: pa.DataType, fitted: Fitted) -> Any:
+        """Return what is put into column `name`, of type `kind` after it."""
+        return fitted["values"][name]
+
+    def filled(self, frame: nw.DataFrame[Any], fitted: Fitted) -> list[nw.Expr]:
+        """Return the columns without nulls."""
+        kinds = output_kinds(self, frame)
+        dtypes = frames.dtypes(pa.schema(kinds))
+        fills = {name: nw.lit(self.fill(name, kind, fitted), dtypes[name]) for name, kind in kinds.items()}
+        return [nw.col(name).cast(dtypes[name]).fill_null(fills[name]).alias(out) for name, out in self.pairs()]
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Fill all columns in one list of expressions."""
+        return frame.with_columns(*self.filled(frame, fitted))
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Fill one value."""
+        made = self.output_type(kind)
+        fill = self.fill(name, made, fitted)
+        if made == kind and not pa.types.is_floating(kind):
+            return lambda value: fill if value is None else value
+        cast = cast_to(made)
+        return None if cast is None else lambda value: cast(fill if value is None else value)
