@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import sparse as scipy_sparse
 
 from penstock import frames, sparse
 from penstock.errors import DataValueError
@@ -33,8 +34,8 @@ class SumsByClass:
     weight : numpy.ndarray of shape (n_classes,), float64
     index : numpy.ndarray of shape (n_indices,), int32
         Those that some row has, ascending.
-    sums : numpy.ndarray of shape (n_classes, n_indices), float64
-        Weighted; of counts, exact.
+    matrix : scipy.sparse.csr_matrix of shape (n_classes, n_indices), float64
+        The sums, weighted; of counts, exact.
     """
 
     name: str
@@ -42,7 +43,13 @@ class SumsByClass:
     rows: np.ndarray
     weight: np.ndarray
     index: np.ndarray
-    sums: np.ndarray
+    matrix: scipy_sparse.csr_matrix
+
+    @property
+    def sums(self) -> np.ndarray:
+        """The sums as a dense matrix, which is made each time; of many classes and indices it is large."""
+        dense: np.ndarray = self.matrix.toarray()
+        return dense
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,6 @@ class ClassIndices(Statistic):
         refuse_faults(self.name, self._faults, state["faults"], on_gpu=state["on_gpu"])
         lists, rows, weight = table["index"].combine_chunks(), table["rows"].to_numpy(), table["weight"].to_numpy()
         index, at = np.unique(lists.flatten().to_numpy(), return_inverse=True)
-        sums = np.zeros((len(table), len(index)))
-        sums[pc.list_parent_indices(lists).to_numpy(), at] = table["sum"].combine_chunks().flatten().to_numpy()
-        return SumsByClass(self.name, table["class"].combine_chunks(), rows, weight, index, sums)
+        sums = table["sum"].combine_chunks().flatten().to_numpy()
+        matrix = scipy_sparse.csr_matrix((sums, at, lists.offsets.to_numpy()), shape=(len(table), len(index)))
+        return SumsByClass(self.name, table["class"].combine_chunks(), rows, weight, index, matrix)

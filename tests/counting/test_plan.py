@@ -114,7 +114,7 @@ test_what_is_kept_in_parts_makes_the_same_model = pytest.mark.dask(test_what_is_
 )
 @pytest.mark.dask
 def test_what_is_added_up_by_values_is_merged_in_parts_too(engines, small, stage):
-    learned = Pipeline(stage).fit(data(engines.get("dask")), counting=CountOptions(30 * STATE))
+    learned = Pipeline(stage).fit(data(engines.get("dask")), counting=CountOptions(15 * STATE))
     (count,) = learned.report.counts
     assert (count.column, count.found) == ("key", DISTINCT)
     assert count.parts > 1

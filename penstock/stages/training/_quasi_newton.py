@@ -24,6 +24,8 @@ Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 Inverse = Callable[[np.ndarray], np.ndarray]
 
 _MEMORY = 10
+COURSE = 2 * _MEMORY + 1
+"""How many vectors of the length of all parameters a course has, at most."""
 _HALVINGS = 40
 _SUFFICIENT = 1e-4
 _FLAT = 1e-12

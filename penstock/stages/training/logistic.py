@@ -23,12 +23,13 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
+from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training._courses import course_from, tell, tell_end
 from penstock.stages.training._design import Scaling, Totals, one_blas_thread
 from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
 from penstock.stages.training._logistic_inputs import Inputs, NumberInputs
-from penstock.stages.training._quasi_newton import Course, Inverse, minimise
+from penstock.stages.training._quasi_newton import COURSE, Course, Inverse, minimise
 from penstock.stages.training._vector_features import vector_among
 from penstock.stages.training._vector_inputs import VectorInputs
 from penstock.stages.training._vector_learner import VectorLearner
@@ -37,6 +38,8 @@ from penstock.statistics.rules import Checks, Rule
 
 _SEPARATED = 1e-12
 """A mean log loss not above this: the classes are separable, and coefficients would grow for ever."""
+_OF_A_STEP = 10
+"""Vectors of the length of all coefficients that a step makes: points, gradients, penalties, the inverse."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,9 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         all weights are 0; there is one class, more than 1,000, or more than two for the binomial family; a vector is
         null, holds nulls, has indices that do not ascend, or none at all. Also when predicting: a feature is infinite,
         or rows hold no vectors.
+    ConfigError
+        Before training: coefficients of so many classes and features would take more memory than the process may have,
+        about 94 times 8 bytes for each.
 
     Notes
     -----
@@ -208,9 +214,11 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         classes = tuple(learned["classes"]["value"].to_pylist())
-        inputs = self._given(learned.get("vector"))
-        design = inputs.read(rank, learned, classes)
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
+        inputs = self._given(learned.get("vector"))
+        features = len(inputs.numbers) + (len(learned["indices"]) if "indices" in learned else 0)
+        self._check_memory(rank, 1 if single else len(classes), features)
+        design = inputs.read(rank, learned, classes)
         with rank.collective(), one_blas_thread():
             scaling, totals = inputs.standardise(design, learned, len(classes))
             factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
@@ -230,6 +238,15 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
             "iterations": course.iterations,
             "objective_history": course.history,
         }
+
+    def _check_memory(self, rank: Rank, outputs: int, features: int) -> None:
+        """Raise ConfigError where the minimisation would not fit into memory.
+
+        A course is held, with it three copies while it becomes a checkpoint or else two sums for each thread, and what
+        a step makes.
+        """
+        copies = COURSE + max(3 * COURSE, 2 * (rank.threads + 1)) + _OF_A_STEP
+        refuse_too_many(self.title, outputs, features + self.fit_intercept, copies)
 
     def _factors(self, scaling: Scaling, totals: Totals) -> np.ndarray:
         """Return by what to multiply the coefficients of standardised features to get those that are penalised."""

@@ -22,6 +22,7 @@ from penstock.stages.base import (
 )
 from penstock.stages.training import _bayes
 from penstock.stages.training._bayes_vector import VectorBayes
+from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._vector_features import vector_among
 from penstock.stages.training._vector_learner import VectorLearner
@@ -32,6 +33,8 @@ from penstock.statistics.rules import Rule, refuse, valid_rows
 from penstock.statistics.violations import Violations
 
 _MOST_CLASSES = 10_000
+_COPIES = 5
+"""Of the sums of a sparse vector, by class and index: sums, logarithms, what these are made from and checked by."""
 _DOMAIN = {"multinomial": "negative", "complement": "negative", "bernoulli": "not_binary"}
 
 
@@ -85,6 +88,8 @@ class NaiveBayes(VectorLearner, Classifier):
         one class, or more than 10,000; smoothing is 0 and a count too; every feature of the gaussian model is constant;
         a vector is null, or has an index of `vector_size` or more. At fit and when predicting: a feature is infinite,
         or not in the domain of the model; rows hold no vectors. Names column, count, first file and row.
+    ConfigError
+        At fit: of a vector, so many classes times indices would take more memory than the process may have.
 
     Notes
     -----
@@ -198,6 +203,7 @@ class NaiveBayes(VectorLearner, Classifier):
         self._check_found(found)
         model = self._vector_model(found.name)
         size = model.length(found, self.vector_size)
+        refuse_too_many(self.title, len(found.classes), len(model.numbers) + len(found.index), _COPIES)
         numbers = np.empty((len(found.classes), 0)) if moments is None else moments.sums
         learned = model.learned(found, numbers, self.smoothing, size)
         self._check_learned(found.classes, model.theta(learned), lambda place: model.name(place, learned))

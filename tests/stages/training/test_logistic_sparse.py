@@ -377,6 +377,7 @@ def test_rows_that_hold_no_vector_are_refused_with_their_place(
         else:
             Pipeline(stage(max_iter=1)).fit(dataset(local, table())).transform(data).to_arrow()
     assert (caught.value.row, caught.value.stage) == (333, "LogisticRegression")
+    assert f"column {caught.value.column!r}" in message
     assert caught.value.path is not None
 
 
