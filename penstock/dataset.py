@@ -253,11 +253,12 @@ class Dataset(Lags):
     def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.
 
-        None also where a step has made new rows, which are not those of a file.
+        None also where a step has made new rows, which are not those of a file. Read are `columns`, and what the
+        predicate needs besides.
         """
         if any(step.makes_rows for step in self.steps):
             return None
-        numbered = self.scan((*columns, ROW))
+        numbered = self.scan(tuple(dict.fromkeys([*columns, *frames.roots(predicate, self.schema), ROW])))
         for fragment in self.fragments:
             for found in self.engine.map(_FirstRow(numbered, predicate), [fragment], label="locate"):
                 if found is not None:

@@ -227,6 +227,12 @@ def test_rows_are_found_by_file(local: Engine, tmp_path: Path) -> None:
     assert data.first_where(nw.col("x") > 99, ["x"]) is None
 
 
+def test_rows_are_found_by_columns_that_only_their_predicate_names(local: Engine, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1, 2, 3], "y": [1, 5, 3], "z": [0, 0, 0]}), tmp_path / "a.parquet")
+    data = local.read_parquet(tmp_path / "a.parquet")
+    assert data.first_where(nw.col("x") != nw.col("y"), ["x"]) == (str(tmp_path / "a.parquet"), 1)
+
+
 def test_rows_that_a_function_made_are_not_looked_for_in_files(data: Dataset) -> None:
     made = data.map_partitions(lambda frame: frame.tail(1), {"a": "int64"})
     assert made.first_where(nw.col("a") > 0, ["a"]) is None

@@ -140,8 +140,7 @@ def _error(name: str, fault: _Fault, count: int, on_gpu: bool) -> DataValueError
     error = DataValueError(
         f"column {columns[fault.part]!r} has {count} values that are {fault.found}, expected {fault.expected}",
         hint=f"{name!r} is a sparse vector, {columns[0]!r} and {columns[1]!r}: clean or filter these rows before.",
-        # Rows are looked for in this column alone, or where there is none in all of them.
-        column=None if fault is _FAULTS["unequal"] else columns[fault.part],
+        column=columns[fault.part],
     )
     if not on_gpu:
         error.predicate = fault.predicate(*columns)
