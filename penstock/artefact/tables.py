@@ -78,7 +78,8 @@ def read_table(data: bytes, rows: int | None, path: str) -> pa.Table:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         _check_footer(file, rows, len(data), path)
-        table = canonical_table(file.read())
+        # A thread of Arrow's that lets go of `data` while Python ends would end the process with an abort.
+        table = canonical_table(file.read(use_threads=False))
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise ArtifactError(f"{path} cannot be decoded: {error}", path=path) from error

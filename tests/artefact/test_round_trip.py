@@ -18,6 +18,7 @@ import pytest
 import penstock.artefact
 from penstock.artefact import load, save
 from penstock.artefact.folder import manifest_digest
+from penstock.artefact.tables import write_table
 from penstock.errors import ArtifactVersionError, ConfigError, OutputExistsError, UnsupportedStepError
 from penstock.outputs import MANIFEST_NAME
 from penstock.pipeline import PipelineModel
@@ -254,3 +255,18 @@ def test_standard_stage_is_found_without_being_passed(dataset, tmp_path):
     fitted = {"mean": {"x": 1.0}, "scale": {"x": 2.0}}
     save(PipelineModel((StandardScaler(("x",)).bind(SCHEMA),), (fitted,), SCHEMA), tmp_path / "m")
     assert load(tmp_path / "m").fitted == (fitted,)
+
+
+def test_reading_a_table_leaves_no_thread_that_could_outlive_python(tmp_path):
+    write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), tmp_path / "t.parquet")
+    code = """
+import sys
+import psutil
+from penstock.artefact.tables import read_table
+data, process = open(sys.argv[1], "rb").read(), psutil.Process()
+before = process.num_threads()
+read_table(data, 2, "t.parquet")
+print(process.num_threads() - before)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "0"
