@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 from gangs import Gang
 from sklearn import linear_model
+from vector_faults import FAULTS, faulty
 
 from penstock import sparse
 from penstock import stages as st
@@ -344,33 +345,12 @@ def test_a_penalty_that_leaves_no_coefficient_leaves_the_odds_of_the_classes(loc
 # What is refused
 
 
-def faulty(row: int, indices: Any, values: Any) -> pa.Table:
-    """Return the table with another vector in one row."""
-    rows = table().to_pylist()
-    rows[row] |= dict(zip(VECTOR, (indices, values), strict=True))
-    return pa.Table.from_pylist(rows, table().schema)
-
-
-FAULTS = [
-    (([3, 1], [1.0, 2.0]), "column 'v_indices' has 1 values that are not ascending, or negative"),
-    (([3, 3], [1.0, 2.0]), "column 'v_indices' has 1 values that are not ascending, or negative"),
-    (([-1, 3], [1.0, 2.0]), "column 'v_indices' has 1 values that are not ascending, or negative"),
-    (([1, 3], [1.0]), "column 'v_indices' has 1 values that are not as long as its values"),
-    (([1], None), "column 'v_indices' has 1 values that are not as long as its values"),
-    (([1, None], [1.0, 2.0]), "column 'v_indices' has 1 values that are of nulls"),
-    (([1, 3], [1.0, None]), "column 'v_values' has 1 values that are of nulls"),
-    (([1, 3], [1.0, np.nan]), "column 'v_values' has 1 values that are infinite, or NaN"),
-    (([1, 3], [-np.inf, 1.0]), "column 'v_values' has 1 values that are infinite, or NaN"),
-    (([1, 3], [1e200, 1.0]), "column 'v_values' has 1 values that are too large"),
-]
-
-
 @pytest.mark.parametrize(("given", "message"), FAULTS, ids=str)
 @pytest.mark.parametrize("when", ["fit", "predict"])
 def test_rows_that_hold_no_vector_are_refused_with_their_place(
     local: Engine, given: tuple[Any, Any], message: str, when: str
 ) -> None:
-    data = dataset(local, faulty(333, *given))
+    data = dataset(local, faulty(table(), 333, *given))
     with pytest.raises(DataValueError, match=message) as caught:
         if when == "fit":
             Pipeline(stage()).fit(data)
@@ -385,7 +365,7 @@ def test_rows_without_a_vector_are_refused_at_fit_with_their_place(local: Engine
     with pytest.raises(
         DataValueError, match="'v_indices' has 1 values that are null, expected a vector in every row"
     ) as e:
-        Pipeline(stage()).fit(dataset(local, faulty(333, None, None)))
+        Pipeline(stage()).fit(dataset(local, faulty(table(), 333, None, None)))
     assert (e.value.column, e.value.row) == ("v_indices", 333)
 
 
