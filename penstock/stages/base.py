@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.errors import ConfigError, SchemaError, UnsupportedStepError, did_you_mean
+from penstock.errors import ConfigError, SchemaError, did_you_mean
 from penstock.selectors import Columns, Selector, is_numeric, resolve
+from penstock.stages.stored_values import hashable, jsonable
 from penstock.statistics.base import Statistic
 from penstock.steps import RowLog
 
@@ -230,7 +231,7 @@ class Stage(ABC):
                     f"{cls.__name__} has no parameter {name!r}.{did_you_mean(name, known)} It has: {', '.join(known)}",
                     stage=cls.__name__,
                 )
-        return cls(**{name: _hashable(value) for name, value in values.items()})
+        return cls(**{name: hashable(value) for name, value in values.items()})
 
 
 class Trainer(Stage):
@@ -383,22 +384,3 @@ def check_number(stage: Stage, name: str, *, least: float | None = None, above: 
     )
     expected = " ".join(["an integer" if whole else "a number", " and ".join(bounds)]).strip()
     raise ConfigError(f"{name} of {stage.title} is {value!r}, expected {expected}", stage=stage.title)
-
-
-def jsonable(stage: str, name: str, value: Any) -> Any:
-    """Return a parameter as a JSON value; UnsupportedStepError if it is none, and so cannot be stored."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, tuple | list):
-        return [jsonable(stage, name, item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(stage, name, item) for key, item in value.items()}
-    raise UnsupportedStepError(
-        f"parameter {name!r} of {stage} is {value!r}, which cannot be stored without storing code",
-        hint="Use plain values; a function has no place in a saved pipeline.",
-        stage=stage,
-    )
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(_hashable(item) for item in value) if isinstance(value, list) else value

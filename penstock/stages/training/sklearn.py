@@ -22,10 +22,10 @@ from penstock.stages.base import (
     Trainer,
     check_choice,
     check_number,
-    jsonable,
     normalise_columns,
     with_fields,
 )
+from penstock.stages.stored_values import jsonable
 from penstock.stages.training._design import finite_matrix
 from penstock.stages.training._learner import Learner, known
 from penstock.stages.training._sklearn.kinds import (
