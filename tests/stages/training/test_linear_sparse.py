@@ -14,11 +14,10 @@ import pytest
 import scipy.sparse
 from gangs import Gang
 from sklearn import linear_model, metrics
-from vector_faults import FAULTS, faulty
+from vector_rows import FAULTS, FEATURES, MATRIX, NUMBERS, ROWS, SIZE, VECTOR, WEIGHT, X, dataset, draw, faulty, lists
 
 from penstock import sparse
 from penstock import stages as st
-from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError, UserCodeError
 from penstock.pipeline import Pipeline, PipelineModel
@@ -26,36 +25,15 @@ from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.base import Trainer
 from penstock.stages.training import _sparse_design
 
-ROWS, SIZE = 400, 30
 TIGHT = {"tol": 1e-11, "max_iter": 3000}
-VECTOR = sparse.columns("v")
-NUMBERS = ("a", "b")
-FEATURES = (*NUMBERS, *VECTOR)
-DRAW = np.random.default_rng(5)
-MATRIX = scipy.sparse.random(ROWS, SIZE, 0.15, format="csr", random_state=2, data_rvs=DRAW.standard_exponential)
-MATRIX.sort_indices()
-X = DRAW.normal(size=(ROWS, 2)) * [0.1, 3] + [0.0, 50]
+DRAW = draw()
 WHOLE = np.hstack([X, MATRIX.toarray()])
 SCALE = WHOLE.std(axis=0)
-WEIGHT = DRAW.integers(1, 4, ROWS) / 2
 Y = MATRIX @ DRAW.normal(size=SIZE) * 3 + 5 * X[:, 0] + DRAW.normal(size=ROWS) + 20
-
-
-def lists(matrix: Any, name: str = "v") -> dict[str, pa.Array]:
-    rows = np.split(matrix.indices, matrix.indptr[1:-1]), np.split(matrix.data, matrix.indptr[1:-1])
-    return {
-        column: pa.array(each, kind) for each, (column, kind) in zip(rows, sparse.fields([name]).items(), strict=True)
-    }
 
 
 def table(**more: Any) -> pa.Table:
     return pa.table({**dict(zip(NUMBERS, X.T, strict=True)), **lists(MATRIX), "y": Y, **more})
-
-
-def dataset(engine: Engine, rows: pa.Table, fragment_bytes: int = 8_000) -> Dataset:
-    data = engine.from_arrow(rows, fragment_bytes=fragment_bytes)
-    assert len(data.fragments) > 1
-    return data
 
 
 def stage(features: tuple[str, ...] = VECTOR, **options: Any) -> st.LinearRegression:

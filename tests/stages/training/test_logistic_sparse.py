@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 from gangs import Gang
 from sklearn import linear_model
-from vector_faults import FAULTS, faulty
+from vector_rows import FAULTS, FEATURES, MATRIX, NUMBERS, ROWS, SIZE, VECTOR, WEIGHT, X, dataset, draw, faulty, lists
 
 from penstock import sparse
 from penstock import stages as st
@@ -24,17 +24,9 @@ from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.stages.training import _sparse_design
 
-ROWS, SIZE = 400, 30
 TIGHT = {"tol": 1e-10, "max_iter": 2000}
 PENALTIES = [(0.02, 0.0), (0.02, 1.0), (0.05, 0.5)]
-VECTOR = sparse.columns("v")
-NUMBERS = ("a", "b")
-FEATURES = (*NUMBERS, *VECTOR)
-DRAW = np.random.default_rng(5)
-MATRIX = scipy.sparse.random(ROWS, SIZE, 0.15, format="csr", random_state=2, data_rvs=DRAW.standard_exponential)
-MATRIX.sort_indices()
-X = DRAW.normal(size=(ROWS, 2)) * [0.1, 3] + [0.0, 50]
-WEIGHT = DRAW.integers(1, 4, ROWS) / 2
+DRAW = draw()
 SCORE = MATRIX @ DRAW.normal(size=SIZE) + 5 * X[:, 0] + DRAW.logistic(size=ROWS)
 
 
@@ -42,21 +34,8 @@ def labels(classes: int) -> np.ndarray:
     return np.digitize(SCORE, np.linspace(-1, 1, classes - 1) if classes > 2 else [0.4])
 
 
-def lists(matrix: Any, name: str = "v") -> dict[str, pa.Array]:
-    rows = np.split(matrix.indices, matrix.indptr[1:-1]), np.split(matrix.data, matrix.indptr[1:-1])
-    return {
-        column: pa.array(each, kind) for each, (column, kind) in zip(rows, sparse.fields([name]).items(), strict=True)
-    }
-
-
 def table(classes: int = 2, **more: Any) -> pa.Table:
     return pa.table({**dict(zip(NUMBERS, X.T, strict=True)), **lists(MATRIX), "label": labels(classes), **more})
-
-
-def dataset(engine: Engine, rows: pa.Table, fragment_bytes: int = 8_000) -> Dataset:
-    data = engine.from_arrow(rows, fragment_bytes=fragment_bytes)
-    assert len(data.fragments) > 1
-    return data
 
 
 def stage(features: tuple[str, ...] = VECTOR, **options: Any) -> st.LogisticRegression:

@@ -1,12 +1,27 @@
-"""Rows that hold no sparse vector, and what is told of each."""
+"""Rows with a sparse vector beside numbers, and vectors that are refused."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse
 
+from penstock import sparse
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+
+ROWS, SIZE = 400, 30
+VECTOR = sparse.columns("v")
+NUMBERS = ("a", "b")
+FEATURES = (*NUMBERS, *VECTOR)
+_DRAW = np.random.default_rng(5)
+MATRIX = scipy.sparse.random(ROWS, SIZE, 0.15, format="csr", random_state=2, data_rvs=_DRAW.standard_exponential)
+MATRIX.sort_indices()
+X = _DRAW.normal(size=(ROWS, 2)) * [0.1, 3] + [0.0, 50]
+WEIGHT = _DRAW.integers(1, 4, ROWS) / 2
 FAULTS = [
     (([3, 1], [1.0, 2.0]), "column 'v_indices' has 1 values that are not ascending, or negative"),
     (([3, 3], [1.0, 2.0]), "column 'v_indices' has 1 values that are not ascending, or negative"),
@@ -19,6 +34,24 @@ FAULTS = [
     (([1, 3], [-np.inf, 1.0]), "column 'v_values' has 1 values that are infinite, or NaN"),
     (([1, 3], [1e200, 1.0]), "column 'v_values' has 1 values that are too large"),
 ]
+
+
+def draw() -> np.random.Generator:
+    """Return a generator that goes on where that of the rows ended, the same for everyone."""
+    return copy.deepcopy(_DRAW)
+
+
+def lists(matrix: Any, name: str = "v") -> dict[str, pa.Array]:
+    rows = np.split(matrix.indices, matrix.indptr[1:-1]), np.split(matrix.data, matrix.indptr[1:-1])
+    return {
+        column: pa.array(each, kind) for each, (column, kind) in zip(rows, sparse.fields([name]).items(), strict=True)
+    }
+
+
+def dataset(engine: Engine, rows: pa.Table, fragment_bytes: int = 8_000) -> Dataset:
+    data = engine.from_arrow(rows, fragment_bytes=fragment_bytes)
+    assert len(data.fragments) > 1
+    return data
 
 
 def faulty(table: pa.Table, row: int, indices: Any, values: Any) -> pa.Table:
