@@ -64,7 +64,8 @@ class Statistic(ABC):
     def cut(self, state: State, parts: Mapping[str, int]) -> list[State]:
         """Return a state in parts: each is merged with its like of other partitions, and `join` puts them together.
 
-        `parts` says by column how many there are; a statistic that cannot be cut has one.
+        `parts` says by column how many there are; a statistic that cannot be cut has one. What is not of single values
+        is in every part, and `join` takes that of the first.
         """
         return [state]
 

@@ -31,10 +31,6 @@ class ByValue(ColumnStatistic):
     def merge_beside(self, states: Sequence[State]) -> dict[str, Any]:
         """Return what there is to say of the columns together."""
 
-    def beside_others(self, beside: State) -> dict[str, Any]:
-        """Return what is said of parts but the first, so that nothing is said twice when they are joined."""
-        return {}
-
     def merge_column(self, states: Sequence[State]) -> State:
         """Join the rows of equal values."""
         return self.drain_column(list(states))
@@ -53,14 +49,13 @@ class ByValue(ColumnStatistic):
         return state_of(shards.add(parts, lambda tables: self.add(tables, beside)), beside)
 
     def cut_column(self, state: State, parts: int) -> list[State]:
-        """Cut by the hash of the values, if they have one."""
+        """Cut by the hash of the values, if they have one; each part has what is beside them."""
         tables = tables_of(state)
         if parts == 1 or not shards.divisible(tables[0].schema.field("value").type):
             return [state]
-        first = _beside(state)
-        others = {**first, **self.beside_others(first)}
+        beside = _beside(state)
         cut = shards.cut(tables, parts) if "shards" in state else [[each] for each in shards.split(tables[0], parts)]
-        return [state_of(part, others if place else first) for place, part in enumerate(cut)]
+        return [state_of(part, beside) for part in cut]
 
     def join_column(self, parts: list[State]) -> State:
         """Put parts together, which have no value in common."""

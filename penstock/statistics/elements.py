@@ -70,10 +70,6 @@ class ElementCounts(ByValue):
         """Add up the lists and nulls."""
         return {each: sum(state[each] for state in states) for each in ("lists", "nulls")}
 
-    def beside_others(self, beside: State) -> dict[str, Any]:
-        """Leave the lists and nulls to the first part."""
-        return {"lists": 0, "nulls": 0}
-
     def held(self) -> Held:
         """Return what is held of each element: two counts."""
         return Held(bytes=16)

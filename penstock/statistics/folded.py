@@ -73,9 +73,9 @@ class Folded(Sets):
         folds: list[list[State]] = state["folds"]
         return folds
 
-    def of_sets(self, sets: list[list[State]], beside: State, *, first: bool) -> State:
-        """Return the state of folds; rows in none are told in the first part."""
-        return {"strays": beside["strays"] if first else 0, "folds": sets}
+    def of_sets(self, sets: list[list[State]], beside: State) -> State:
+        """Return the state of folds."""
+        return {"strays": beside["strays"], "folds": sets}
 
     def found(self, result: Mapping[Hashable, tuple[Any, ...]]) -> Mapping[str, Found]:
         """Return how many values there were in all rows."""

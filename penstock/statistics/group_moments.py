@@ -159,9 +159,7 @@ class GroupMoments(Statistic):
         number = parts.get(self.by[0], 1)
         if number == 1:
             return [state]
-        first, *rest = shards.split(state["table"], number, key="key 0")
-        none = [0] * len(state["invalid"])
-        return [{**state, "table": first}, *({**state, "invalid": none, "table": table} for table in rest)]
+        return [{**state, "table": table} for table in shards.split(state["table"], number, key="key 0")]
 
     def join(self, parts: Sequence[State]) -> State:
         """Put parts together, which have no group in common."""

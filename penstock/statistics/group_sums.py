@@ -108,10 +108,6 @@ class GroupSums(ByValue):
         bounds = [sum(each) for each in zip(*(state["bounds"] for state in states), strict=True)]
         return {"invalid": add_counts([state["invalid"] for state in states]), "bounds": bounds}
 
-    def beside_others(self, beside: State) -> dict[str, Any]:
-        """Leave the rows that break rules to the first part; bounds are of all parts."""
-        return {"invalid": [0] * len(beside["invalid"])}
-
     def held(self) -> Held:
         """Return what is held of each category: its count, and two numbers for each target."""
         return Held(bytes=8 + 16 * max(1, len(self.classes)))

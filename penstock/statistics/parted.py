@@ -55,10 +55,9 @@ class Parted(Sets):
         """Return the states of both parts."""
         return [state[UP_TO], state[BEYOND]]
 
-    def of_sets(self, sets: list[list[State]], beside: State, *, first: bool) -> State:
-        """Return the state of both parts; rows that are in none are told in the first part of it."""
-        invalid = beside["invalid"] if first else [0] * len(beside["invalid"])
-        return {"invalid": invalid, **dict(zip((UP_TO, BEYOND), sets, strict=True))}
+    def of_sets(self, sets: list[list[State]], beside: State) -> State:
+        """Return the state of both parts."""
+        return {"invalid": beside["invalid"], **dict(zip((UP_TO, BEYOND), sets, strict=True))}
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of each part, of the rows that can be told apart, and how many break which rule."""

@@ -29,8 +29,8 @@ class Sets(Grouped):
         """Return the states of each set."""
 
     @abstractmethod
-    def of_sets(self, sets: list[list[State]], beside: State, *, first: bool) -> State:
-        """Return the state of sets, with what else is in the state `beside`: in the first part, or in another."""
+    def of_sets(self, sets: list[list[State]], beside: State) -> State:
+        """Return the state of sets, with what else is in the state `beside`."""
 
     def counted(self) -> Mapping[str, Held]:
         """Return what is held of values, once for each set."""
@@ -58,7 +58,7 @@ class Sets(Grouped):
         ]
         number = max(len(pieces) for states in cut for pieces in states)
         return [
-            self.of_sets([[_at(pieces, place) for pieces in states] for states in cut], state, first=place == 0)
+            self.of_sets([[_at(pieces, place) for pieces in states] for states in cut], state)
             for place in range(number)
         ]
 
@@ -68,7 +68,7 @@ class Sets(Grouped):
             [each.join(_known(pieces)) for each, pieces in zip(self.statistics, zip(*of_set, strict=True), strict=True)]
             for of_set in zip(*map(self.sets, parts), strict=True)
         ]
-        return self.of_sets(joined, parts[0], first=True)
+        return self.of_sets(joined, parts[0])
 
     def _merged(self, states: Sequence[Sequence[State]]) -> list[State]:
         of_each = zip(*states, strict=True)

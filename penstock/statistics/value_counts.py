@@ -76,10 +76,6 @@ class ValueCounts(ByValue):
         """Add up the nulls."""
         return {"nulls": sum(state["nulls"] for state in states)}
 
-    def beside_others(self, beside: State) -> dict[str, Any]:
-        """Leave the nulls to the first part."""
-        return {"nulls": 0}
-
     def tallied(self) -> tuple[str, ...]:
         """Return all columns."""
         return self.columns
