@@ -167,12 +167,12 @@ def plan_csv(
     extra_columns: str = "warn",
     fragment_bytes: int,
 ) -> tuple[CsvSource, tuple[Fragment, ...]]:
-    """Read all headers, then parse all rows once, and return the source and its fragments.
+    r"""Read all headers, then parse all rows once, and return the source and its fragments.
 
-    The text is UTF-8; blank lines are skipped. A column without a declared type gets the narrowest of bool, int64,
-    float64, date32, timestamp and string that holds all its values in all files, or string when it has none. Numbers
-    with a leading zero or more digits than their type holds are strings. ``NA``, ``null`` and ``None`` are strings
-    like others unless they are in `null_values`.
+    The text is UTF-8; lines end at ``\n``, ``\r\n`` or a ``\r`` alone, and blank lines are skipped. A column without a
+    declared type gets the narrowest of bool, int64, float64, date32, timestamp and string that holds all its values in
+    all files, or string when it has none. Numbers with a leading zero or more digits than their type holds are strings.
+    ``NA``, ``null`` and ``None`` are strings like others unless they are in `null_values`.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Texts = Callable[[], pa.ChunkedArray]
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""A way to write CSV; records end at newlines, and a quote in a quoted field is doubled.
+    r"""A way to write CSV; records end at ``\n``, ``\r\n`` or ``\r``, and a quote in a quoted field is doubled.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,6 @@ from penstock.schemas import unify
 from penstock.sources import json_objects
 from penstock.sources.files import InputFile, Storage
 from penstock.sources.inference import Guess, join, settle
-from penstock.sources.quotes import RecordEnds
 from penstock.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
 from penstock.sources.text import Open, Run, Scan, Scanned, TextSource, check_types, range_bytes, shorten_text
 
@@ -76,7 +76,7 @@ class JsonLinesSource(TextSource):
     def _explain(
         self, item: Range, data: bytes, types: Mapping[str, pa.DataType], error: pa.ArrowInvalid
     ) -> PenstockError:
-        ends = [*RecordEnds(",", None).feed(data).tolist(), len(data)]
+        ends = [*(newline.end() for newline in re.finditer(b"\n", data)), len(data)]
         begin, end = first_bad(data, ends, partial(json_objects.parse, types=types) if types else json_objects.infer)
         path, record = item.file.path, data[begin:end]
         place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"

@@ -1,4 +1,4 @@
-"""Where the records of a CSV text end: at newlines outside quotes, followed exactly from block to block."""
+"""Where the records of a CSV text end: at line ends outside quotes, followed exactly from block to block."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ NEWLINE, RETURN = 10, 13
 class RecordEnds:
     r"""Finds record ends in the consecutive blocks of one text that starts at a record.
 
-    A quote opens only at the start of a field and a quote in an unquoted field is an ordinary character, which is how
-    pyarrow reads it. Counting quotes would do for most files; a measure such as ``5" pipe`` would turn it inside out.
+    A line ends at ``\n``, ``\r\n`` or a ``\r`` alone. A quote opens only at the start of a field and a quote in an
+    unquoted field is an ordinary character, which is how pyarrow reads it. Counting quotes would do for most files; a
+    measure such as ``5" pipe`` would turn it inside out.
 
     Parameters
     ----------
@@ -37,14 +38,24 @@ class RecordEnds:
         """Byte of the text at which the quote that is open, or the last one that was, opened."""
 
     def feed(self, block: bytes) -> np.ndarray:
-        """Return the positions in `block` just after each record end."""
+        r"""Return the positions in `block` just after each record end.
+
+        One is 0 where the block before ended in a ``\r`` that turns out to stand alone.
+        """
         text = np.frombuffer(block, np.uint8)
         flips = self._flips(text)
-        ends = np.flatnonzero(text == NEWLINE)
+        ends = self._line_ends(block, text)
         outside = (np.searchsorted(flips, ends) + self.open) % 2 == 0
         self._advance(text, flips)
-        after: np.ndarray = ends[outside] + 1
+        after: np.ndarray = ends[outside]
         return after
+
+    def _line_ends(self, block: bytes, text: np.ndarray) -> np.ndarray:
+        ends = np.flatnonzero(text == NEWLINE) + 1
+        if self._last != RETURN and b"\r" not in block:
+            return ends
+        after = np.flatnonzero(np.frombuffer(bytes((self._last,)) + block, np.uint8)[:-1] == RETURN)
+        return np.sort(np.concatenate((ends, after[text[after] != NEWLINE])))
 
     def _flips(self, text: np.ndarray) -> np.ndarray:
         """Return the quotes at which the text enters or leaves quotes; a doubled quote does both."""

@@ -91,11 +91,12 @@ def read_bytes(storage: Storage, file: InputFile | Piece, begin: int, end: int |
 
 
 def line_at(storage: Storage, path: str, position: int) -> int:
-    """Return the line, from 1, of a byte of the text of a file."""
-    line = 1
+    r"""Return the line, from 1, of a byte of the text of a file; a line ends at ``\n``, ``\r\n`` or a ``\r`` alone."""
+    line, before = 1, b""
     with open_text(storage, path) as stream:
         while position > 0 and (block := stream.read(min(position, _BLOCK_BYTES))):
-            line += block.count(b"\n")
+            line += block.count(b"\n") + block.count(b"\r") - (before + block).count(b"\r\n")
+            before = block[-1:]
             position -= len(block)
     return line
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import fsspec
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -44,6 +45,23 @@ def test_blank_lines_are_skipped_wherever_they_stand(read_csv, write):
 def test_a_byte_order_mark_and_crlf_are_not_part_of_names_or_values(read_csv, write):
     found = read_csv(write("\ufeffx,y\r\n1,a\r\n2,b"))
     assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+
+
+@pytest.mark.parametrize("fragment_bytes", [4, 40, 2**20])
+@pytest.mark.parametrize("header", ["x,y\r", "\rx,y\r", "x,y\r\r", "x,y\r\n", "x,y\n"])
+@pytest.mark.parametrize("body", ["1,a\r2,b\r", "1,a\n2,b", "1,a\r\n\r2,b\r\n", "\r\n1,a\r2,b\n"])
+def test_a_lone_cr_ends_the_header_and_each_row(read_csv, write, header, body, fragment_bytes):
+    found = read_csv(write(header + body), fragment_bytes=fragment_bytes)
+    assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+
+
+def test_a_lone_cr_ends_the_header_of_a_file_in_a_store(write):
+    path = write("x,y\r1,a\n2,b\n")
+    fsspec.filesystem("memory").put(str(path), "/lone-cr/a.csv")
+    files = expand("memory://lone-cr/a.csv", SUFFIXES, Storage())
+    source, fragments = plan_csv(files, lambda task, items: map(task, items), Storage(), fragment_bytes=2**20)
+    assert source.schema == XY
+    assert sum(fragment.rows for fragment in fragments) == 2
 
 
 def test_a_header_alone_is_no_rows(read_csv, write):
@@ -113,7 +131,8 @@ def test_newlines_in_quotes_where_blocks_of_the_parser_end(read_csv, write):
 
 
 @pytest.mark.parametrize(
-    ("end", "quoting"), [("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL)]
+    ("end", "quoting"),
+    [("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\r", csv.QUOTE_ALL)],
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -136,6 +155,16 @@ def test_a_file_is_cut_to_ranges_of_about_a_quarter_of_a_fragment(write):
     assert [(piece.begin, piece.end, piece.first, piece.rows) for piece in pieces] == [
         (4 + 80 * part, 84 + 80 * part, 10 * part, 10) for part in range(10)
     ]
+
+
+LONE = [b"a,b\r", b"1,2\r\n", b'"x\r\ny\r",3\r', b"\r", b"5,6\n", b"\r", b"7,8\r\n"]
+
+
+@pytest.mark.parametrize("step", range(1, 20))
+def test_records_end_at_a_lone_cr_too_wherever_blocks_end(step):
+    ends, text = RecordEnds(",", '"'), b"".join(LONE)
+    found = [at + end for at in range(0, len(text), step) for end in ends.feed(text[at : at + step]).tolist()]
+    assert found == np.cumsum([len(record) for record in LONE]).tolist()
 
 
 STRAY = b'5" pipe,1\n"a\nb",2\n5" pipe,3\n"c""\n",4\n"d"x"y,5\n'
