@@ -181,6 +181,8 @@ class Engine(Relational, ABC):
     ) -> Dataset:
         """Plan a dataset of Parquet files from all their footers.
 
+        Times stored as INT96 (Hive, Impala, early Spark) are microseconds, of any year.
+
         Parameters
         ----------
         paths : path or list of paths

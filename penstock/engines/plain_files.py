@@ -50,6 +50,8 @@ def plain_files(dataset: Dataset) -> PlainFiles | None:
     whole = not dataset.reader.samples and all(isinstance(step, Select) for step in dataset.steps)
     if not whole or not isinstance(source, ParquetSource) or source.page_checksum_verification:
         return None
+    if not set(source.int96).isdisjoint(dataset.schema.names):  # others may have wrapped them around
+        return None
     if not all(_is_plain(piece, dataset.schema, source.storage) for piece in pieces):
         return None
     if not all(_NAME.fullmatch(field.name) and _is_exact(field.type) for field in dataset.schema):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
@@ -22,11 +23,12 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of one file says: its schema and the rows of each row group."""
+    """What the end of one file says: its schema, the rows of each row group, and which columns hold INT96 times."""
 
     file: InputFile
     schema: pa.Schema
     row_groups: tuple[int, ...]
+    int96: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,23 @@ class ReadFooter:
             head = stream.read(8)
             stream.seek(0)
             try:
-                metadata = pq.ParquetFile(stream).metadata
-                schema = metadata.schema.to_arrow_schema()
+                opened = _open(stream)
+                metadata, schema = opened.metadata, opened.schema_arrow
+                uncoerced = metadata.schema.to_arrow_schema()
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
                 raise corrupt(file.path, _why(file, head, error), head) from error
             groups = tuple(metadata.row_group(index).num_rows for index in range(metadata.num_row_groups))
-            return Footer(file, schema, groups)
+            int96 = tuple(
+                field.name for field, plain in zip(schema, uncoerced, strict=True) if field.type != plain.type
+            )
+            return Footer(file, schema, groups, int96)
+
+
+def _open(stream: Any, *, page_checksum_verification: bool = False) -> pq.ParquetFile:
+    """Open a file so that INT96 times are microseconds: in nanoseconds, a year such as 9999 wraps around."""
+    return pq.ParquetFile(
+        stream, coerce_int96_timestamp_unit="us", page_checksum_verification=page_checksum_verification
+    )
 
 
 def _why(file: InputFile, head: bytes, error: Exception) -> str:
@@ -65,11 +78,24 @@ def _why(file: InputFile, head: bytes, error: Exception) -> str:
 
 @dataclass(frozen=True)
 class ParquetSource:
-    """Pieces of Parquet files. Columns that a piece's file lacks are null; Hive keys are columns."""
+    """Pieces of Parquet files. Columns that a piece's file lacks are null; Hive keys are columns.
+
+    Times stored as INT96, which Hive, Impala and early Spark write, are ``timestamp[us]``, as Spark reads them: years 1
+    to 9999, and what is below a microsecond is cut off.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    storage : Storage
+    page_checksum_verification : bool
+    int96 : tuple of str
+        Columns that some file stores as INT96; only pyarrow reads them in microseconds.
+    """
 
     schema: pa.Schema
     storage: Storage
     page_checksum_verification: bool = False
+    int96: tuple[str, ...] = ()
 
     def read(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
         """Return the rows of `piece`.
@@ -98,10 +124,11 @@ class ParquetSource:
         return frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
 
     def _rows(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
-        if self.storage.is_local(piece.path) and not self.page_checksum_verification:
+        by_pyarrow = self.page_checksum_verification or not set(columns).isdisjoint(self.int96)
+        if self.storage.is_local(piece.path) and not by_pyarrow:
             return frames.read_parquet(piece.path, piece.first, piece.rows, columns, kind)
         with self.storage.open(piece.path) as stream:
-            file = pq.ParquetFile(stream, page_checksum_verification=self.page_checksum_verification)
+            file = _open(stream, page_checksum_verification=self.page_checksum_verification)
             return frames.from_arrow(_read_rows(file, piece, columns), kind)
 
     def _blame(self, piece: Piece, columns: Sequence[str], kind: frames.Kind, error: Exception) -> CorruptFileError:
@@ -184,7 +211,9 @@ def plan(
         _check_declared(schema, found)
     united = with_keys(united if schema is None else schema, files)
     pieces = [piece for footer in footers for piece in _pieces(footer, united)]
-    return ParquetSource(united, storage, page_checksum_verification), pack(pieces, row_bytes(united), fragment_bytes)
+    int96 = tuple(dict.fromkeys(name for footer in footers for name in footer.int96))
+    source = ParquetSource(united, storage, page_checksum_verification, int96)
+    return source, pack(pieces, row_bytes(united), fragment_bytes)
 
 
 def _without(schema: pa.Schema, names: set[str]) -> pa.Schema:
