@@ -10,6 +10,7 @@ from typing import Any
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
+from penstock.locations import local_path
 from penstock.pipeline import PipelineModel
 from penstock.requests import EvaluationRequest
 from penstock.stages.evaluation.base import Evaluator
@@ -53,7 +54,10 @@ def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:
 
 def check_report(path: str | Path | None) -> None:
     """Refuse a page that could not be written, before any work is done; one that is there is replaced."""
-    if path is not None and (Path(path).is_dir() or not Path(path).resolve().parent.is_dir()):
+    if path is None:
+        return
+    page = Path(local_path(path, "report"))
+    if page.is_dir() or not page.resolve().parent.is_dir():
         raise ConfigError(
             f"report is {str(path)!r}, expected a file in a folder that is there", hint="Name a file: report.html."
         )

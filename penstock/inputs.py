@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, did_you_mean
+from penstock.locations import is_url, read_location
 from penstock.sources import csv, jsonlines, parquet
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
@@ -89,7 +90,8 @@ def format_of(data: Sequence[str]) -> str:
 
 def _names(path: str) -> list[str]:
     """Return the names to tell a format by: of the files that are there, or else what stands in the path itself."""
-    if "://" in path or _kind(path) is not None:
+    path = read_location(path)
+    if is_url(path) or _kind(path) is not None:
         return [path]
     matches = [path] if os.path.exists(path) else glob.glob(path, recursive=True)
     return [name for match in matches for name in (_files(match) if os.path.isdir(match) else [match])]

@@ -260,7 +260,7 @@ class PipelineModel:
         """
         from penstock.artefact import save
 
-        return save(self, Path(path), overwrite=overwrite)
+        return save(self, path, overwrite=overwrite)
 
     @classmethod
     def load(
@@ -277,7 +277,7 @@ class PipelineModel:
         """
         from penstock.artefact import load
 
-        return load(Path(path), expect=expect, stages=stages or {})
+        return load(path, expect=expect, stages=stages or {})
 
 
 def _trained_on(plan: Plan) -> list[str]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from penstock.configuration import Settings, read_assignments, read_yaml
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError, PenstockError, did_you_mean
+from penstock.locations import local_path
 from penstock.pipeline import Pipeline
 from penstock.schemas import declared
 from penstock.stages.base import Stage
@@ -67,7 +68,10 @@ def load_pipeline(name: str, folder: str | Path = "pipelines") -> PipelineModule
     ConfigError
         There is no such file; it does not run; it lacks something, or has it of another kind.
     """
-    path = Path(name) if name.endswith(".py") else Path(folder) / f"{name}.py"
+    if name.endswith(".py"):
+        path = Path(local_path(name, "pipeline"))
+    else:
+        path = Path(local_path(folder, "pipelines")) / f"{name}.py"
     if not path.is_file():
         known = sorted(found.stem for found in path.parent.glob("*.py"))
         raise ConfigError(

@@ -20,7 +20,8 @@ from penstock.engines.settings import EngineSettings, engine_settings
 from penstock.errors import ConfigError
 from penstock.evaluating import Evaluators, check_report, evaluated, told, write_page
 from penstock.inputs import read
-from penstock.outputs import StagedDirectory, new_run_id
+from penstock.locations import local_path
+from penstock.outputs import StagedDirectory, new_run_id, resolve
 from penstock.pipeline import PipelineModel
 from penstock.planner import Plan
 from penstock.progress import Progress
@@ -144,8 +145,7 @@ class _Setup:
     def of(cls, job: Job, pipeline: str) -> _Setup:
         conf = _conf(job)
         module = load_pipeline(pipeline, job.pipelines)
-        folder = Path(job.pipelines).parent / "conf" / "pipelines"
-        parameters = pipeline_parameters(module, folder, conf["pipeline"], job.set)
+        parameters = pipeline_parameters(module, _conf_folder(job) / "pipelines", conf["pipeline"], job.set)
         return cls(module, parameters, _engine_settings(job, conf["engine"]))
 
     def labelled(self, job: Job, engine: Engine) -> Dataset:
@@ -164,7 +164,11 @@ def _conf(job: Job) -> dict[str, Settings]:
 
 
 def _engine_settings(job: Job, conf: Settings) -> EngineSettings:
-    return engine_settings(job.engine, job.device, conf, Path(job.pipelines).parent / "conf" / "engines")
+    return engine_settings(job.engine, job.device, conf, _conf_folder(job) / "engines")
+
+
+def _conf_folder(job: Job) -> Path:
+    return Path(local_path(job.pipelines, "pipelines")).parent / "conf"
 
 
 def _read(job: Job, engine: Engine, types: Any) -> Dataset:
@@ -206,7 +210,7 @@ def _check_outputs(targets: Sequence[str | Path | None], *, overwrite: bool) -> 
 
 
 def _check_apart(paths: Sequence[str | Path]) -> None:
-    for one, other in combinations([Path(path).resolve() for path in paths], 2):
+    for one, other in combinations([resolve(path) for path in paths], 2):
         if one == other or one in other.parents or other in one.parents:
             raise ConfigError(f"{one} and {other} lie in each other", hint="Name two directories apart.")
 

@@ -12,6 +12,7 @@ import yaml
 
 from penstock import secrets
 from penstock.errors import ConfigError
+from penstock.locations import local_path
 
 LIMIT = 256 * 1024
 """The largest configuration file, in bytes."""
@@ -47,7 +48,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], Places]:
         an alias, a tag, NaN or an infinity, or is nested deeper than 32; or it holds a secret. The message names file,
         line, column and rule, and never a secret.
     """
-    path = Path(path)
+    path = Path(local_path(path, "configuration"))
     try:
         with path.open("rb") as file:
             data = file.read(LIMIT + 1)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigError, RowCountError
-from penstock.outputs import MANIFEST_NAME, Json, StagedDirectory, new_run_id
+from penstock.locations import is_url, local_path
+from penstock.outputs import MANIFEST_NAME, Json, StagedDirectory, new_run_id, resolve
 from penstock.steps import RowLog
 from penstock.tasks import Write, Written
 
@@ -38,8 +39,8 @@ def write_parquet(
     dataset: Dataset, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
 ) -> WriteResult:
     """Write a dataset as a directory of Parquet; see `Dataset.write_parquet`."""
-    path = os.fspath(target)
-    aside = os.fspath(quarantine) if quarantine is not None else f"{path.rstrip(os.sep)}.quarantine"
+    path = local_path(target, "target")
+    aside = f"{path.rstrip(os.sep)}.quarantine" if quarantine is None else local_path(quarantine, "quarantine")
     refuse_inputs(dataset, [path, aside])
     _check_apart(path, aside)
     run_id = new_run_id()
@@ -85,9 +86,9 @@ def check_rows(log: RowLog) -> None:
 def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
     """Raise ConfigError for an output that would replace, hold or lie in what the dataset reads."""
     read = {piece.path for fragment in dataset.fragments for piece in fragment.pieces if piece.table is None}
-    sources = {os.path.realpath(path) for path in read if "://" not in path}
+    sources = {os.path.realpath(path) for path in read if not is_url(path)}
     for output in outputs:
-        goal = Path(os.path.realpath(output))
+        goal = resolve(output)
         held = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
         held = held or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
         if held is not None:
@@ -99,7 +100,7 @@ def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
 
 
 def _check_apart(target: str, aside: str) -> None:
-    goal, other = Path(os.path.realpath(target)), Path(os.path.realpath(aside))
+    goal, other = resolve(target), resolve(aside)
     if goal in (other, *other.parents) or other in goal.parents:
         raise ConfigError(f"the quarantine {aside} and the output {target} would lie in each other", path=aside)
 

@@ -166,7 +166,7 @@ def test_an_output_beside_a_single_input_file_is_fine(local: Engine, tmp_path: P
 
 
 def test_a_url_is_no_target(data: Dataset) -> None:
-    with pytest.raises(ConfigError, match="expected the path of a local directory"):
+    with pytest.raises(ConfigError, match="expected a path of this machine's file systems"):
         data.write_parquet("memory://out")
 
 

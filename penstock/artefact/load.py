@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode
 from penstock.artefact.tables import read_table
 from penstock.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
+from penstock.locations import absolute_path
 from penstock.outputs import read_json
 from penstock.schemas import require
 from penstock.stages.base import Blob, Fitted, Stage
@@ -72,7 +72,7 @@ def load(
     ArtifactError
         The parts do not fit together: parameters, schema, or features of a booster.
     """
-    folder = Path(os.path.abspath(path))
+    folder = absolute_path(path, "model")
     try:
         contents = read_folder(folder, expect)
         _check_features(contents)

@@ -22,6 +22,7 @@ from penstock.engines.dask_ranks import RankTasks
 from penstock.engines.dask_tasks import Tasks, apply, merge_part, merge_parts, summarise, trim_part
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
+from penstock.outputs import translating
 from penstock.progress import Progress
 from penstock.spmd import run_gang
 
@@ -175,7 +176,7 @@ class DaskEngine(Engine):
 
         return DaskQueries(self.client, self.kind, self._compute)
 
-    def staging(self, staging_dir: str | Path | None, label: str) -> str | Path | None:
+    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
         """Refuse to guess what workers on other machines share."""
         address = self.client.scheduler.address
         if staging_dir is None and not dask_cluster.is_loopback(address):
@@ -183,7 +184,7 @@ class DaskEngine(Engine):
                 f"{label} needs staging_dir: the workers of {address} may not share this machine's disk",
                 hint="Name a directory on a file system that all machines mount.",
             )
-        return staging_dir
+        return super().staging(staging_dir, label)
 
     def close(self) -> None:
         """Remove what `from_dask` staged; stop the cluster if this engine started it."""
@@ -211,11 +212,14 @@ class DaskEngine(Engine):
         ------
         ConfigError
             The workers are on other machines and `staging_dir` is not given.
+        OutputError
+            It cannot be written.
         """
         from penstock.engines.dask_query import to_parquet
 
         parent = self.staging(staging_dir, "from_dask")
-        staged = self._started.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", dir=parent))
+        with translating(parent or tempfile.gettempdir()):
+            staged = self._started.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", dir=parent))
         self._compute(to_parquet(frame, staged), "from_dask")
         return self.read_parquet(staged, allow_unmanifested=True, fragment_bytes=fragment_bytes)
 

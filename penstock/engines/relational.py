@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.dataset import Dataset
 from penstock.engines.querying import QueryEngine, run
 from penstock.fragments import FRAGMENT_BYTES
+from penstock.locations import absolute_path
 from penstock.schemas import declared
 
 if TYPE_CHECKING:
@@ -26,15 +27,15 @@ class Relational(ABC):
     def query_engine(self) -> QueryEngine:
         """Return the query engine behind `query`, for one query."""
 
-    def staging(self, staging_dir: str | Path | None, label: str) -> str | Path | None:
-        """Return where files go that all workers see, None for the temporary directory of this machine.
+    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
+        """Return, from the root, where files go that all workers see; None for the temporary directory.
 
         Raises
         ------
         ConfigError
-            The workers are on other machines, and `staging_dir` is not given.
+            The workers are on other machines, and `staging_dir` is not given; or it is the URL of a store.
         """
-        return staging_dir
+        return None if staging_dir is None else absolute_path(staging_dir, "staging_dir")
 
     def query(
         self,

@@ -29,6 +29,7 @@ from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
+from penstock.outputs import translating
 from penstock.progress import Progress
 from penstock.spmd import run_gang
 
@@ -184,14 +185,14 @@ class SparkEngine(Engine):
         """Return Spark SQL, in this engine's session."""
         return SparkQueries(self.session)
 
-    def staging(self, staging_dir: str | Path | None, label: str) -> str | Path | None:
+    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
         """Refuse to guess what workers on other machines share."""
         if staging_dir is None and not self._cluster.local:
             raise ConfigError(
                 f"{label} needs staging_dir: the workers of {self._context.master} do not share the driver's disk",
                 hint="Name a directory on a file system that all machines mount.",
             )
-        return staging_dir
+        return super().staging(staging_dir, label)
 
     def close(self) -> None:
         """Remove what `from_spark` staged; stop the session if this engine started it."""
@@ -219,9 +220,12 @@ class SparkEngine(Engine):
         ------
         ConfigError
             The workers are on other machines and `staging_dir` is not given.
+        OutputError
+            It cannot be written.
         """
         parent = self.staging(staging_dir, "from_spark")
-        self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=parent)))
+        with translating(parent or tempfile.gettempdir()):
+            self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=parent)))
         target = str(self._staged[-1] / "frame")
         with set_for(frame.sparkSession, UTC_TIMESTAMPS):
             frame.write.parquet(target)

@@ -7,6 +7,7 @@ from penstock.outputs.manifest import DATASET, MODEL, Manifest, read_manifest
 from penstock.outputs.os_errors import error_number, translate_os_error, translating
 from penstock.outputs.staging import new_run_id
 from penstock.outputs.strict_json import Json, encode_json, read_json
+from penstock.outputs.target import resolve
 from penstock.outputs.verify import verify_files
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "new_run_id",
     "read_json",
     "read_manifest",
+    "resolve",
     "translate_os_error",
     "translating",
     "verify_files",

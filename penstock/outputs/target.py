@@ -6,16 +6,17 @@ import os
 from pathlib import Path
 
 from penstock.errors import ConfigError, PenstockError
+from penstock.locations import local_path
 from penstock.outputs.files import MANIFEST_NAME
 from penstock.outputs.manifest import read_manifest
 
 
 def resolve(target: str | os.PathLike[str]) -> Path:
     """Return the absolute path of a target, symbolic links followed; ConfigError for what is no local directory."""
-    text = os.fspath(target)
+    text = local_path(target, "target")
     resolved = Path(os.path.realpath(text))
-    if not text or "://" in text or not resolved.name:
-        raise ConfigError(f"target is {text!r}, expected the path of a local directory", path=text)
+    if not resolved.name:
+        raise ConfigError(f"target is {text!r}, expected the path of a directory that is written", path=text)
     return resolved
 
 

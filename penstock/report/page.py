@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from penstock.locations import local_path
 from penstock.outputs import new_run_id, translate_os_error
 from penstock.report.sections import split
 from penstock.report.text import show_count, show_label
@@ -96,7 +97,7 @@ def write_report(
     ...     write_report(Evaluation({"rmse": 0.5}), f"{folder}/report.html").name
     'report.html'
     """
-    target, page = Path(path), render(evaluation, title=title, details=details).encode()
+    target, page = Path(local_path(path, "report")), render(evaluation, title=title, details=details).encode()
     aside = target.with_name(f".penstock-report-{new_run_id()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

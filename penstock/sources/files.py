@@ -11,6 +11,7 @@ from typing import Any
 import fsspec
 
 from penstock.errors import CorruptFileError, IncompleteInputError, InputError
+from penstock.locations import is_url
 from penstock.sources.stores import open_patiently, patiently, why
 
 
@@ -42,7 +43,7 @@ class Storage:
 
     def is_local(self, path: str) -> bool:
         """Return whether `path` names a file of this machine's file system."""
-        return "://" not in path
+        return not is_url(path)
 
     def open(self, path: str) -> Any:
         """Return the open binary file; one of a store asks again when opening or a read fails.

@@ -8,11 +8,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import fsspec
 
 from penstock.errors import ConfigError, InputError, MissingExtraError, MissingInputError
+from penstock.locations import read_location
 from penstock.sources.directories import hidden, local_directory, remote_directory
 from penstock.sources.files import InputFile, Storage, modified
 from penstock.sources.stores import patiently, why
@@ -42,14 +42,13 @@ def expand(
     InputError
         The file system refuses.
     """
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
         raise ConfigError("no path is given", hint="Name at least one file, glob, directory or URL.")
-    return [file for path in listed for file in _files(os.fspath(path), suffixes, storage, allow_unmanifested)]
+    return [file for path in listed for file in _files(read_location(path), suffixes, storage, allow_unmanifested)]
 
 
 def _files(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanifested: bool) -> list[InputFile]:
-    text = unquote(text.removeprefix("file://")) if text.startswith("file://") else text
     try:
         if storage.is_local(text):
             return _local(text, suffixes, allow_unmanifested)

@@ -46,7 +46,8 @@ class CheckpointStore:
     def __init__(self, directory: str | Path | None, key: str) -> None:
         self._own = directory is None
         self._root = Path(tempfile.mkdtemp(prefix="penstock-") if directory is None else directory)
-        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with translating(self._root):
+            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = self._root / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.checkpoint"
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import ConfigError
+from penstock.locations import local_path
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,5 @@ class SpmdOptions:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected at least {least}")
         if self.world_size is not None and self.world_size < 1:
             raise ConfigError(f"world_size is {self.world_size}, expected at least 1")
+        if self.checkpoint_dir is not None:
+            object.__setattr__(self, "checkpoint_dir", local_path(self.checkpoint_dir, "checkpoint_dir"))

@@ -226,7 +226,7 @@ def test_run_id_that_is_no_file_name_is_refused(tmp_path: Path, run_id: str) -> 
 
 @pytest.mark.parametrize("target", ["", "/", "s3://bucket/out"])
 def test_target_that_is_no_local_directory_is_refused(target: str) -> None:
-    with pytest.raises(ConfigError, match="local directory"):
+    with pytest.raises(ConfigError, match=r"expected (a|the) path"):
         StagedDirectory(target, run_id="r1")
 
 

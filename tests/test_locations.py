@@ -1,0 +1,218 @@
+"""Every way that takes a path: URLs of stores are refused alike, and file URLs are the paths they stand for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as ps
+from penstock import artefact, run
+from penstock import stages as st
+from penstock.configuration import Settings, read_yaml
+from penstock.engines.settings import engine_settings
+from penstock.errors import ConfigError, OutputError
+from penstock.locations import absolute_path, is_url
+from penstock.outputs import StagedDirectory
+from penstock.project import load_pipeline
+from penstock.report import write_report
+from penstock.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
+from penstock.sources.temporary import TemporaryFolder
+from penstock.spmd import SpmdOptions
+from penstock.stages.evaluation.result import Evaluation
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    strategy: str = "mean"
+
+def build(parameters):
+    return ps.Pipeline(st.Imputer("x", strategy=parameters.strategy))
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
+"""
+TABLE = pa.table({"x": [1.0, None, 3.0] * 20, "y": [1.0, 2.0, 3.0] * 20})
+ENGINE = ps.LocalEngine(device="cpu")
+DATASET = ENGINE.from_arrow(TABLE)
+MODEL = ps.Pipeline(st.Imputer("x")).fit(DATASET)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "a project"
+    (root / "pipelines").mkdir(parents=True)
+    (root / "pipelines" / "small.py").write_text(PIPELINE)
+    (root / "median.yaml").write_text("pipeline:\n  strategy: median\n")
+    (root / "one.yaml").write_text("engine: local\nin_flight: 1\n")
+    (root / "data").mkdir()
+    (root / "data" / "_SUCCESS").touch()
+    pq.write_table(TABLE, root / "data" / "a.parquet")
+    MODEL.save(root / "model")
+    monkeypatch.chdir(root)
+    return root
+
+
+def fit(**changes: Any) -> run.FitResult:
+    told = {"pipeline": "small", "data": ["data"], "out": "fitted", "engine": "local", "device": "cpu"}
+    return run.fit(FitRequest(**{**told, **changes}))
+
+
+def score(**changes: Any) -> run.ScoreResult:
+    told = {"model": "model", "data": ["data"], "out": "scored", "engine": "local", "device": "cpu"}
+    return run.score(ScoreRequest(**{**told, **changes}))
+
+
+def evaluate(**changes: Any) -> run.EvaluateResult:
+    told = {"model": "model", "pipeline": "small", "data": ["data"], "engine": "local", "device": "cpu"}
+    return run.evaluate(EvaluateRequest(**{**told, **changes}))
+
+
+DOORS: dict[str, Callable[[Any], object]] = {
+    "save": MODEL.save,
+    "artefact.save": lambda where: artefact.save(MODEL, where),
+    "load": ps.PipelineModel.load,
+    "artefact.load": artefact.load,
+    "write_parquet": DATASET.write_parquet,
+    "quarantine": lambda where: DATASET.write_parquet("out", quarantine=where),
+    "StagedDirectory": lambda where: StagedDirectory(where, run_id="r"),
+    "write_report": lambda where: write_report(Evaluation({"mae": 1.0}), where),
+    "checkpoint_dir": lambda where: SpmdOptions(checkpoint_dir=where),
+    "query": lambda where: ENGINE.query(lambda frame: frame, DATASET, staging_dir=where),
+    "lag": lambda where: DATASET.lag("x", order_by="y", by="y", staging_dir=where),
+    "staging": lambda where: ENGINE.staging(where, "from_spark"),
+    "read_yaml": read_yaml,
+    "fit --out": lambda where: fit(out=where),
+    "fit --score": lambda where: fit(score=where),
+    "fit --report": lambda where: fit(report=where),
+    "fit --conf": lambda where: fit(conf=[where]),
+    "fit --pipelines": lambda where: fit(pipelines=where),
+    "fit --engine": lambda where: fit(engine=f"{where}.yaml"),
+    "fit PATH.py": lambda where: fit(pipeline=f"{where}.py"),
+    "score MODEL": lambda where: score(model=where),
+    "score --out": lambda where: score(out=where),
+    "evaluate --model": lambda where: evaluate(model=where),
+    "evaluate --report": lambda where: evaluate(report=where),
+    "explain --pipelines": lambda where: run.explain(
+        ExplainRequest(pipeline="small", data=["data"], pipelines=where, engine="local", device="cpu")
+    ),
+}
+
+
+def listing(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_url_of_a_store_is_refused_alike_wherever_only_a_path_will_do(door: str, project: Path) -> None:
+    before = listing(project)
+    for where in ("s3://bucket/x", "memory://x", "HDFS://name/x", "zip://a::s3://b"):
+        with pytest.raises(ConfigError, match=r"expected a path of this machine's file systems") as caught:
+            DOORS[door](where)
+        assert where in caught.value.message
+        assert "mount the store" in str(caught.value.hint)
+    assert listing(project) == before
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if not door.endswith(("PATH.py", "--engine"))])
+def test_a_url_that_pathlib_folded_is_refused(door: str, project: Path) -> None:
+    before = listing(project)
+    for where in ("s3:/bucket/x", "file:/localhost/x"):
+        with pytest.raises(ConfigError, match=f"'{where}', which looks like a URL that lost a slash"):
+            DOORS[door](Path(where))
+    assert listing(project) == before
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("", "is '', expected a path"),
+        (b"model", "is b'model', expected a path"),
+        (None, "is None, expected a path"),
+        ("mo\0del", r"is 'mo\\x00del': no file has a NUL in its name"),
+        ("file:///mo%00del", "no file has a NUL in its name"),
+        ("caf\udce9", r"is 'caf\\xe9': its name is not UTF-8"),
+        ("file:///caf%E9", r"is '/caf\\xe9': its name is not UTF-8"),
+        ("file://elsewhere/model", "a file of the host 'elsewhere'"),
+        ("file://model", "a file of the host 'model'"),
+    ],
+)
+def test_what_no_path_can_be_is_refused(where: Any, message: str) -> None:
+    for door in (MODEL.save, ps.PipelineModel.load, DATASET.write_parquet, read_yaml):
+        with pytest.raises(ConfigError, match=message) as caught:
+            door(where)
+        str(caught.value).encode()  # it can be printed
+    with pytest.raises(ConfigError, match=message):
+        ENGINE.read_parquet([where])
+
+
+@pytest.mark.parametrize("url", ["file://{}", "FILE://{}", "file://localhost{}", "file:{}", "local://{}", "file:///{}"])
+def test_a_file_url_is_the_path_that_it_stands_for(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "a b%c#d?e"
+    escaped = path.as_uri().removeprefix("file://")
+    assert absolute_path(url.format(escaped), "model") == path
+
+
+def test_file_urls_go_wherever_paths_go(project: Path) -> None:
+    def url(name: str) -> str:
+        return (project / name).as_uri()
+
+    fitted = fit(
+        data=[url("data")], out=url("m"), score=url("s"), report=url("r.html"), conf=[url("median.yaml")],
+        pipelines=url("pipelines"), engine=url("one.yaml"), spmd=SpmdOptions(checkpoint_dir=url("c")),
+    )  # fmt: skip
+    plain = fit(score="ps", report="pr.html", conf=["median.yaml"], engine="one.yaml")
+    assert fitted.parameters == {"strategy": "median"}
+    assert (fitted.digest, fitted.metrics) == (plain.digest, plain.metrics)
+    assert fitted.scored is not None
+    assert fitted.scored.path == str(project / "s")
+    assert pq.read_table(project / "s").equals(pq.read_table(project / "ps"))
+    assert (project / "r.html").is_file()
+    assert ps.PipelineModel.load(url("m")).digest == ps.PipelineModel.load("m").digest == fitted.digest
+    assert SpmdOptions(checkpoint_dir=url("c")) == SpmdOptions(checkpoint_dir=str(project / "c"))
+    assert load_pipeline(url("pipelines/small.py")).name == "small"
+    assert engine_settings(url("one.yaml"), None, Settings(), project) == engine_settings(
+        "one.yaml", None, Settings(), project
+    )
+    evaluated = evaluate(model=url("m"), pipeline=url("pipelines/small.py"), report=url("e.html"), data=[url("data")])
+    assert evaluated.metrics == evaluate(model="m").metrics
+    score(model=url("m"), out=url("o"), data=[url("data/*.parquet")])
+    assert pq.read_table(project / "o").equals(pq.read_table(score(model="m").scored.path))
+    assert not [name for name in listing(project) if ":" in name]
+
+
+def test_an_output_under_a_file_url_is_no_way_round_the_check_of_inputs(project: Path) -> None:
+    dataset = ENGINE.read_parquet("data")
+    for target in ((project / "data").as_uri(), f"/{project}/data", "data"):
+        with pytest.raises(ConfigError, match="its own input"):
+            dataset.write_parquet(target, overwrite=True)
+    for name in (f"/{project}/data", f"local://{(project / 'data').as_uri().removeprefix('file://')}"):
+        with pytest.raises(ConfigError, match="its own input"):
+            ENGINE.read_parquet(name).write_parquet("data", overwrite=True)
+    with pytest.raises(ConfigError, match="lie in each other"):
+        fit(out="m", score=(project / "m" / "s").as_uri())
+
+
+def test_a_staging_dir_may_be_relative_and_a_file_url(project: Path) -> None:
+    (project / "tmp").mkdir()
+    for where in ("tmp", (project / "tmp").as_uri()):
+        rows = ENGINE.query(lambda frame: frame, DATASET, staging_dir=where)
+        assert all(path.startswith(f"{project}/tmp/") for piece in rows.fragments for path in piece.paths)
+        assert rows.count() == len(TABLE)
+    with pytest.raises(OutputError, match="no-such"):
+        TemporaryFolder(project / "no-such")
+
+
+def test_a_folder_with_a_colon_is_read_and_written_by_its_absolute_path(tmp_path: Path) -> None:
+    assert not is_url(str(tmp_path / "s3:/bucket"))
+    MODEL.save(tmp_path / "s3:" / "bucket")
+    assert ps.PipelineModel.load(tmp_path / "s3:" / "bucket").digest == MODEL.digest
+    assert os.listdir(tmp_path) == ["s3:"]
