@@ -21,12 +21,11 @@ from polars.io.plugins import register_io_source
 
 from penstock import frames_cudf
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
+from penstock.names import ROW as ROW
 from penstock.schemas import canonical, shorten
 
 Kind = Literal["cpu", "gpu"]
 _MOST_CODES = 256
-ROW = "__row__"
-"""The column of row numbers in the dataset (int64), present only where a step asks for it."""
 
 
 def require_pandas() -> None:

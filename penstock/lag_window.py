@@ -17,6 +17,7 @@ from penstock.carriers import carrier
 from penstock.errors import ConfigError, SchemaError, did_you_mean
 from penstock.fragments import row_bytes
 from penstock.lag_steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, Span
+from penstock.names import check_names
 from penstock.selectors import resolve
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _outputs(schema: pa.Schema, title: str, names: list[str], given: Names | Non
             hint="Give a name for each column and period, those of the first column first.",
             stage=title,
         )
+    check_names(chosen, title, stage=title)
     for place, name in enumerate(chosen):
         if name in schema.names or name in chosen[:place]:
             raise ConfigError(

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock.frames import ROW
 from penstock.fusion import Fusion
+from penstock.names import check_names
 from penstock.stages.base import Fitted, Stage, Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.keep import Keep
@@ -151,7 +152,7 @@ def plan(
     Raises
     ------
     SchemaError, ConfigError
-        A stage does not fit the columns that come to it.
+        A stage does not fit the columns that come to it, or makes one with a name that Penstock keeps for itself.
     """
     ready = _Readiness(schema)
     bound: list[Stage] = []
@@ -165,7 +166,7 @@ def plan(
         known, learned = fitted.get(position, (None, {}))
         if stage == known:
             ready.note(position, stage, ready.of(stage.training_inputs()))
-            schemas.append(stage.learned_schema(schemas[-1], learned))
+            schemas.append(_named(stage, stage.learned_schema(schemas[-1], learned)))
             continue
         statistics = stage.statistics(schemas[-1])
         if statistics == gathered.get(position):
@@ -181,8 +182,13 @@ def plan(
             trains.setdefault(usable, []).append(position)
             usable += 1
         ready.note(position, stage, max(usable, ready.of(stage.training_inputs())))
-        schemas.append(stage.output_schema(schemas[-1]))
+        schemas.append(_named(stage, stage.output_schema(schemas[-1])))
     return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages))
+
+
+def _named(stage: Stage, schema: pa.Schema) -> pa.Schema:
+    check_names(schema.names, stage.title, stage=stage.title)
+    return schema
 
 
 def _levels(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaDriftError, SchemaError, did_you_mean
+from penstock.names import check_names
 
 _NAMED = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
@@ -51,15 +52,18 @@ def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:
     ------
     ConfigError
         A type name is not known.
+    SchemaError
+        A column has a name that Penstock keeps for itself.
 
     Examples
     --------
     >>> declared({"id": "string", "amount": "float64"}).names
     ['id', 'amount']
     """
-    if isinstance(schema, pa.Schema):
-        return canonical(schema)
-    return canonical(pa.schema([(name, _type_of(name, kind)) for name, kind in schema.items()]))
+    if not isinstance(schema, pa.Schema):
+        schema = pa.schema([(name, _type_of(name, kind)) for name, kind in schema.items()])
+    check_names(schema.names, "the declared schema")
+    return canonical(schema)
 
 
 def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:
@@ -154,6 +158,8 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
     SchemaDriftError
         Types that do not widen without loss, a missing column, or an extra one where that is an error; the message
         names the column, both types, and a file of each.
+    SchemaError
+        A column has a name that Penstock keeps for itself.
     """
     _check_choice("missing_columns", missing, ("error", "null"))
     _check_choice("extra_columns", extra, ("warn", "error"))
@@ -171,6 +177,7 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
             fields[field.name] = _join(field.name, fields[field.name], (canonical_type(field.type), path), schemas)
     if extras:
         _report_extra(extras, lead_path, extra)
+    check_names(fields, lead_path, path=lead_path)
     return pa.schema([(name, kind) for name, (kind, _) in fields.items()])
 
 

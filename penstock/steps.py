@@ -19,6 +19,7 @@ from penstock import frames
 from penstock.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
 from penstock.fragments import Fragment
 from penstock.frames import ROW, Kind
+from penstock.names import check_names
 
 
 @dataclass
@@ -182,9 +183,16 @@ class MapPartitions(Step):
 
 
 def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
-    """Return the schema after all steps."""
+    """Return the schema after all steps.
+
+    Raises
+    ------
+    SchemaError
+        A step makes a column with a name that Penstock keeps for itself.
+    """
     for step in steps:
         schema = step.output_schema(schema)
+        check_names(schema.names, step.label, stage=step.label)
     return schema
 
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 from penstock.dataset import Dataset
 from penstock.devices import Device
 from penstock.engines.relational import Relational
+from penstock.errors import SchemaError
 from penstock.fragments import FRAGMENT_BYTES
+from penstock.names import check_names
 from penstock.progress import Progress
 from penstock.schemas import declared
 from penstock.sources import MemorySource, binary, csv, jsonlines, parquet
@@ -357,6 +359,17 @@ class Engine(Relational, ABC):
         return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
 
     def _dataset(self, source: Source, fragments: Sequence[Fragment], missing_columns: str = "error") -> Dataset:
+        _check_names(source.schema, fragments)
         if missing_columns == "null":
             log_absent(source.schema, fragments)
         return Dataset(self, Reader(source), tuple(fragments))
+
+
+def _check_names(schema: pa.Schema, fragments: Sequence[Fragment]) -> None:
+    """Raise SchemaError, with the first file that has it, for a column that cannot go by its name."""
+    try:
+        check_names(schema.names, "the data")
+    except SchemaError as error:
+        pieces = (piece for fragment in fragments for piece in fragment.pieces if piece.table is None)
+        paths = (piece.path for piece in pieces if error.column in {*piece.names, *dict(piece.keys)})
+        raise error.at(path=next(paths, None)) from None

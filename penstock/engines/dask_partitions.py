@@ -15,9 +15,9 @@ import pyarrow as pa
 from penstock import frames, frames_cudf
 from penstock.fragments import Fragment
 from penstock.frames import Kind
+from penstock.names import PARTITION
 from penstock.tasks import Collect, Scan
 
-PLACE = "__partition__"
 _LABELS = 2**40
 _SAMPLED = 256
 
@@ -114,7 +114,7 @@ class Place:
         values = nw.to_native(from_partition(partition[[self.column]], self.kind)).to_series()
         places = self.cuts.search_sorted(values, side="right").to_numpy()
         placed = partition.copy(deep=False)
-        placed[PLACE] = np.where(values.is_null().to_numpy(), 0, places).astype("int64")
+        placed[PARTITION] = np.where(values.is_null().to_numpy(), 0, places).astype("int64")
         return placed
 
 

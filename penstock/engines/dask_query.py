@@ -13,9 +13,10 @@ import narwhals as nw
 import pyarrow as pa
 from dask.dataframe.dask_expr._expr import Expr
 
-from penstock.engines.dask_partitions import PLACE, Cast, Place, Read, Sample, Sort, Window, cuts, to_partition
+from penstock.engines.dask_partitions import Cast, Place, Read, Sample, Sort, Window, cuts, to_partition
 from penstock.engines.querying import QueryEngine
 from penstock.frames import Kind
+from penstock.names import PARTITION
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,7 +63,7 @@ class DaskQueries(QueryEngine):
             bounds = cuts(self._compute(sampled, f"{label}: order"), self._kind, native.npartitions)
             place = Place(first, bounds, self._kind)
             placed = native.map_partitions(place, meta=place(native._meta))
-            native = placed.set_index(PLACE, divisions=tuple(range(len(bounds) + 2)))
+            native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 2)))
         work = Sort(tuple(order_by), self._kind)
         return _lazy(native.map_partitions(work, meta=work(native._meta)))
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
+from penstock.names import check_names
 from penstock.outputs import error_number, translate_os_error
 from penstock.schemas import shorten
 from penstock.sources.temporary import HeldSource, TemporaryFolder
@@ -142,6 +143,7 @@ def _arranged(
     """Return the frame sorted, in the declared columns and types."""
     with _blamed(queries, label):
         names = frame.collect_schema().names()
+    check_names(names, label, stage=label)
     wanted = [] if schema is None else schema.names
     for name in [*order_by, *wanted]:
         if name not in names:

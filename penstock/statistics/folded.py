@@ -13,12 +13,12 @@ from penstock import arrays, frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.fragments import hash_rows
 from penstock.frames import ROW
+from penstock.names import FOLD
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.groups import union
 from penstock.statistics.held import Found
 from penstock.statistics.sets import Sets
 
-_FOLD = "__fold__"
 _STREAM = 0x9FB21C651E98DF25  # of its own: of rows that `Dataset.split` has kept, some fold would have none
 
 
@@ -85,8 +85,8 @@ class Folded(Sets):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of each fold, and how many rows are in none."""
         strays = self._strays(frame)
-        numbered = frame.with_columns(self.deal(frame).alias(_FOLD))
-        parts = [numbered.filter(nw.col(_FOLD) == number) for number in range(self.num_folds)]
+        numbered = frame.with_columns(self.deal(frame).alias(FOLD))
+        parts = [numbered.filter(nw.col(FOLD) == number) for number in range(self.num_folds)]
         return {"strays": strays, "folds": [self._summarised(part) for part in parts]}
 
     def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
@@ -94,7 +94,7 @@ class Folded(Sets):
         if self.fold is not None:
             return frame[self.fold]
         dealt = folds(frame[ROW].to_numpy().astype(np.uint64), self.num_folds, self.seed)
-        return arrays.column(frame, _FOLD, arrays.to_device(dealt, frames.kind_of(frame)))
+        return arrays.column(frame, FOLD, arrays.to_device(dealt, frames.kind_of(frame)))
 
     def _strays(self, frame: nw.DataFrame[Any]) -> int:
         return int(frame.select(self._stray().sum()).item()) if self.fold is not None and len(frame) else 0

@@ -19,10 +19,11 @@ import numpy as np
 from penstock import arrays, frames
 from penstock.fragments import hash_rows
 from penstock.frames import ROW
+from penstock.names import REPLICATE
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.groups import Grouped, union
 
-WEIGHT = "__replicate__"
+WEIGHT = REPLICATE
 """The column of weights that the statistics of a replicate read, float64."""
 
 _POISSON = np.array(list(accumulate(math.exp(-1) / math.factorial(k) for k in range(18))))
