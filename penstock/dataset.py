@@ -18,6 +18,7 @@ from penstock.errors import ConfigError
 from penstock.expressions.rowwise import check_rowwise
 from penstock.fragments import Fragment, Sample, kept_rows
 from penstock.frames import ROW
+from penstock.frames_pandas import to_pandas
 from penstock.in_parts import InParts
 from penstock.lags import Lags
 from penstock.schemas import declared
@@ -107,12 +108,13 @@ class Dataset(Lags):
         schema : pyarrow.Schema or dict of name to type
             What it returns; the result is checked for the columns and cast to the types.
         frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}
-            The library whose frame it takes; it may return any of them.
+            The library whose frame it takes; it may return any of them. Types in pandas are those of `to_pandas`.
 
         Raises
         ------
         UserCodeError
-            When it runs: the function raised. SchemaError: it left out a column.
+            When it runs: the function raised. SchemaError: it left out a column, or returned a value that the declared
+            type does not hold, as int64 does not hold 3.7; numbers are only rounded from float64 to float32.
         """
         frames.check_form(frame)
         return self.with_step(MapPartitions(function, declared(schema), frame, tuple(self.schema.names)))
@@ -173,14 +175,26 @@ class Dataset(Lags):
     def to_pandas(self) -> pd.DataFrame:
         """Return all rows as one pandas frame.
 
+        The type of a column there follows from its type here, whether or not it has nulls: integers and booleans are
+        pandas' nullable ones (``Int64``, ``boolean``, null is ``pd.NA``), so that no value changes; floating columns
+        are NumPy's, null is NaN; all else is as pyarrow has it. For one matrix of them all there is
+        ``frame.to_numpy(dtype=float, na_value=np.nan)``.
+
         Raises
         ------
         MissingExtraError
             pandas is not installed.
+        SchemaError
+            pandas cannot hold a value: one of ``time64[ns]`` with nanoseconds.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> frame = ps.LocalEngine().from_arrow(pa.table({"id": [2**53 + 1, None], "x": [0.5, None]})).to_pandas()
+        >>> frame.dtypes.astype(str).tolist(), int(frame["id"][0]) == 2**53 + 1
+        (['Int64', 'float64'], True)
         """
-        frames.require_pandas()
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return to_pandas(self.to_arrow())
 
     def write_parquet(
         self,

@@ -8,7 +8,6 @@ Missing is null: a NaN in a floating column becomes null when it is read, so tha
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,19 +18,13 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from penstock import frames_cudf
-from penstock.errors import ConfigError, MissingExtraError, SchemaError
+from penstock import frames_cudf, frames_pandas
+from penstock.errors import ConfigError, SchemaError
 from penstock.names import ROW as ROW
 from penstock.schemas import canonical, shorten
 
 Kind = Literal["cpu", "gpu"]
 _MOST_CODES = 256
-
-
-def require_pandas() -> None:
-    """Raise MissingExtraError, which says how to install it, unless pandas can be imported."""
-    if importlib.util.find_spec("pandas") is None:
-        raise MissingExtraError("pandas is not installed", hint="pip install pandas")
 
 
 def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
@@ -105,6 +98,33 @@ def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
     absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in found]
     casts = [nw.col(name).cast(dtype) for name, dtype in wanted.items() if name in found and found[name] != dtype]
     return frame.with_columns(*absent, *casts).select(schema.names) if absent or casts else frame.select(schema.names)
+
+
+def first_changed(before: nw.Series, after: nw.Series) -> Any | None:
+    """Return the first value that a cast to another type did not keep, None if it kept all; fractions may be rounded.
+
+    Examples
+    --------
+    >>> values = from_arrow(pa.table({"x": [1.0, None, 3.7, 4.2]}))["x"]
+    >>> first_changed(values, values.cast(nw.Int64)), first_changed(values, values.cast(nw.Float32))
+    (3.7, None)
+    """
+    old, new = _item(before.dtype), _item(after.dtype)
+    rounds = new.is_float() and (old.is_float() or old.is_decimal())
+    if rounds or not (_is_exact(old) and _is_exact(new)):
+        return None
+    changed = before.filter(after.cast(before.dtype) != before)
+    return changed.to_list()[0] if len(changed) else None
+
+
+def _item(dtype: Any) -> Any:
+    """Return the type of what is in lists of lists."""
+    return _item(dtype.inner) if isinstance(dtype, nw.List) else dtype
+
+
+def _is_exact(dtype: Any) -> bool:
+    """Return whether values can be cast there and back; a text may be another one then."""
+    return bool(dtype.is_numeric() or dtype.is_temporal() or dtype == nw.Boolean)
 
 
 def concat(frames: Sequence[nw.DataFrame]) -> nw.DataFrame:
@@ -268,8 +288,7 @@ def present(frame: nw.DataFrame, form: str) -> Any:
     if form == "arrow":
         return to_arrow(frame)
     if form == "pandas":
-        require_pandas()
-        return frame.to_pandas()
+        return frames_pandas.to_pandas(to_arrow(frame))
     # By way of Arrow: from cuDF it would go by way of pandas, where integers with nulls are floats.
     return pl.from_arrow(to_arrow(frame)) if is_gpu(frame) else frame.to_polars()
 
@@ -285,7 +304,7 @@ def accept(result: Any, kind: Kind) -> nw.DataFrame:
 
 def _from_pandas(frame: nw.DataFrame) -> pa.Table:
     native = nw.to_native(frame)
-    return pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else frame.to_arrow()
+    return frames_pandas.from_pandas(native) if frame.implementation.is_pandas() else frame.to_arrow()
 
 
 def check_form(form: str) -> None:

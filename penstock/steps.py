@@ -173,13 +173,24 @@ class MapPartitions(Step):
 
     def _cast(self, made: nw.DataFrame) -> nw.DataFrame:
         try:
-            return frames.conform(made, self.schema)
+            cast = frames.conform(made, self.schema)
+            changed = {name: frames.first_changed(made[name], cast[name]) for name in self.schema.names}
         except Exception as error:  # Polars, Narwhals and cuDF each have their own
             raise SchemaError(
                 f"{self.label} gave values that are not of the declared types: {str(error).splitlines()[0]}",
                 hint="Cast them in the function, or declare the types that it returns.",
                 stage=self.label,
             ) from error
+        for name, value in changed.items():
+            if value is not None:
+                raise SchemaError(
+                    f"{self.label} gave {value!r} in column {name!r}, which its declared type,"
+                    f" {self.schema.field(name).type}, does not hold",
+                    hint="Round it in the function, or declare a type that holds it.",
+                    column=name,
+                    stage=self.label,
+                )
+        return cast
 
 
 def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:

@@ -14,6 +14,7 @@ from penstock.devices import Device
 from penstock.engines.relational import Relational
 from penstock.errors import SchemaError
 from penstock.fragments import FRAGMENT_BYTES
+from penstock.frames_pandas import from_pandas
 from penstock.names import check_names
 from penstock.progress import Progress
 from penstock.schemas import declared
@@ -347,8 +348,14 @@ class Engine(Relational, ABC):
         return self._dataset(*MemorySource.plan(table, fragment_bytes))
 
     def from_pandas(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a pandas frame; its index is left out."""
-        return self.from_arrow(pa.Table.from_pandas(frame, preserve_index=False), fragment_bytes=fragment_bytes)
+        """Return a dataset of a pandas frame; its index is left out, NaN and NA are null, and no value changes.
+
+        Raises
+        ------
+        SchemaError
+            A column has values of several kinds, or of one that Arrow does not have; a name stands twice.
+        """
+        return self.from_arrow(from_pandas(frame), fragment_bytes=fragment_bytes)
 
     def from_polars(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a Polars frame."""

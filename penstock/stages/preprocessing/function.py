@@ -33,9 +33,11 @@ class FunctionStage(CarriesFunction, Stage):
     columns : str, sequence of str, or Selector
         What it reads.
     returns : mapping of name to type
-        What it returns: ``{"fare": "float64"}``. The result is cast to these types.
+        What it returns: ``{"fare": "float64"}``. The result is cast to these types, and a value that its type does not
+        hold is an error; numbers are only rounded from float64 to float32.
     frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}, default="narwhals"
-        The library whose frame it takes; it may return any of them. Narwhals runs on CPUs and GPUs alike.
+        The library whose frame it takes; it may return any of them. Narwhals runs on CPUs and GPUs alike. Types in
+        pandas are those of `Dataset.to_pandas`, the same for every partition: integers and booleans are nullable.
 
     Raises
     ------
@@ -44,7 +46,8 @@ class FunctionStage(CarriesFunction, Stage):
     ConfigError, SchemaError
         Before reading: `returns` is empty or names a type that is not known; a column is missing.
     UserCodeError
-        When it runs: the function raised, or returned another number of rows. SchemaError: it left out a column.
+        When it runs: the function raised, or returned another number of rows. SchemaError: it left out a column, or
+        returned a value that its type does not hold.
 
     Notes
     -----
