@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import penstock as ps
 from penstock import artefact, run
 from penstock import stages as st
 from penstock.configuration import Settings, read_yaml
+from penstock.engines.base import Engine
 from penstock.engines.settings import engine_settings
-from penstock.errors import ConfigError, OutputError
+from penstock.errors import ConfigError, IncompleteInputError, OutputError
 from penstock.locations import absolute_path, is_url
 from penstock.outputs import StagedDirectory
 from penstock.project import load_pipeline
@@ -216,3 +218,46 @@ def test_a_folder_with_a_colon_is_read_and_written_by_its_absolute_path(tmp_path
     MODEL.save(tmp_path / "s3:" / "bucket")
     assert ps.PipelineModel.load(tmp_path / "s3:" / "bucket").digest == MODEL.digest
     assert os.listdir(tmp_path) == ["s3:"]
+
+
+def test_relative_paths_are_those_of_the_driver_when_they_are_planned(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers were started elsewhere, and the driver goes elsewhere before anything is read."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("data", "tmp", "elsewhere"):
+        Path(folder).mkdir()
+    Path("data/_SUCCESS").touch()
+    pq.write_table(TABLE, "data/a.parquet")
+    pq.write_table(TABLE, "data/b.parquet")
+    Path("a.csv").write_text("x\n1\n")
+    Path("a.jsonl").write_text('{"x": 1}\n')
+    read = [
+        engine.read_parquet(["data/a.parquet", "data/b.parquet"]),
+        engine.read_parquet("data/*.parquet"),
+        engine.read_parquet("./data/../data"),
+        engine.query(lambda frame: frame, engine.read_parquet("data"), staging_dir="tmp"),
+    ]
+    texts = [engine.read_csv("a.csv"), engine.read_json_lines("*.jsonl")]
+    files = engine.read_files("data/*.parquet")
+    monkeypatch.chdir("elsewhere")
+    for dataset in read:
+        assert dataset.to_arrow() == pa.concat_tables([TABLE, TABLE])
+    assert [dataset.to_arrow().to_pydict() for dataset in texts] == [{"x": [1]}, {"x": [1]}]
+    assert files.to_arrow()["path"].to_pylist() == [
+        str(tmp_path / "data" / name) for name in ("a.parquet", "b.parquet")
+    ]
+    files.select("content").to_arrow()
+    read[0].write_parquet("out")
+    assert pq.read_table(tmp_path / "elsewhere" / "out") == pa.concat_tables([TABLE, TABLE])
+
+
+def test_a_file_that_a_worker_does_not_see_is_told_with_its_host_and_directory(tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    dataset = ENGINE.read_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(
+        IncompleteInputError, match=f"looked for on host {socket.gethostname()} from {os.getcwd()}"
+    ) as e:
+        dataset.to_arrow()
+    assert "does this worker not mount the driver's file system" in str(e.value.hint)

@@ -316,10 +316,10 @@ class Engine(Relational, ABC):
     ) -> Dataset:
         """Plan a dataset of whole files, images say, one a row; nothing but their listing is read.
 
-        Columns are ``path`` (string, a URL where it is not local), ``size`` (int64, bytes), ``modified`` (timestamp in
-        UTC; null where the store does not know) and ``content`` (binary). Files are opened only where ``content`` is
-        asked for. They are in the order of `paths`, those of a glob or a directory sorted by name; one that is named
-        twice is one row.
+        Columns are ``path`` (string, from the root, or a URL where it is not local), ``size`` (int64, bytes),
+        ``modified`` (timestamp in UTC; null where the store does not know) and ``content`` (binary). Files are opened
+        only where ``content`` is asked for. They are in the order of `paths`, those of a glob or a directory sorted by
+        name; one that is named twice is one row.
 
         Parameters
         ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 
@@ -15,8 +14,9 @@ from penstock.sources.parquet import ParquetSource
 from penstock.sources.temporary import HeldSource
 from penstock.steps import Select
 
-# Others take a star for a pattern, skip a file with a leading dot or underscore, and look for keys around "=".
-_PATH = re.compile(r"(/[\w .,+@-]+)*/[^\W_][\w .,+@-]*", re.ASCII)
+# Others take a star for a pattern, skip a file with a leading dot or underscore, look for keys around "=", and go up
+# from a link by its name.
+_PATH = re.compile(r"(/(?!\.\./)[\w .,+@-]+)*/[^\W_][\w .,+@-]*", re.ASCII)
 _NAME = re.compile(r"[^.`]+")
 _EXACT = (
     pa.types.is_boolean, pa.types.is_signed_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string,
@@ -34,7 +34,7 @@ class PlainFiles:
     @property
     def paths(self) -> list[str]:
         """Where they lie, from the root."""
-        return [os.path.abspath(piece.path) for piece in self.pieces]
+        return [piece.path for piece in self.pieces]
 
     def check_unchanged(self) -> None:
         """Raise IncompleteInputError for a file that is not the one that was planned."""
@@ -61,7 +61,7 @@ def plain_files(dataset: Dataset) -> PlainFiles | None:
 
 def _is_plain(piece: Piece, schema: pa.Schema, storage: Storage) -> bool:
     stored = not piece.keys and set(schema.names) <= set(piece.names)
-    return stored and storage.is_local(piece.path) and _PATH.fullmatch(os.path.abspath(piece.path)) is not None
+    return stored and storage.is_local(piece.path) and _PATH.fullmatch(piece.path) is not None
 
 
 def _is_exact(kind: pa.DataType) -> bool:

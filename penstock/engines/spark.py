@@ -228,7 +228,7 @@ class SparkEngine(Engine):
             self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=parent)))
         target = str(self._staged[-1] / "frame")
         with set_for(frame.sparkSession, UTC_TIMESTAMPS):
-            frame.write.parquet(target)
+            frame.write.parquet(f"file://{target}")
         return self.read_parquet(target, fragment_bytes=fragment_bytes)
 
     def _applied(self, shipped: Shipped, items: Sequence[Any], failures: Accumulator[Any]) -> RDD[Outcome]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -91,8 +92,13 @@ def check_unchanged(path: str, size: int, mtime: float) -> None:
 
 
 def _gone(path: str) -> IncompleteInputError:
+    message = f"{path} was there when the dataset was planned and is gone"
+    if is_url(path):
+        return IncompleteInputError(message, hint="Plan the dataset again.", path=path)
     return IncompleteInputError(
-        f"{path} was there when the dataset was planned and is gone", hint="Plan the dataset again.", path=path
+        f"{message}, looked for on host {socket.gethostname()} from {os.getcwd()}",
+        hint="Plan the dataset again; or does this worker not mount the driver's file system?",
+        path=path,
     )
 
 

@@ -27,9 +27,9 @@ def expand(
 ) -> list[InputFile]:
     """Return the files that `paths` (each a file, a glob, a directory or an fsspec URL) stand for.
 
-    Paths keep their order; the files of a glob or a directory are sorted by name. A directory is read only when it says
-    that it is whole: a Penstock manifest, which is checked against what is there, or the ``_SUCCESS`` file of Spark.
-    `allow_unmanifested` reads a directory without either.
+    Paths keep their order, and local ones are made absolute, for workers elsewhere; the files of a glob or a directory
+    are sorted by name. A directory is read only when it says that it is whole: a Penstock manifest, which is checked
+    against what is there, or the ``_SUCCESS`` file of Spark. `allow_unmanifested` reads a directory without either.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _files(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanif
 def _local(text: str, suffixes: tuple[str, ...], allow_unmanifested: bool) -> list[InputFile]:
     matches = [text] if os.path.exists(text) else _visible(glob.glob(text, recursive=True), text)
     found: list[InputFile] = []
-    for path in matches:
+    for path in map(_absolute, matches):
         if os.path.isdir(path):
             found += local_directory(path, suffixes, allow_unmanifested=allow_unmanifested)
         else:
@@ -70,6 +70,11 @@ def _local(text: str, suffixes: tuple[str, ...], allow_unmanifested: bool) -> li
     if not found:
         raise _missing(text, f"working directory {os.getcwd()}", *_neighbours(text))
     return found
+
+
+def _absolute(path: str) -> str:
+    """Return a path from the root: workers may have been started in another directory."""
+    return str(Path(path).absolute())
 
 
 def _remote(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanifested: bool) -> list[InputFile]:
