@@ -66,6 +66,7 @@ def fit(
     timeout: Annotated[float, typer.Option(help="Seconds until a silent rank is taken for lost.")] = 120.0,
     max_restarts: Annotated[int, typer.Option(help="How often a training that lost a rank starts again.")] = 2,
     checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
+    allow_insecure: Annotated[bool, typer.Option(help="Let ranks of XGBoost listen on all addresses.")] = False,
     memory_budget: MemoryBudget = None,
     slices: Slices = None,
     bootstrap: Replicates = None,
@@ -90,8 +91,9 @@ def fit(
         from penstock.spmd import SpmdOptions
 
         options = SpmdOptions(
-            world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir
-        )
+            world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir,
+            allow_insecure=allow_insecure,
+        )  # fmt: skip
         request = FitRequest(
             pipeline=pipeline, data=data, out=out, score=score, test_fraction=test_fraction,
             validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options,

@@ -87,7 +87,7 @@ class MissingExtraError(ConfigError, ImportError):
 
 
 class InsecureClusterError(ConfigError):
-    """A cluster that Penstock would start can be reached from other machines without authentication."""
+    """What Penstock would start, a cluster or ranks, can be reached from other machines without authentication."""
 
 
 class InputError(PenstockError):

@@ -232,5 +232,9 @@ class _Training:
     def rounds(self) -> int:
         return self.stage.rounds
 
+    @property
+    def opens_ports(self) -> bool:
+        return self.stage.tags.opens_ports
+
     def __call__(self, rank: Any) -> Fitted:
         return self.stage.train(rank, self.learned)

@@ -117,7 +117,7 @@ def test_options_reach_the_request(project, monkeypatch):
     more = (
         "--data other.parquet --score s --test-fraction 0.3 --validation-fraction 0.1 --seed 5 --overwrite"
         " --format parquet --allow-unmanifested --engine dask --device gpu --conf a.yaml --conf b.yaml --set rounds=2"
-        " --pipelines elsewhere --world-size 3 --timeout 9 --max-restarts 1 --checkpoint-dir c"
+        " --pipelines elsewhere --world-size 3 --timeout 9 --max-restarts 1 --checkpoint-dir c --allow-insecure"
     )
     main(["fit", "line", "--data", "data.parquet", "--out", "model", *more.split()])
     request = seen["request"]
@@ -129,6 +129,7 @@ def test_options_reach_the_request(project, monkeypatch):
     assert (list(request.set), request.pipelines) == (["rounds=2"], "elsewhere")
     spmd = request.spmd
     assert (spmd.world_size, spmd.timeout, spmd.max_restarts, spmd.checkpoint_dir) == (3, 9.0, 1, "c")
+    assert spmd.allow_insecure
 
 
 def _stop() -> None:

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from penstock import devices
 from penstock.engines import dask_cluster, dask_workers
 from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
 from penstock.engines.dask_ranks import RankTasks
@@ -24,7 +25,7 @@ from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.outputs import translating
 from penstock.progress import Progress
-from penstock.spmd import run_gang
+from penstock.spmd import run_alone, run_gang
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
@@ -70,7 +71,9 @@ class DaskEngine(Engine):
     again: do not train on workers whose memory holds results of other people.
 
     A started ``LocalCluster`` listens on loopback only, where other users of this machine can still reach it;
-    ``"security": True`` among its arguments encrypts and authenticates (needs the package cryptography).
+    ``"security": True`` among its arguments encrypts and authenticates (needs the package cryptography). On it, and on
+    any cluster whose scheduler and workers are all on loopback, a training on CPUs is one rank with all cores, in this
+    process; with ``SpmdOptions(world_size=2)`` or more the ranks are tasks of the workers.
 
     Examples
     --------
@@ -151,10 +154,14 @@ class DaskEngine(Engine):
             return [tasks.result(future) for future in trimmed]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        """Run the ranks as one task on each of as many workers."""
+        """Run the ranks as one task on each of as many workers; one alone on this machine's CPUs in this process.
+
+        Ranks that share the cores of a machine are slower than one with all of them, and need ports to talk.
+        """
         threads = self.client.nthreads()
         room = max(len(threads), dask_workers.expected_workers(self.client))
-        size = options.world_size or room
+        together = self.kind == "cpu" and dask_cluster.is_on_this_machine(self.client)
+        size = options.world_size or (1 if together else room)
         if size > room:
             raise ConfigError(
                 f"world_size is {size}, but the Dask cluster has {room} worker(s), which run a rank each",
@@ -162,6 +169,10 @@ class DaskEngine(Engine):
                 stage=label,
                 engine=self.name,
             )
+
+        if together and size == 1:
+            cores = min(self.slots, devices.usable_cores())
+            return run_alone(body, datasets, options, self, label, threads=cores)
 
         def launch(tickets: Sequence[Ticket], work: Work) -> Launch:
             workers = dask_workers.await_workers(self.client, size, options.start_timeout)

@@ -169,6 +169,11 @@ def is_loopback(address: str) -> bool:
         return False
 
 
+def is_on_this_machine(client: distributed.Client) -> bool:
+    """Return whether scheduler and workers listen on loopback, so that they are where this process is."""
+    return all(map(is_loopback, (client.scheduler.address, *client.nthreads())))
+
+
 def host(client: distributed.Client) -> str:
     """Return the address of this machine that workers can reach."""
     address = client.scheduler.address

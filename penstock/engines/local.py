@@ -87,7 +87,7 @@ class LocalEngine(Engine):
         """Run `body` here as the only rank."""
         from penstock.spmd import run_alone
 
-        return run_alone(body, datasets, options, self, label)
+        return run_alone(body, datasets, options, self, label, threads=devices.usable_cores())
 
     def query_engine(self) -> QueryEngine:
         """Return Polars: its streaming engine, or its GPU engine."""

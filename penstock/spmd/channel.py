@@ -10,6 +10,8 @@ from multiprocessing.connection import Client, Connection
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
 from penstock.errors import ExecutionError, StageTimeoutError
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.messages import (
@@ -21,6 +23,8 @@ from penstock.spmd.messages import (
     Joined,
     Meet,
     Ready,
+    Reduce,
+    Reduced,
     Round,
     Saved,
     Start,
@@ -29,7 +33,7 @@ from penstock.spmd.messages import (
 
 _BEAT = 1.0
 """Seconds between signs of life, at most; a quarter of the time after which silence is a loss, where that is less."""
-Answer = TypeVar("Answer", Start, Meet, Gathered)
+Answer = TypeVar("Answer", Start, Meet, Gathered, Reduced)
 
 
 class Channel:
@@ -68,6 +72,11 @@ class Channel:
         """Hand a small value to the coordinator, and wait for those of all ranks."""
         self._send(Gather(self.ticket.index, value))
         return self._wait(Gathered, None).values
+
+    def reduce(self, values: np.ndarray) -> np.ndarray:
+        """Hand an array to the coordinator, and wait for the sum of those of all ranks."""
+        self._send(Reduce(self.ticket.index, values))
+        return self._wait(Reduced, None).values
 
     @property
     def timeout(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import socket
+import struct
 import threading
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
 from types import TracebackType
@@ -21,13 +22,16 @@ class Door:
     host : str
         The address to listen on; the system chooses the port.
     key : bytes
+    timeout : float
+        Seconds that the transfer of a message may stand still, either way: one who has frozen in the middle of it
+        holds up nobody for longer.
     backlog : int
         How many may wait to be accepted.
 
     Examples
     --------
     >>> from multiprocessing.connection import Client
-    >>> with Door("127.0.0.1", b"secret", backlog=2) as door:
+    >>> with Door("127.0.0.1", b"secret", 5.0, backlog=2) as door:
     ...     outside = threading.Thread(target=lambda: Client(door.address, authkey=b"secret").send("hello"))
     ...     outside.start()
     ...     arrived = door.arrivals(5.0) or door.arrivals(5.0)
@@ -35,10 +39,11 @@ class Door:
     'hello'
     """
 
-    def __init__(self, host: str, key: bytes, backlog: int) -> None:
+    def __init__(self, host: str, key: bytes, timeout: float, *, backlog: int) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._server = socket.create_server((host, 0), family=family, backlog=backlog)
         self._key = key
+        self._timeout = struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6))
         self._known: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._closed = False
         self.address: tuple[str, int] = self._server.getsockname()[:2]
@@ -63,6 +68,8 @@ class Door:
         if wait([self._server], timeout=seconds):
             accepted, _ = self._server.accept()
             accepted.setblocking(True)
+            for direction in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+                accepted.setsockopt(socket.SOL_SOCKET, direction, self._timeout)
             arrival = Connection(accepted.detach())
             threading.Thread(target=self._check, args=(arrival,), name="penstock-door", daemon=True).start()
         return self._taken()

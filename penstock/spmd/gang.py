@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from penstock.errors import PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
 from penstock.progress import Track
 from penstock.spmd import messages as m
@@ -19,6 +21,7 @@ from penstock.spmd.checkpoints import CheckpointStore
 from penstock.spmd.door import Door
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.rank import Body, Work, checkpoints
+from penstock.spmd.xgboost_ports import Rendezvous, refuse_ports
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
@@ -72,6 +75,8 @@ def run_gang(
 
     Raises
     ------
+    InsecureClusterError
+        The body says that it opens ports (``opens_ports``), and the options do not allow it.
     WorkerLostError
         A rank was lost more often than `max_restarts`; names the rank, its process and what happened.
     StageTimeoutError
@@ -79,6 +84,8 @@ def run_gang(
     PenstockError, UserCodeError
         What the body raised; that is not tried again.
     """
+    if getattr(body, "opens_ports", False):
+        refuse_ports(size, options)
     work = Work.of(body, datasets, size, engine.kind, threads)
     losses: list[str] = []
     with checkpoints(options, body, datasets, size) as store:
@@ -121,14 +128,15 @@ class _Attempt:
         self.heard: dict[int, float] = {}
         self.ready: set[int] = set()
         self.given: dict[int, Any] = {}
+        self.terms: dict[int, np.ndarray] = {}
         self.done: dict[int, Any] = {}
         self.rounds = 0
         self.cut_off: dict[int, m.Failed] = {}
-        self.tracker: Any = None
+        self.rendezvous = Rendezvous(size, host, options)
         self.arrived: list[Connection] = []
 
     def run(self) -> Any:
-        with Door(self.host, self.key, backlog=self.size + 8) as door:
+        with Door(self.host, self.key, self.options.timeout, backlog=self.size + 8) as door:
             launched = self.launch(self._tickets(door.address), self.work)
             try:
                 self._gather_ranks(launched, door)
@@ -138,7 +146,7 @@ class _Attempt:
                 door.close()
                 self._hang_up()
                 launched.stop()
-                self._free_tracker()
+                self.rendezvous.close()
 
     def _tickets(self, address: Any) -> list[m.Ticket]:
         o = self.options
@@ -203,6 +211,8 @@ class _Attempt:
                 self._meet(index)
             case m.Gather():
                 self._gather(message)
+            case m.Reduce():
+                self._reduce(message)
             case m.Round():
                 self._advance(message)
             case m.Saved():
@@ -236,7 +246,7 @@ class _Attempt:
     def _meet(self, index: int) -> None:
         self.ready.add(index)
         if len(self.ready) == self.size:
-            self._tell(m.Meet(self._communicator()))
+            self._tell(m.Meet(self.rendezvous.arguments()))
 
     def _gather(self, message: m.Gather) -> None:
         self.given[message.index] = message.value
@@ -244,14 +254,13 @@ class _Attempt:
             values = [self.given.pop(index) for index in range(self.size)]
             self._tell(m.Gathered(values))
 
-    def _communicator(self) -> dict[str, Any]:
-        if self.size == 1:
-            return {}
-        from xgboost.tracker import RabitTracker
-
-        self.tracker = RabitTracker(self.size, self.host, sortby="task", timeout=int(self.options.start_timeout))
-        self.tracker.start()
-        return {**self.tracker.worker_args(), "dmlc_timeout": int(self.options.timeout), "dmlc_retry": 3}
+    def _reduce(self, message: m.Reduce) -> None:
+        self.terms[message.index] = message.values
+        if len(self.terms) == self.size:
+            total = self.terms.pop(0).copy()
+            for index in range(1, self.size):
+                total += self.terms.pop(index)
+            self._tell(m.Reduced(total))
 
     def _advance(self, message: m.Round) -> None:
         if message.index == 0 and message.rounds > self.rounds:
@@ -273,10 +282,3 @@ class _Attempt:
     def _hang_up(self) -> None:
         for connection in [*self.ranks.values(), *self.arrived]:
             connection.close()
-
-    def _free_tracker(self) -> None:
-        if self.tracker is not None:
-            try:
-                self.tracker.free()
-            except Exception:  # freeing a tracker whose ranks are gone reports just that
-                self.tracker = None

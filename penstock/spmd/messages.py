@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from penstock.spmd.checkpoints import Checkpoint
 
 
@@ -38,14 +40,14 @@ class Start:
 
 @dataclass(frozen=True)
 class Ready:
-    """Rank to coordinator: my data is in memory, I can take part in collective calls."""
+    """Rank to coordinator: my data is in memory, I can take part in collective calls of XGBoost."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class Meet:
-    """Coordinator to rank: all are ready; the arguments of the collective communicator."""
+    """Coordinator to rank: all are ready; the arguments of XGBoost's communicator."""
 
     arguments: dict[str, Any]
 
@@ -63,6 +65,21 @@ class Gathered:
     """Coordinator to rank: what each rank gave, in the order of the ranks."""
 
     values: list[Any]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Rank to coordinator: an array, to be added to those of all ranks."""
+
+    index: int
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Coordinator to rank: the sum of the arrays of all ranks."""
+
+    values: np.ndarray
 
 
 @dataclass(frozen=True)

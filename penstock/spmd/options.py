@@ -17,7 +17,8 @@ class SpmdOptions:
     ----------
     world_size : int, optional
         How many ranks. Unless given, as many as the engine runs at once; on CPUs one with all cores where they would
-        share this machine: on the local engine, and on Spark with a ``local[n]`` master.
+        share this machine: on the local engine, on a Dask cluster that listens on loopback, and on Spark with a
+        ``local[n]`` master.
     timeout : float, default 120
         Seconds without a sign of life after which a rank is taken for lost, and the longest wait of a collective call.
     start_timeout : float, default 300
@@ -30,6 +31,10 @@ class SpmdOptions:
     checkpoint_dir : path, optional
         Where checkpoints are kept. A directory given here outlives the run, so that a run started again with the same
         pipeline goes on from there; without it they are kept in a private temporary directory.
+    allow_insecure : bool, default False
+        Let several ranks of XGBoost listen on every address of their machines, where whoever connects can end the
+        training, or take part in it: XGBoost can bind to no other address and asks nobody who he is. Without it they
+        are refused. One rank listens nowhere, and all other trainers only on the address of the cluster.
 
     Examples
     --------
@@ -43,6 +48,7 @@ class SpmdOptions:
     max_restarts: int = 2
     checkpoint_interval: int = 10
     checkpoint_dir: str | Path | None = None
+    allow_insecure: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("timeout", 1), ("start_timeout", 1), ("max_restarts", 0), ("checkpoint_interval", 1)):

@@ -159,11 +159,28 @@ class Rank:
         """
         return self._channel.gather(value)
 
+    def allreduce(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of an array over all ranks, the same to the bit on each; every rank calls it.
+
+        Parameters
+        ----------
+        values : numpy.ndarray
+            Of one shape and type on every rank, on the host; it is left as it is. Sums are made by the driver, in the
+            order of the ranks. Ranks wait here for each other without a time limit.
+        """
+        return self._channel.reduce(values)
+
     @contextmanager
     def collective(self) -> Iterator[None]:
         """Take part in collective calls of XGBoost while inside; every rank enters, with rows or without.
 
         Data should be read before: ranks wait here for each other without a time limit; a collective call has one.
+
+        Raises
+        ------
+        InsecureClusterError
+            There are several ranks, XGBoost would listen on every address of their machines, and the options of the
+            training do not allow it. A body that says so (``opens_ports``) is refused before it starts.
         """
         arguments = self._channel.meet()
         if self.size == 1:
@@ -180,21 +197,6 @@ class Rank:
                 collective.finalize()  # closes its connections, so that the others fail at once instead of waiting
             raise
         collective.finalize()
-
-    def allreduce(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of an array over all ranks, the same to the bit on each; called inside `collective`.
-
-        Parameters
-        ----------
-        values : numpy.ndarray
-            Of one shape and type on every rank, on the host; it is left as it is.
-        """
-        if self.size == 1:
-            return values.copy()
-        from xgboost import collective
-
-        summed: np.ndarray = collective.allreduce(np.ascontiguousarray(values), collective.Op.SUM)
-        return summed.reshape(values.shape)
 
 
 def checkpoints(options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int) -> CheckpointStore:
@@ -265,6 +267,9 @@ class _Alone:
     def gather(self, value: Any) -> list[Any]:
         return [value]
 
+    def reduce(self, values: np.ndarray) -> np.ndarray:
+        return values.copy()
+
     def save(self, checkpoint: Checkpoint) -> None:
         self._store.save(checkpoint)
 
@@ -273,8 +278,10 @@ class _Alone:
         self._rounds = rounds
 
 
-def run_alone(body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, engine: Engine, label: str) -> Any:
-    """Run the body in this process as the only rank.
+def run_alone(
+    body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, engine: Engine, label: str, *, threads: int
+) -> Any:
+    """Run the body in this process as the only rank, on so many threads.
 
     Raises
     ------
@@ -285,7 +292,7 @@ def run_alone(body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions,
         raise ConfigError(
             f"world_size is {options.world_size}, but the {engine.name} engine has one rank", hint="Use Dask or Spark."
         )
-    work = Work.of(body, datasets, 1, engine.kind, devices.usable_cores())
+    work = Work.of(body, datasets, 1, engine.kind, threads)
     total = getattr(body, "rounds", 0)
     with checkpoints(options, body, datasets, 1) as store, engine.progress.track(label, total) as track:
         rank = Rank(0, 1, work, store.load(), options.checkpoint_interval, _Alone(store, track.advance))

@@ -54,6 +54,9 @@ class Tags:
         It reads the row number.
     single_rank : bool
         Of a trainer: one rank has all rows, whatever world size is asked for.
+    opens_ports : bool
+        Of a trainer: several ranks listen on every address of their machines, unauthenticated, as XGBoost's do; they
+        need `SpmdOptions.allow_insecure`.
     hashes : bool
         It takes hashes of values for places, so that there may be any number of them.
     skips_nulls : bool
@@ -65,6 +68,7 @@ class Tags:
     devices: frozenset[str] = frozenset({"cpu", "gpu"})
     numbers_rows: bool = False
     single_rank: bool = False
+    opens_ports: bool = False
     hashes: bool = False
     skips_nulls: bool = False
 

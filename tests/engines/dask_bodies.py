@@ -83,15 +83,12 @@ class Sum:
     signal: int = 9
 
     def __call__(self, rank: Rank) -> tuple[int, int, float]:
-        from xgboost import collective
-
         first, total = (rank.checkpoint.rounds, float(rank.checkpoint.data)) if rank.checkpoint else (0, 0.0)
-        with rank.collective():
-            for done in range(first, self.rounds):
-                self._suffer(rank, done)
-                total += float(collective.allreduce(np.array([rank.index + 1.0]), collective.Op.SUM)[0])
-                rank.save(done + 1, str(total).encode())
-                rank.report(done + 1)
+        for done in range(first, self.rounds):
+            self._suffer(rank, done)
+            total += float(rank.allreduce(np.array([rank.index + 1.0]))[0])
+            rank.save(done + 1, str(total).encode())
+            rank.report(done + 1)
         return rank.size, first, total
 
     def _suffer(self, rank: Rank, done: int) -> None:
@@ -108,24 +105,18 @@ class Refuse:
     log: Path
 
     def __call__(self, rank: Rank) -> None:
-        from xgboost import collective
-
-        with rank.collective():
-            if rank.index == 1:
-                with self.log.open("a") as log:
-                    log.write("attempt\n")
-                raise DataValueError("label is 7, expected 0 or 1", path="b.parquet")
-            collective.allreduce(np.array([1.0]), collective.Op.SUM)
+        if rank.index == 1:
+            with self.log.open("a") as log:
+                log.write("attempt\n")
+            raise DataValueError("label is 7, expected 0 or 1", path="b.parquet")
+        rank.allreduce(np.array([1.0]))
 
 
 def rows_of_all(rank: Rank) -> list[int]:
     """Give the rows that each rank has read."""
-    from xgboost import collective
-
     rows = np.zeros(rank.size)
     rows[rank.index] = sum(rank.batches("train", ["x"], len))
-    with rank.collective():
-        return [int(count) for count in collective.allreduce(rows, collective.Op.SUM)]
+    return [int(count) for count in rank.allreduce(rows)]
 
 
 def threads_of(rank: Rank) -> int:

@@ -30,23 +30,19 @@ class AddUp:
     marker: str = ""
 
     def __call__(self, rank: Rank) -> dict[str, Any]:
-        from xgboost import collective
-
         values = [value for batch in rank.batches("train", ["x"], _values) for value in batch]
         mine = float(sum(values))
         first, total = _resumed(rank)
-        with rank.collective():
-            rows = np.zeros(rank.size)
-            rows[rank.index] = len(values)
-            rows = collective.allreduce(rows, collective.Op.SUM) if rank.size > 1 else rows
-            for done in range(first + 1, self.rounds + 1):
-                step = collective.allreduce(np.array([mine]), collective.Op.SUM) if rank.size > 1 else [mine]
-                total += float(step[0])
-                if done % rank.checkpoint_interval == 0:
-                    rank.save(done, str(total).encode())
-                rank.report(done)
-                if done == self.at and rank.index == self.rank:
-                    self._suffer()
+        rows = np.zeros(rank.size)
+        rows[rank.index] = len(values)
+        rows = rank.allreduce(rows)
+        for done in range(first + 1, self.rounds + 1):
+            total += float(rank.allreduce(np.array([mine]))[0])
+            if done % rank.checkpoint_interval == 0:
+                rank.save(done, str(total).encode())
+            rank.report(done)
+            if done == self.at and rank.index == self.rank:
+                self._suffer()
         return {"total": total, "rows": rows.tolist(), "threads": rank.threads, "from": first}
 
     def _suffer(self) -> None:

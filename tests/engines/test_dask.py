@@ -36,6 +36,7 @@ from penstock.spmd import SpmdOptions
 
 pytestmark = pytest.mark.dask
 
+TWO = SpmdOptions(world_size=2)
 CONF = Path(__file__).parents[2] / "conf" / "engines"
 FRAGMENTS = tuple(Fragment(index, 10 * index, (Piece(f"part-{index}.parquet", 0, 10),)) for index in range(20))
 
@@ -146,32 +147,40 @@ def test_an_error_that_is_not_of_penstock_keeps_its_type(dask):
 
 
 def test_ranks_meet_and_rank_0_answers(dask):
-    assert dask.spmd(bodies.Sum(5), data(dask), SpmdOptions()) == (2, 0, 5 * (1.0 + 2.0))
+    assert dask.spmd(bodies.Sum(5), data(dask), TWO) == (2, 0, 5 * (1.0 + 2.0))
 
 
-def test_one_rank_alone_needs_no_collective(dask):
+@pytest.mark.parametrize("size", [None, 1])
+def test_one_rank_has_all_cores_of_this_machine_unless_told(dask, size):
+    cores = min(2, devices.usable_cores())
+    assert dask.spmd(bodies.threads_of, data(dask), SpmdOptions(world_size=size)) == cores
+
+
+def test_workers_of_other_machines_are_a_rank_each_unless_told(dask, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "is_on_this_machine", lambda client: False)
+    assert dask.spmd(bodies.Sum(1), data(dask), SpmdOptions()) == (2, 0, 1.0 + 2.0)
     assert dask.spmd(bodies.threads_of, data(dask), SpmdOptions(world_size=1)) == 1
 
 
 def test_every_rank_reads_its_share(dask):
-    assert sum(dask.spmd(bodies.rows_of_all, data(dask), SpmdOptions())) == 100
+    assert sum(dask.spmd(bodies.rows_of_all, data(dask), TWO)) == 100
 
 
 def test_a_rank_without_rows_takes_part(dask):
-    rows = dask.spmd(bodies.rows_of_all, data(dask, rows=1), SpmdOptions())
+    rows = dask.spmd(bodies.rows_of_all, data(dask, rows=1), TWO)
     assert sorted(rows) == [0, 1]
 
 
 def test_a_killed_rank_is_started_again_from_the_checkpoint(dask, tmp_path):
     body = bodies.Sum(6, marker=tmp_path / "died")
-    assert dask.spmd(body, data(dask), SpmdOptions(timeout=20)) == (2, 3, 6 * 3.0)
+    assert dask.spmd(body, data(dask), SpmdOptions(world_size=2, timeout=20)) == (2, 3, 6 * 3.0)
     assert body.marker.exists()
 
 
 def test_a_frozen_rank_is_found_ended_and_started_again(dask, tmp_path):
     body = bodies.Sum(6, marker=tmp_path / "frozen", signal=signal.SIGSTOP)
     began = time.monotonic()
-    size, first, total = dask.spmd(body, data(dask), SpmdOptions(timeout=4))
+    size, first, total = dask.spmd(body, data(dask), SpmdOptions(world_size=2, timeout=4))
     assert (size, total) == (2, 6 * 3.0)
     assert first >= 3  # on a busy machine a rank may be silent for too long once more
     assert body.marker.exists()
@@ -181,13 +190,13 @@ def test_a_frozen_rank_is_found_ended_and_started_again(dask, tmp_path):
 def test_a_rank_lost_too_often_is_named_with_its_round(dask, tmp_path):
     body = bodies.Sum(6, marker=tmp_path / "died")
     with pytest.raises(WorkerLostError, match=r"rank 1 .*lost after round 3"):
-        dask.spmd(body, data(dask), SpmdOptions(timeout=20, max_restarts=0))
+        dask.spmd(body, data(dask), SpmdOptions(world_size=2, timeout=20, max_restarts=0))
 
 
 def test_an_error_of_a_body_is_raised_and_not_tried_again(dask, tmp_path):
     body = bodies.Refuse(tmp_path / "log")
     with pytest.raises(DataValueError, match="label is 7"):
-        dask.spmd(body, data(dask), SpmdOptions(timeout=20))
+        dask.spmd(body, data(dask), SpmdOptions(world_size=2, timeout=20))
     assert body.log.read_text() == "attempt\n"
 
 

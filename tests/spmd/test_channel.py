@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import threading
+import time
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Client, Connection
 from typing import Any
 
 import pytest
@@ -21,7 +25,7 @@ KEY = b"key of the test"
 
 @pytest.fixture
 def door() -> Iterator[Door]:
-    with Door("127.0.0.1", KEY, backlog=4) as door:
+    with Door("127.0.0.1", KEY, 60.0, backlog=4) as door:
         yield door
 
 
@@ -156,3 +160,30 @@ def test_only_an_error_of_a_collective_call_means_a_lost_peer(text: str, lost: b
 
     assert is_lost_peer(XGBoostError(text)) is lost
     assert not is_lost_peer(ValueError(text))
+
+
+@pytest.fixture
+def frozen() -> Iterator[tuple[Connection, Connection]]:
+    """A coordinator's end of a connection, and that of a rank which neither reads nor goes on writing."""
+    with Door("127.0.0.1", KEY, 1.0, backlog=1) as door, ThreadPoolExecutor(1) as outside:
+        rank = outside.submit(Client, door.address, authkey=KEY)
+        coordinator = arrival(door)
+        yield coordinator, rank.result()
+        coordinator.close()
+        rank.result().close()
+
+
+def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(frozen: Any) -> None:
+    began = time.monotonic()
+    with pytest.raises(OSError, match="temporarily unavailable"):
+        frozen[0].send_bytes(bytes(64_000_000))
+    assert 0.9 < time.monotonic() - began < 10
+
+
+def test_a_message_that_is_cut_off_holds_up_the_coordinator_for_the_timeout(frozen: Any) -> None:
+    coordinator, rank = frozen
+    os.write(rank.fileno(), struct.pack("!i", 1000) + b"a part")
+    began = time.monotonic()
+    with pytest.raises(OSError, match="temporarily unavailable"):
+        coordinator.recv_bytes()
+    assert 0.9 < time.monotonic() - began < 10

@@ -402,7 +402,7 @@ def regression(notes: Notes) -> tuple[GangEngine, Callable[[], Any]]:
     x = np.random.default_rng(0).normal(size=(400, 2))
     data = engine.from_arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] - 2 * (x[:, 1] > 0)}))
     pipeline = Pipeline(st.XGBoostRegressor("y", num_boost_round=8, subsample=0.5, seed=3))
-    options = SpmdOptions(timeout=3, start_timeout=60, checkpoint_interval=2)
+    options = SpmdOptions(timeout=3, start_timeout=60, checkpoint_interval=2, allow_insecure=True)
     return engine, lambda: pipeline.fit(data, options=options).fitted[0]["booster"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from test_channel import arrival, hear, ticket
@@ -41,6 +42,25 @@ def test_the_only_rank_knows_what_it_gave(data: dict[str, Dataset]) -> None:
     assert data["train"].engine.spmd(lambda rank: rank.gather(7), data, SpmdOptions()) == [7]
 
 
+def test_arrays_are_added_up_in_the_order_of_the_ranks_and_left_as_they_are(data: dict[str, Dataset]) -> None:
+    terms = [np.array([[0.1, 1e16]]), np.array([[0.2, 1.0]]), np.array([[0.3, -1e16]])]
+    sums: dict[int, np.ndarray] = {}
+
+    def body(rank: Rank) -> None:
+        sums[rank.index] = rank.allreduce(terms[rank.index])
+
+    run(Threads(), body, data, size=3)
+    expected = np.array([[(0.1 + 0.2) + 0.3, (1e16 + 1.0) - 1e16]])
+    assert [total.tolist() for total in sums.values()] == [expected.tolist()] * 3
+    assert terms[0].tolist() == [[0.1, 1e16]]
+
+
+def test_the_sum_of_the_only_rank_is_a_copy_of_its_own(data: dict[str, Dataset]) -> None:
+    values = np.array([1, 2])
+    total = data["train"].engine.spmd(lambda rank: rank.allreduce(values), data, SpmdOptions())
+    assert (total.tolist(), np.shares_memory(total, values)) == ([1, 2], False)
+
+
 def test_who_waits_for_a_lost_rank_is_let_go(data: dict[str, Dataset]) -> None:
     def body(rank: Rank) -> Any:
         if rank.index == 1:
@@ -54,7 +74,7 @@ def test_who_waits_for_a_lost_rank_is_let_go(data: dict[str, Dataset]) -> None:
 
 
 def test_a_rank_tells_where_others_reach_it_and_how_long_to_wait() -> None:
-    with Door("127.0.0.1", b"key of the test", backlog=1) as door:
+    with Door("127.0.0.1", b"key of the test", 60.0, backlog=1) as door:
         channel = Channel(ticket(door, timeout=60.0))
         entered = threading.Thread(target=channel.__enter__)
         entered.start()

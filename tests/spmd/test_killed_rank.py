@@ -91,7 +91,7 @@ def undisturbed(engine: Engine, options: ps.SpmdOptions, **sampling: float) -> b
 def test_a_killed_rank_costs_nothing_but_time(
     cluster: Engine, tmp_path: Path, interval: int, sampling: dict[str, float]
 ) -> None:
-    options = ps.SpmdOptions(world_size=2, checkpoint_interval=interval, timeout=30)
+    options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=interval, timeout=30)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, **sampling)).fit(rows(cluster), options=options)
     assert (tmp_path / "hit").exists()
     assert trees(model) == undisturbed(cluster, options, **sampling)
@@ -100,7 +100,7 @@ def test_a_killed_rank_costs_nothing_but_time(
 
 @pytest.mark.slow
 def test_a_frozen_rank_is_found_by_its_silence(cluster: Engine, tmp_path: Path) -> None:
-    options = ps.SpmdOptions(world_size=2, checkpoint_interval=3, timeout=4)
+    options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=3, timeout=4)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGSTOP)).fit(rows(cluster), options=options)
     assert trees(model) == undisturbed(cluster, options)
     assert any("rank 1 (" in line for line in cluster.progress.lines)  # type: ignore[attr-defined]
@@ -108,7 +108,7 @@ def test_a_frozen_rank_is_found_by_its_silence(cluster: Engine, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_rank_lost_too_often_is_named_with_its_cause(cluster: Engine, tmp_path: Path) -> None:
-    options = ps.SpmdOptions(world_size=2, checkpoint_interval=3, max_restarts=1, timeout=30)
+    options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=3, max_restarts=1, timeout=30)
     pipeline = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, times=9))
     with pytest.raises(
         WorkerLostError, match=r"2 attempt.*rank 1 \(.*process \d+\) was lost after round \d+: its process ended"

@@ -71,7 +71,7 @@ class VectorLeastSquares:
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         """Return coefficients, intercept and summary; every rank calls it."""
         design = self.features.read(rank, learned, self.label, None, intercept=self.fit_intercept)
-        with rank.collective(), one_blas_thread():
+        with one_blas_thread():
             moments = design.moments()
             units = self._units(moments)
             design.standardise(moments.mean, units.divisors)

@@ -56,7 +56,7 @@ class TreeModel(Learner, Trainer):
     prediction: str = "prediction"
     contributions: bool = False
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", opens_ports=True)
 
     def __post_init__(self) -> None:
         normalise_columns(self, "features")

@@ -167,7 +167,7 @@ class GaussianMixture(Learner, Trainer):
         scaling = scaling_of(learned, intercept=True)
         convert = _Unlabelled(self.inputs(), self.inputs()[0], None, self.weight, scaling)
         design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
-        with rank.collective(), one_blas_thread():
+        with one_blas_thread():
             mixture, floor, weight = beginning(design, self._seeds(rank, design), self.reg_covar)
             mixture, outcome = self._iterate(rank, design, mixture, floor)
         units = np.where(scaling.scale == 0, 1.0, scaling.scale)

@@ -272,7 +272,7 @@ class GeneralizedLinearRegression(Learner, Trainer):
         scaling = scaling_of(learned, intercept=self.fit_intercept)
         convert = ToRows(self.inputs(), self.label, None, self.weight, scaling)
         design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
-        with rank.collective(), one_blas_thread():
+        with one_blas_thread():
             totals = Totals.of(design, len(self.inputs()), learned["label_origin"], self._taken_from_label())
             likelihood = self._likelihood(design, scaling, totals)
             null = likelihood.null(totals.mean, self.fit_intercept, self.tol, self.max_iter)

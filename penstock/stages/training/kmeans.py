@@ -176,7 +176,7 @@ class KMeans(Learner, Trainer):
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         vectors, weight = self._read(rank, np.array(learned["origin"]))
         largest = np.ones(len(learned["origin"])) if self._by_angle else np.array(learned["largest"])
-        with rank.collective(), one_blas_thread():
+        with one_blas_thread():
             points = _lloyd.Points.of(rank, vectors, weight, largest, learned["largest_weight"])
             centres, rounds = self._iterate(rank, points, np.array(learned["origin"]))
             found = _lloyd.sizes_and_costs(rank, points, centres - learned["origin"])

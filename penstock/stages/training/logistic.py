@@ -219,7 +219,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         features = len(inputs.numbers) + (len(learned["indices"]) if "indices" in learned else 0)
         self._check_memory(rank, 1 if single else len(classes), features)
         design = inputs.read(rank, learned, classes)
-        with rank.collective(), one_blas_thread():
+        with one_blas_thread():
             scaling, totals = inputs.standardise(design, learned, len(classes))
             factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
             l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2

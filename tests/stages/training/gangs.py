@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,6 @@ class Gang:
     def _rank(self, index: int, data: Dataset) -> Rank:
         work = Work.of(lambda rank: None, {"train": data}, self.size, "cpu", 1)
         rank = Rank(index, self.size, work, None, 10, Quiet())  # type: ignore[arg-type]
-        rank.collective = nullcontext  # type: ignore[method-assign, assignment]
         rank.allreduce = lambda values: self.allreduce(index, values)  # type: ignore[method-assign]
         return rank
 

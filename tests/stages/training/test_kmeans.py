@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -330,10 +328,6 @@ class Peer(Rank):
         self._work, self._gang = work, gang
         self.saved: list[Checkpoint] = []
         self.reported: list[int] = []
-
-    @contextmanager
-    def collective(self) -> Iterator[None]:
-        yield
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         return values.copy() if self._gang is None else self._gang.add(self.index, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from penstock.stages.modules import make_for_weights
-from penstock.stages.training._torch.group import interface_of
+from penstock.stages.training._torch.group import _interface, interface_of
 from penstock.stages.training._torch.optimisers import Rates
 from penstock.stages.training._torch.order import Order, round_keys, shuffled
 from penstock.stages.training._torch.state import pack, unpack
@@ -133,3 +134,12 @@ def test_threads_that_make_modules_leave_random_numbers_as_they_were() -> None:
         made = list(pool.map(lambda _: make_for_weights(slow, {}), range(8)))
     assert len(made) == 8
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_libraries_of_collective_calls_use_the_interface_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NCCL_SOCKET_IFNAME", raising=False)
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "mine0")
+    before = dict(os.environ)
+    with _interface("127.0.0.1"):
+        assert dict(os.environ) == {**before, "NCCL_SOCKET_IFNAME": "=lo"}
+    assert dict(os.environ) == before

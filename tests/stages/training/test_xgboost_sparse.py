@@ -238,7 +238,8 @@ def test_two_ranks_have_the_features_of_both(request, engines):
     if "dask" not in request.config.getoption("--engines"):
         pytest.skip("dask is not among --engines")
     dask = engines.get("dask")
-    model = Pipeline(classifier()).fit(dataset(dask), options=SpmdOptions(world_size=2, timeout=60))
+    options = SpmdOptions(world_size=2, allow_insecure=True, timeout=60)
+    model = Pipeline(classifier()).fit(dataset(dask), options=options)
     expected = oracle(whole(), LABEL, {"objective": "binary:logistic"}).inplace_predict(whole(), predict_type="margin")
     np.testing.assert_allclose(margins(model, dataset(dask)), expected, rtol=1e-4, atol=1e-5)
 

@@ -19,7 +19,6 @@ from penstock.errors import ConfigError
 from penstock.frames import Kind
 from penstock.spmd import Rank
 
-_GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
 _SIOCGIFADDR = 0x8915
 """Linux's request for the address of an interface, netdevice(7)."""
 
@@ -115,15 +114,22 @@ def _store(rank: Rank) -> dist.TCPStore:
 
 @contextmanager
 def _interface(address: str) -> Iterator[None]:
-    """Have gloo use the interface with this address; by itself it takes whatever the name of the host stands for."""
-    name = None if _GLOO_INTERFACE in os.environ else interface_of(address)
-    if name is not None:
-        os.environ[_GLOO_INTERFACE] = name
+    """Have gloo, and NCCL on one machine, use the interface with this address, unless the user has named one.
+
+    By itself gloo takes whatever the name of the host stands for, and NCCL any interface but loopback. Between machines
+    NCCL chooses: the fastest network need not be that of the driver.
+    """
+    name = interface_of(address)
+    chosen = {} if name is None else {"GLOO_SOCKET_IFNAME": name}
+    if name == "lo":
+        chosen["NCCL_SOCKET_IFNAME"] = "=lo"
+    chosen = {variable: value for variable, value in chosen.items() if variable not in os.environ}
+    os.environ.update(chosen)
     try:
         yield
     finally:
-        if name is not None:
-            del os.environ[_GLOO_INTERFACE]
+        for variable in chosen:
+            del os.environ[variable]
 
 
 def interface_of(address: str) -> str | None:

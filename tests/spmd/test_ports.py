@@ -1,0 +1,123 @@
+"""What listens while a training runs: nothing that another machine can reach, unless it was allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+from test_gang import Threads, run
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.engines.local import LocalEngine
+from penstock.errors import InsecureClusterError
+from penstock.pipeline import Pipeline
+from penstock.progress import Progress, Track
+from penstock.spmd import SpmdOptions
+from penstock.stages.base import Trainer
+
+LOOKS = 5
+LOOPBACK = {"127.0.0.1", "::1"}
+
+
+@dataclass
+class Watch(Progress):
+    """Looks, when the first rounds of many are complete, where this process and its children listen."""
+
+    rounds: int = 0
+    addresses: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Track]:
+        watch = self
+
+        class Watching(Track):
+            def advance(self, parts: int = 1, detail: str = "") -> None:
+                if label.startswith("train") and parts:
+                    watch.rounds += parts
+                    watch.addresses |= listening() if watch.rounds < LOOKS else set()
+
+        yield Watching()
+
+
+def listening() -> set[str]:
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    sockets = [each for process in family for each in process.net_connections("tcp")]
+    return {each.laddr.ip.removeprefix("::ffff:") for each in sockets if each.status == psutil.CONN_LISTEN}
+
+
+def trained(engine: Engine, stage: Trainer, options: SpmdOptions | None) -> Watch:
+    """Train, and return what was seen meanwhile."""
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    rows = pa.table({"a": x[:, 0], "b": x[:, 1], "y": (x[:, 0] + x[:, 1] > 0).astype("int8")})
+    before, watch = engine.progress, Watch()
+    engine.progress = watch
+    try:
+        Pipeline(stage).fit(engine.from_arrow(rows, fragment_bytes=1000), options=options)
+    finally:
+        engine.progress = before
+    return watch
+
+
+CHANNELS: dict[str, Trainer] = {
+    "sums of the coordinator": st.LogisticRegression("y", max_iter=60, tol=1e-300),
+    "groups of PyTorch": st.TorchClassifier("y", module="mlp", epochs=30, batch_size=50),
+}
+"""A trainer for each way in which ranks talk; XGBoost's is not among them."""
+
+MANY_TREES = st.XGBoostClassifier("y", num_boost_round=300, max_depth=2)
+
+
+def two_ranks(engine: Engine, **options: Any) -> SpmdOptions:
+    return SpmdOptions(world_size=None if isinstance(engine, LocalEngine) else 2, timeout=60, **options)
+
+
+@pytest.mark.cpu("one GPU is for one rank")
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_ranks_listen_on_loopback_only(engine: Engine, channel: str) -> None:
+    watch = trained(engine, CHANNELS[channel], two_ranks(engine))
+    assert watch.rounds > LOOKS
+    assert watch.addresses <= LOOPBACK
+
+
+@pytest.mark.cpu("two GPUs are two ranks")
+def test_xgboost_trains_by_default_without_a_port_that_others_reach(engine: Engine) -> None:
+    watch = trained(engine, MANY_TREES, None)
+    assert watch.rounds == 300
+    assert watch.addresses <= LOOPBACK
+
+
+@pytest.mark.dask
+def test_ranks_of_xgboost_listen_on_every_address_which_is_why_it_must_be_allowed(engines: Any) -> None:
+    dask = engines.get("dask")
+    watch = trained(dask, MANY_TREES, two_ranks(dask, allow_insecure=True))
+    assert "0.0.0.0" in watch.addresses
+
+
+@pytest.mark.cpu("one GPU is for one rank")
+def test_ranks_of_xgboost_are_refused_before_they_start(engine: Engine) -> None:
+    if isinstance(engine, LocalEngine):
+        pytest.skip("the local engine has one rank")
+    with pytest.raises(InsecureClusterError, match="2 ranks of XGBoost would listen on every address") as caught:
+        trained(engine, st.RandomForestClassifier("y", num_trees=2), two_ranks(engine))
+    assert "allow_insecure=True" in str(caught.value.hint)
+
+
+def test_a_body_that_does_not_say_so_opens_no_port_either() -> None:
+    """The check is where the ranks would meet, too."""
+    engine = LocalEngine(device="cpu", progress=Progress())
+    data: dict[str, Dataset] = {"train": engine.from_arrow(pa.table({"x": range(4)}))}
+
+    def body(rank: Any) -> None:
+        with rank.collective():
+            raise AssertionError("they have met")
+
+    with pytest.raises(InsecureClusterError):
+        run(Threads(), body, data)
