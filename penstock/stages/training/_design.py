@@ -183,8 +183,18 @@ class Design:
         high, low = self._rank.allreduce(np.sum(list(self._pool.map(summed, shares)), axis=0))
         return np.split(high + low, np.cumsum(widths)[:-1])
 
+    def agreed(self, values: np.ndarray) -> np.ndarray:
+        """Return rank 0's values: processors of different kinds may round the same equations in different ways."""
+        if not values.size:
+            return values
+        return self._rank.allreduce(values if self._rank.index == 0 else np.zeros_like(values))
+
     def _parts(self, width: int) -> Iterator[Rows]:
-        yield from self._blocks(max(_ELEMENTS // width, 64) if self.kind == "cpu" else max(self.total, 1))
+        yield from self._blocks(self._length(width))
+
+    def _length(self, width: int) -> int:
+        """Return how many rows are looked at together, where so many terms are made of each."""
+        return max(_ELEMENTS // width, 64) if self.kind == "cpu" else max(self.total, 1)
 
     def _blocks(self, length: int) -> Iterator[Rows]:
         for rows in self._rows:

@@ -59,7 +59,7 @@ class Points:
     def of(
         cls, rank: Rank, vectors: np.ndarray, weight: np.ndarray, largest: np.ndarray, largest_weight: float
     ) -> Points:
-        """Return the points of a rank, which asks the others how many they have; called inside `Rank.collective`."""
+        """Return the points of a rank, which asks the others how many they have."""
         counts = np.zeros(rank.size, dtype=np.int64)
         counts[rank.index] = len(weight)
         counts = rank.allreduce(counts)

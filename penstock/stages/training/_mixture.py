@@ -1,4 +1,4 @@
-"""Mixtures of normal distributions, and the steps of expectation and maximisation over the rows of all ranks.
+"""Mixtures of normal distributions, and the two halves of a step of expectation and maximisation.
 
 Dempster, Laird and Rubin, "Maximum likelihood from incomplete data via the EM algorithm", J. R. Statist. Soc. B 39,
 1977.
@@ -16,8 +16,7 @@ import numpy as np
 from penstock import arrays
 from penstock.errors import DataValueError
 from penstock.frames import Kind
-from penstock.stages.training._design import Rows, linear
-from penstock.stages.training._exact_gram import GramDesign, host
+from penstock.stages.training._design import linear
 
 _NONE = 1e-12
 """A share of the weight that counts as none: mean and covariance of such a component are left as they are."""
@@ -52,7 +51,7 @@ class Mixture:
     covariances: np.ndarray
 
     @cached_property
-    def _whitening(self) -> np.ndarray:
+    def whitening(self) -> np.ndarray:
         """The matrices that make independent numbers of variance 1 of the distances from the means."""
         try:
             whitening: np.ndarray = np.linalg.inv(np.linalg.cholesky(self.covariances))
@@ -62,6 +61,14 @@ class Mixture:
                 hint="Raise reg_covar, ask for fewer components, or leave out features that others explain.",
             ) from error
         return whitening
+
+    @cached_property
+    def peaks(self) -> np.ndarray:
+        """The logarithm of share times density of each component at its mean, of shape (k,)."""
+        sizes = np.log(np.diagonal(self.whitening, axis1=1, axis2=2)).sum(axis=1)
+        with np.errstate(divide="ignore"):
+            peaks: np.ndarray = np.log(self.weights) - self.means.shape[1] / 2 * math.log(2 * math.pi) + sizes
+        return peaks
 
     def log_densities(self, x: Any, kind: Kind) -> Any:
         """Return the logarithm of share times density of each component at each row.
@@ -77,16 +84,9 @@ class Mixture:
         -------
         array of shape (k, rows)
         """
-        with np.errstate(divide="ignore"):
-            constants = np.log(self.weights) - x.shape[0] / 2 * math.log(2 * math.pi)
-        sizes = np.log(np.diagonal(self._whitening, axis1=1, axis2=2)).sum(axis=1)
-        distances = [_squares(linear(self.apart(x, place, kind), arrays.to_device(each, kind)))
-                     for place, each in enumerate(self._whitening)]  # fmt: skip
-        return np.stack([float(add) - each / 2 for add, each in zip(constants + sizes, distances, strict=True)])
-
-    def apart(self, x: Any, place: int, kind: Kind) -> Any:
-        """Return the distances of rows from the mean of one component."""
-        return x - arrays.to_device(self.means[place][:, None], kind)
+        means, whitening = (arrays.to_device(each, kind) for each in (self.means[:, :, None], self.whitening))
+        squares = [sum_of_squares(linear(x - mean, each)) for mean, each in zip(means, whitening, strict=True)]
+        return np.stack([float(most) - each / 2 for most, each in zip(self.peaks, squares, strict=True)])
 
     def pack(self) -> bytes:
         """Return the numbers as little-endian float64."""
@@ -119,37 +119,24 @@ def shares(log_densities: Any) -> tuple[Any, Any]:
     return powers / total, largest + np.log(total)
 
 
-def step(design: GramDesign, mixture: Mixture, floor: np.ndarray) -> tuple[Mixture, float]:
-    """Return the mixture after one step, and the log-likelihood before it; every rank calls it.
+def maximised(mixture: Mixture, sums: np.ndarray, floor: np.ndarray) -> Mixture:
+    """Return the mixture that is likeliest where rows are shared out as they are.
 
     Parameters
     ----------
+    mixture : Mixture
+        The one that shared them out; a component without rows stays as it is in it.
+    sums : numpy.ndarray of shape (k, n + 1, n + 1)
+        Of each component the products of distances from its mean, and of a 1 below them, times the share of the row.
     floor : numpy.ndarray of shape (n,)
         What is added to the variances.
     """
-    count, features = mixture.means.shape
-
-    def terms(rows: Rows) -> Any:
-        x = rows.x[:features]
-        likely, logs = shares(mixture.log_densities(x, design.kind))
-        roots = np.sqrt(rows.weighted(likely))
-        return np.stack([
-            np.concatenate([mixture.apart(x, place, design.kind) * root, root[None], (root * logs)[None]])
-            for place, root in enumerate(roots)
-        ])  # fmt: skip
-
-    found = design.gram(terms, count, features + 2)
-    assert found is not None, "features were checked to be finite, and are near their means in units of deviations"
-    return _maximised(mixture, found, floor), float(found[:, features, features + 1].sum())
-
-
-def _maximised(mixture: Mixture, found: np.ndarray, floor: np.ndarray) -> Mixture:
     features = len(floor)
-    mass = found[:, features, features]
+    mass = sums[:, features, features]
     alive = mass > _NONE * mass.sum()
     safe = np.where(alive, mass, 1.0)[:, None]
-    moved = found[:, :features, features] / safe
-    covariances = found[:, :features, :features] / safe[:, :, None] - moved[:, :, None] * moved[:, None, :]
+    moved = sums[:, :features, features] / safe
+    covariances = sums[:, :features, :features] / safe[:, :, None] - moved[:, :, None] * moved[:, None, :]
     covariances = covariances + np.diag(floor)
     return Mixture(
         mass / mass.sum(),
@@ -158,31 +145,16 @@ def _maximised(mixture: Mixture, found: np.ndarray, floor: np.ndarray) -> Mixtur
     )
 
 
-def beginning(design: GramDesign, means: np.ndarray, reg_covar: float) -> tuple[Mixture, np.ndarray, float]:
-    """Return equal shares of these means with the covariance of all rows, what to add to variances, and the weight.
+def sum_of_squares(values: Any) -> Any:
+    """Return the sums of the squares of columns, row after row: NumPy's own order depends on the shape.
 
-    Added is `reg_covar` times the variance of the feature, or times 1 if it is constant. Every rank calls it.
+    Examples
+    --------
+    >>> sum_of_squares(np.array([[3.0], [4.0]])).tolist()
+    [25.0]
     """
-    features = means.shape[1]
-
-    def terms(rows: Rows) -> Any:
-        root = arrays.to_device(np.sqrt(host(rows)[1]), design.kind)
-        return np.concatenate([rows.x[:features] * root, root[None]])
-
-    found = design.gram(terms, features + 1)
-    assert found is not None, "features and weights were checked to be finite"
-    centre = found[:features, features] / found[features, features]
-    covariance = found[:features, :features] / found[features, features] - np.outer(centre, centre)
-    variances = np.diag(covariance)
-    floor = reg_covar * np.where(variances > 0, variances, 1.0)
-    count = len(means)
-    covariances = np.repeat((covariance + np.diag(floor))[None], count, axis=0)
-    return Mixture(np.full(count, 1 / count), means, covariances), floor, float(found[features, features])
-
-
-def _squares(values: Any) -> Any:
-    """Return the sums of the squares of columns, row after row: NumPy's own order depends on the shape."""
-    total = values[0] * values[0]
-    for row in values[1:]:
-        total += row * row
+    squares = values * values
+    total = squares[0]
+    for row in squares[1:]:
+        total += row
     return total

@@ -24,7 +24,7 @@ _OVERSAMPLING = 2
 
 
 def seeds(rank: Rank, points: Points, *, k: int, init_mode: str, init_steps: int, seed: int) -> np.ndarray:
-    """Return k of the points, all different; fewer where there are not that many. Called inside `Rank.collective`.
+    """Return k of the points, all different; fewer where there are not that many.
 
     Candidates are drawn as in Bahmani et al., "Scalable k-means++", PVLDB 5, 2012, and k of them chosen, each weighted
     with the points that are nearest to it, by k-means++ (Arthur and Vassilvitskii, SODA 2007), greedily: of several
@@ -33,13 +33,24 @@ def seeds(rank: Rank, points: Points, *, k: int, init_mode: str, init_steps: int
     if init_mode == "random":
         return _distinct(_first(rank, points, k, seed))[0]
     if points.count <= GATHERED:
-        gathered = gather(rank, np.column_stack([points.vectors.T, points.weight]))
-        return _plus_plus(*_distinct(gathered[:, :-1], gathered[:, -1]), k, seed)
+        return plus_plus(*sample(rank, points, seed), k, seed)
     candidates = _distinct(_oversampled(rank, points, k, init_steps, seed))[0]
     if len(candidates) < k:
         candidates = _distinct(np.concatenate([candidates, _first(rank, points, k, seed)]))[0]
     weight = totals(rank, points, candidates, np.array([points.largest_weight]), _weights)[:, 0]
-    return _plus_plus(candidates, weight, k, seed)
+    return plus_plus(candidates, weight, k, seed)
+
+
+def sample(rank: Rank, points: Points, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different points among some, in ascending order, and the weight of each; the same on every rank.
+
+    All points are taken where there are no more than `GATHERED`, else so many, drawn without replacement in proportion
+    to their weights, each of weight 1.
+    """
+    if points.count > GATHERED:
+        return _distinct(_first(rank, points, GATHERED, seed))
+    gathered = gather(rank, np.column_stack([points.vectors.T, points.weight]))
+    return _distinct(gathered[:, :-1], gathered[:, -1])
 
 
 def _weights(_: np.ndarray, weight: np.ndarray, __: np.ndarray, out: np.ndarray) -> None:
@@ -124,8 +135,8 @@ def _distinct(points: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.
     return points[starts], np.add.reduceat(weight, starts)
 
 
-def _plus_plus(candidates: np.ndarray, weight: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Choose k of the candidates; fewer when all others lie on those that are chosen."""
+def plus_plus(candidates: np.ndarray, weight: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Choose k of the candidates by k-means++; fewer when all others lie on those that are chosen."""
     trials = 2 + int(math.log(k))  # as many as Arthur and Vassilvitskii tried, and scikit-learn does
     draws = hash_rows(np.arange(k * trials, dtype=np.uint64), _stream(seed, _PLUS_PLUS)).reshape(k, trials)
     chosen = [int(_drawn(weight, draws[0])[0])]

@@ -12,6 +12,7 @@ import pytest
 from gangs import Gang
 from scipy import stats
 from sklearn import mixture as sk
+from sklearn.datasets import load_iris
 
 from penstock import stages as st
 from penstock.dataset import Dataset
@@ -104,6 +105,41 @@ def test_the_likelihood_is_no_worse_than_mllibs(local: Engine, spark: Any) -> No
     rows.unpersist()
 
 
+def few_points() -> dict[str, tuple[np.ndarray, int]]:
+    """Return the data that documentation of scikit-learn and MLlib fits mixtures to, and for how many components."""
+    draws = [
+        [-0.6264538, 0.1836433, -0.8356286, 1.5952808, 0.3295078, -0.8204684, 0.4874291, 0.7383247, 0.5757814],
+        [-0.3053884, 1.5117812, 0.3898432, -0.6212406, -2.2146999, 11.1249309, 9.9550664, 9.9838097, 10.9438362],
+        [10.8212212, 10.5939013, 10.9189774, 10.7821363, 10.0745650, 8.0106483, 10.6198257, 9.9438713, 9.8442045],
+        [8.5292476, 9.5218499, 10.4179416],
+    ]
+    return {
+        "two blobs": (np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]], dtype=float), 2),
+        "iris": (load_iris().data, 3),
+        "three pairs": (np.array([[-10, -5], [-1, -10], [90, 80], [75, 93.5], [-83, -68], [-91, -76]]) / 100, 3),
+        "two normals": (np.concatenate([np.array(part) for part in draws]).reshape(-1, 2), 2),
+    }
+
+
+@pytest.mark.parametrize("name", few_points())
+def test_every_seed_reaches_the_best_that_scikit_learn_reaches(local: Engine, name: str) -> None:
+    x, k = few_points()[name]
+    size = x.std(axis=0)
+    z = (x - x.mean(axis=0)) / size  # where scikit-learn's reg_covar is in our units
+    tries = [sk.GaussianMixture(k, reg_covar=1e-6, tol=1e-6, max_iter=500, random_state=seed) for seed in range(10)]
+    best = max(each.fit(z).score(z) for each in tries) * len(x) - len(x) * np.log(size).sum()
+    data = local.from_arrow(pa.table({f"x{place}": column for place, column in enumerate(x.T)}))
+    models = [Pipeline(st.GaussianMixture(k=k, seed=seed)).fit(data) for seed in range(10)]
+    assert min(model.fitted[0]["log_likelihood"] for model in models) > best - 0.1
+
+
+def test_a_feature_in_small_units_tells_components_apart(local: Engine) -> None:
+    draw = np.random.default_rng(3)
+    x = np.column_stack([draw.normal(size=400) * 1000, draw.normal(size=400) / 1000 + np.arange(400) % 2])
+    model = Pipeline(st.GaussianMixture(NAMES, k=2)).fit(dataset(local, x))
+    assert sorted(parameters(model)[1][:, 1].round(3)) == [0, 1]
+
+
 def test_weights_count_as_repeated_rows(local: Engine) -> None:
     repeats = np.random.default_rng(1).integers(0, 3, len(X))
     weighted = fitted(local, more={"w": repeats.astype(float)}, weight="w", tol=1e-6)
@@ -174,7 +210,7 @@ class Interrupted(BaseException):
 
 
 def test_a_training_goes_on_from_its_checkpoint(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage, data = st.GaussianMixture(NAMES, k=3), dataset(local)
+    stage, data = st.GaussianMixture(NAMES, k=3, tol=0.0, max_iter=8), dataset(local)
     options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=3)
     report, reported = Rank.report, list[int]()
 
