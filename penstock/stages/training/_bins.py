@@ -44,8 +44,8 @@ def sample(rank: Rank, batches: Batches) -> Batch | None:
 def _chosen(batch: Batch, share: float) -> Batch:
     assert batch.rows is not None
     chosen = hash_rows(batch.rows, _SEED) < share
-    values = (batch.features, batch.label, batch.weight)
-    return Batch(*(None if each is None else arrays.rows_of(each, chosen) for each in values))
+    weight = None if batch.weight is None else arrays.rows_of(batch.weight, chosen)
+    return Batch(arrays.rows_of(batch.features, chosen), arrays.rows_of(batch.label, chosen), weight)
 
 
 def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: Mapping[str, Any]) -> Any | None:

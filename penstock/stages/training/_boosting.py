@@ -22,6 +22,7 @@ from penstock.errors import ConfigError, ExecutionError, did_you_mean
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.training import _bins
+from penstock.stages.training._float32 import BEYOND, farthest
 from penstock.stages.training._groups import bring_together
 from penstock.stages.training._matrix import Batches, ToBatch, finite_matrix
 
@@ -87,6 +88,11 @@ def boost(
     With a "validation" dataset its metrics are followed, and `early_stopping_rounds` keeps the best round. A training
     that goes on from a checkpoint gives the same model as one that was never interrupted.
 
+    Returns
+    -------
+    mapping
+        The booster, its rounds, the history of the metrics, and what `_float32` found of the features.
+
     Raises
     ------
     ConfigError
@@ -103,7 +109,11 @@ def boost(
     if course.patience is not None:
         booster = booster[: course.best + 1]
     rounds = booster.num_boosted_rounds()
-    return {"booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history}
+    beyond = farthest(rank.gather(batches["train"].beyond))
+    return {
+        "booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history,
+        BEYOND: beyond,
+    }  # fmt: skip
 
 
 @contextmanager

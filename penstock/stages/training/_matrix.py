@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -15,7 +15,7 @@ from penstock import arrays, frames
 from penstock.errors import DataValueError
 from penstock.frames import ROW, Kind
 from penstock.spmd import Rank
-from penstock.stages.training import _vector_features
+from penstock.stages.training import _float32, _vector_features
 from penstock.stages.training._objectives import LabelFaults
 from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
 
@@ -40,6 +40,8 @@ class Batch:
         Upper ends of intervals; their lower ends are the labels.
     group : pyarrow.Array
         What group each row belongs to; on the host.
+    beyond : mapping of str to int
+        Features whose whole numbers float32 rounds; see `_float32`.
     """
 
     features: Any
@@ -48,6 +50,7 @@ class Batch:
     rows: np.ndarray | None = None
     upper: Any | None = None
     group: pa.Array | None = None
+    beyond: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +112,7 @@ class ToBatch:
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
             None if self.upper is None else arrays.to_matrix(frame, (self.upper,))[:, 0],
             None if self.group is None else host_column(frame, self.group),
+            _float32.beyond(frame, self.features),
         )
 
     @property
@@ -247,7 +251,8 @@ class Batches(xgb.DataIter):
         self.numbered = convert.numbered
         self.grouped = convert.group is not None
         self.external = cache is not None
-        self._read: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
+        self.beyond: dict[str, int] = {}
+        self._source: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty(rank.kind)
         size = rank.rows(name) * len(convert.features) * 4
         held = not self.external and (size <= CACHE_BYTES or self.grouped or convert.index is not None)
@@ -259,6 +264,11 @@ class Batches(xgb.DataIter):
         batches = iter(self._held) if self._held is not None else self._read()
         yield next(batches, self._empty)
         yield from batches
+
+    def _read(self) -> Iterator[Batch]:
+        for batch in self._source():
+            self.beyond = _float32.farthest([self.beyond, batch.beyond])
+            yield batch
 
     def take(self) -> list[Batch]:
         """Return the batches that are kept, to be kept by the caller."""

@@ -16,6 +16,7 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.selectors import Columns, is_numeric
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, normalise_columns, with_fields
+from penstock.stages.training import _float32
 from penstock.stages.training._learner import Classifier, Learner
 from penstock.statistics.base import Statistic
 from penstock.statistics.rules import Checks, Rule
@@ -122,6 +123,13 @@ class TreeModel(Learner, Trainer):
             external_memory=self._external,
         )
         return {**learned, **trained}
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Return the features that XGBoost sees rounded."""
+        return _float32.notes(fitted[_float32.BEYOND])
+
+    def kept(self, fitted: Fitted) -> Fitted:
+        return {name: value for name, value in fitted.items() if name != _float32.BEYOND}
 
     def _index(self, fitted: Fitted) -> np.ndarray | None:
         """Return the indices that are looked at of a sparse vector among the features; None where there is none."""

@@ -119,6 +119,9 @@ class Silent:
     def meet(self) -> dict[str, Any]:
         return {}
 
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
+
     def save(self, checkpoint: Checkpoint) -> None:
         pass
 

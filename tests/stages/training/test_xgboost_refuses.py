@@ -162,3 +162,30 @@ def test_a_parameter_that_xgboost_refuses_is_told_in_its_words(make: Callable[..
     with pytest.raises(UserCodeError, match=r"train XGBoostRegressor raised XGBoostError.*no-such") as caught:
         Pipeline(st.XGBoostRegressor("y", params={"grow_policy": "no-such"})).fit(make(y=y))
     assert caught.value.stage == "train XGBoostRegressor"
+
+
+# Whole numbers that float32 rounds
+
+
+@pytest.mark.parametrize("stage", [st.XGBoostClassifier("label", num_boost_round=1), st.RandomForestRegressor("label")])
+def test_ids_that_float32_rounds_are_noted_with_column_and_largest(local: Engine, stage: Any, tmp_path: Path) -> None:
+    ids = {"id": pa.array([2**60 + 1, None, 7, -5]), "low": pa.array([-(2**24) - 1, 1, 2, 3], pa.int32())}
+    fine = {"edge": [2**24, -(2**24), 0, None], "ratio": [1e9 + 0.5, 1.0, 2.0, 3.0], "b": [True, False, None, True]}
+    model = Pipeline(stage).fit(local.from_arrow(pa.table({**ids, **fine, "label": [0, 1, 0, 1]}), fragment_bytes=1))
+    assert [note.split(", and")[0] for note in model.report.notes] == [
+        f"{stage.title}: feature 'id' has whole numbers as large as {2**60 + 1}",
+        f"{stage.title}: feature 'low' has whole numbers as large as {-(2**24) - 1}",
+    ]
+    model.save(tmp_path / "model")
+    assert "beyond" not in (tmp_path / "model" / "pipeline.json").read_text()
+
+
+@pytest.mark.dask
+def test_an_id_that_one_rank_alone_has_is_noted(request: pytest.FixtureRequest) -> None:
+    if "dask" not in request.config.getoption("--engines"):
+        pytest.skip("dask is not among --engines")
+    table = pa.table({"id": [1, 2, 3, 2**31], "label": [0.0, 1.0, 0.0, 1.0]})
+    data = request.getfixturevalue("engines").get("dask").from_arrow(table, fragment_bytes=1)
+    notes = Pipeline(st.XGBoostRegressor("label", num_boost_round=1)).fit(data).report.notes
+    assert len(notes) == 1
+    assert f"as large as {2**31}" in notes[0]
