@@ -2,8 +2,8 @@
 
 An error names the value, what was expected, where it was found and what to do about it. The place is kept in
 attributes as well as in the message, so that a scheduler can act on it, and every error survives pickling: most of
-them are raised on a worker and read by a person somewhere else. Its text, unlike its attributes, never has the password
-of a URL.
+them are raised on a worker and read by a person somewhere else. Its texts (``str``, ``repr``, ``args``, ``message`` and
+``hint``) hold no secrets and no control characters, see `penstock.redaction`; the attributes of its place are as given.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.redaction import redact
+from penstock.redaction import presentable
 
 _PLACES = ("stage", "engine", "run_id", "path", "column", "row", "rows", "partition", "attempt")
 
@@ -44,8 +44,8 @@ class PenstockError(Exception):
         unknown = place.keys() - set(_PLACES)
         if unknown:
             raise TypeError(f"{type(self).__name__} takes {', '.join(_PLACES)}, not {', '.join(sorted(unknown))}")
-        super().__init__(message)
-        self.message, self.hint = message, hint
+        self.message, self.hint = presentable(message), hint and presentable(hint)
+        super().__init__(self.message)
         self.place = {name: value for name, value in place.items() if value is not None}
 
     def __getattr__(self, name: str) -> Any:
@@ -62,13 +62,13 @@ class PenstockError(Exception):
 
     def __str__(self) -> str:
         shown = [f"{name} {value!r}" for name, value in self.place.items() if not self._tells(name, value)]
-        text = self.message + (f" ({', '.join(shown)})" if shown else "")
-        return redact(f"{text}\n  Hint: {self.hint}" if self.hint else text)
+        text = self.message + (f" ({presentable(', '.join(shown))})" if shown else "")
+        return f"{text}\n  Hint: {self.hint}" if self.hint else text
 
     def _tells(self, name: str, value: Any) -> bool:
         """Return whether the message has this part of the place already; a number in it may be a count of something."""
         countable = not isinstance(value, int) or name in ("rows", "attempt")
-        return countable and str(value) in self.message
+        return countable and presentable(str(value)) in self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.hint, self.place)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 
 from penstock.errors import ConfigError
-from penstock.redaction import SHAPES, URL_PASSWORD
 
 _WORDS = {"password", "passwd", "pwd", "passphrase", "secret", "token", "credential", "credentials"}
 _PAIRS = {("access", "key"), ("account", "key"), ("api", "key"), ("private", "key"), ("secret", "key"), ("key", "id")}
@@ -24,11 +23,6 @@ def names_secret(key: str) -> bool:
     """
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).lower())
     return bool(words) and (words[-1] in _WORDS or tuple(words[-2:]) in _PAIRS)
-
-
-def looks_secret(value: str) -> bool:
-    """Return whether a text has the shape of a known kind of secret."""
-    return bool(SHAPES.search(value) or URL_PASSWORD.search(value))
 
 
 def referenced(value: str) -> str | None:

@@ -13,6 +13,7 @@ import yaml
 from penstock import secrets
 from penstock.errors import ConfigError
 from penstock.locations import local_path
+from penstock.redaction import holds_secret
 
 LIMIT = 256 * 1024
 """The largest configuration file, in bytes."""
@@ -152,7 +153,7 @@ class _Reader:
     def _refuse_secret(self, node: yaml.Node, at: Location, value: Any) -> None:
         key = next((str(part) for part in reversed(at) if isinstance(part, str)), "")
         named = secrets.names_secret(key) and not isinstance(value, bool | None)
-        if named or secrets.looks_secret(node.value):
+        if named or holds_secret(node.value):
             error = self._error(node, f"{key!r} holds a secret in plain text")
             error.hint = f"Set it in the environment, and write {key}: env:NAME."
             raise error
