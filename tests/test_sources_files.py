@@ -344,3 +344,35 @@ def test_a_file_is_told_by_its_first_bytes(head: bytes, kind: str) -> None:
     assert detect(head) == kind
     assert f"looks like {kind}" in corrupt("f", "is wrong", head).message
     assert isinstance(corrupt("f", "is wrong"), CorruptFileError)
+
+
+# Tables that keep a log
+
+UUID = "6d6a3a3e-4a5b-4b3e-9a51-0c3c2c7a6b1d"
+TABLES = {
+    "Delta": "t/_delta_log/00000000000000000000.json",
+    "Iceberg": f"t/metadata/00002-{UUID}.metadata.json",
+    "Hudi": "t/.hoodie/hoodie.properties",
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("data", ["t/a.pq", "t/day=1/k=2/a.pq", "t/data/k=2/a.pq"])
+def test_a_table_that_keeps_a_log_is_refused_by_directory_and_by_glob_but_not_by_a_list_of_files(
+    tmp_path: Path, memory: fsspec.AbstractFileSystem, kind: str, data: str
+) -> None:
+    make(tmp_path, TABLES[kind], data, "t/_SUCCESS")
+    put(memory, TABLES[kind], data, "t/_SUCCESS")
+    folder = os.path.dirname(data)
+    for root in (str(tmp_path), "memory://penstock"):
+        for path in ("t", folder, f"{folder}/*.pq", "**/*.pq", "t/**/*.pq", f"{folder}/?.pq", "t*", ""):
+            with pytest.raises(InputError, match=f"/t is a table of {kind}") as caught:
+                expand(f"{root}/{path}", (".pq",), LOCAL, allow_unmanifested=True)
+            assert "files of its" in str(caught.value.hint)
+        (file,) = expand([f"{root}/{data}"], (".pq",), LOCAL)
+        assert file.path.endswith(data)
+
+
+def test_a_folder_called_metadata_makes_no_table(tmp_path: Path) -> None:
+    make(tmp_path, "metadata/photo.metadata.json", "a.pq", "_SUCCESS")
+    assert names(expand(tmp_path, (".pq",), LOCAL), tmp_path) == ["a.pq"]

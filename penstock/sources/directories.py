@@ -15,6 +15,8 @@ import pyarrow as pa
 from penstock.errors import IncompleteInputError, SchemaDriftError
 from penstock.outputs import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
 from penstock.sources.files import InputFile, modified
+from penstock.sources.folders import LocalFolders, StoreFolders
+from penstock.sources.tables import refuse_tables
 
 _DEBRIS = ("_temporary", "_metadata.tmp")
 _SHOWN = 5
@@ -25,6 +27,8 @@ def local_directory(root: str, suffixes: tuple[str, ...], *, allow_unmanifested:
 
     Raises
     ------
+    InputError
+        It is, holds or lies in a table of Delta, Iceberg or Hudi.
     IncompleteInputError
         Neither a manifest nor ``_SUCCESS``, the debris of a job that died, or files that are not those of the manifest.
     """
@@ -35,6 +39,7 @@ def local_directory(root: str, suffixes: tuple[str, ...], *, allow_unmanifested:
         return [_local_file(root, entry.path, entry.sha256) for entry in listed]
     names = [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names]
     found = sorted(name for name in names if is_data(name, suffixes))
+    refuse_tables([root, *(os.path.dirname(os.path.join(root, name)) for name in found)], LocalFolders())
     _check_whole(root, os.listdir(root), len(found), allow_unmanifested)
     return [_local_file(root, name) for name in found]
 
@@ -57,6 +62,8 @@ def remote_directory(
         listed = [entry for entry in manifest.files if entry.path.endswith(suffixes)]
         return [_remote_file(filesystem, entry.path, files[entry.path], entry.sha256) for entry in listed]
     found = sorted(name for name in files if is_data(name, suffixes))
+    folders = StoreFolders(filesystem, root, [info["name"] for info in files.values()])
+    refuse_tables([root, *(posixpath.dirname(files[name]["name"]) for name in found)], folders)
     _check_whole(shown, [PurePosixPath(name).parts[0] for name in files], len(found), allow_unmanifested)
     return [_remote_file(filesystem, name, files[name]) for name in found]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from penstock.errors import ConfigError, InputError, MissingExtraError, MissingI
 from penstock.locations import read_location
 from penstock.sources.directories import hidden, local_directory, remote_directory
 from penstock.sources.files import InputFile, Storage, modified
+from penstock.sources.folders import LocalFolders, StoreFolders, exists
 from penstock.sources.stores import patiently, why
+from penstock.sources.tables import refuse_tables
 
 
 def expand(
@@ -40,7 +43,7 @@ def expand(
     IncompleteInputError
         A directory without a marker, or whose files are not those of its manifest.
     InputError
-        The file system refuses.
+        The file system refuses; or a directory or a glob of a table of Delta, Iceberg or Hudi.
     """
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
@@ -60,13 +63,16 @@ def _files(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanif
 
 
 def _local(text: str, suffixes: tuple[str, ...], allow_unmanifested: bool) -> list[InputFile]:
-    matches = [text] if os.path.exists(text) else _visible(glob.glob(text, recursive=True), text)
+    named = os.path.exists(text)
+    matches = [_absolute(path) for path in ([text] if named else _visible(glob.glob(text, recursive=True), text))]
     found: list[InputFile] = []
-    for path in map(_absolute, matches):
+    for path in matches:
         if os.path.isdir(path):
             found += local_directory(path, suffixes, allow_unmanifested=allow_unmanifested)
         else:
             found.append(InputFile.of(path))
+    if not named:
+        refuse_tables(dict.fromkeys(map(os.path.dirname, matches)), LocalFolders())
     if not found:
         raise _missing(text, f"working directory {os.getcwd()}", *_neighbours(text))
     return found
@@ -79,7 +85,8 @@ def _absolute(path: str) -> str:
 
 def _remote(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanifested: bool) -> list[InputFile]:
     filesystem, inner = _filesystem(text, storage)
-    matches = [inner] if _exists(filesystem, inner) else _visible(filesystem.glob(inner), inner)
+    named = exists(filesystem, inner)
+    matches = [inner] if named else _visible(filesystem.glob(inner), inner)
     found: list[InputFile] = []
     for path in matches:
         info = filesystem.info(path)
@@ -87,8 +94,10 @@ def _remote(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmani
             found += remote_directory(filesystem, path, suffixes, allow_unmanifested=allow_unmanifested)
         else:
             found.append(InputFile(filesystem.unstrip_protocol(path), int(info["size"] or 0), modified(info)))
+    folder = os.path.dirname(re.split(r"[*?[]", inner, maxsplit=1)[0])
+    if not named:
+        refuse_tables(dict.fromkeys(map(os.path.dirname, matches)), StoreFolders(filesystem, folder))
     if not found:
-        folder = os.path.dirname(inner.split("*", 1)[0])
         paths = filesystem.ls(folder, detail=False) if filesystem.isdir(folder) else []
         names = [os.path.basename(path) for path in paths]
         raise _missing(text, f"in {filesystem.unstrip_protocol(folder)}", folder, names)
@@ -104,15 +113,6 @@ def _filesystem(text: str, storage: Storage) -> tuple[Any, str]:
     except ValueError as error:
         raise ConfigError(f"{text} cannot be read: {error}", hint="Pass a URL that fsspec knows.", path=text) from error
     return filesystem, inner
-
-
-def _exists(filesystem: Any, path: str) -> bool:
-    """Ask by `info`: fsspec's own `exists` and `isdir` answer no when a store fails or refuses."""
-    try:
-        filesystem.info(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last from stores that refuse a pattern as a name
-        return False
-    return True
 
 
 def _visible(paths: list[str], pattern: str) -> list[str]:

@@ -1,0 +1,94 @@
+"""What lies beside the files that paths stand for, in local folders and in those of a store."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Folders(Protocol):
+    """Answers what a folder holds; folders have the paths of their file system."""
+
+    def holds(self, folder: str, name: str) -> bool:
+        """Return whether a folder holds an entry of that name."""
+
+    def names(self, folder: str) -> Collection[str]:
+        """Return the names in a folder."""
+
+    def above(self, folder: str) -> Iterable[str]:
+        """Return the folders that a folder lies in, the nearest first."""
+
+    def show(self, folder: str) -> str:
+        """Return a folder as messages name it."""
+
+
+class LocalFolders:
+    """Folders of this machine's file systems."""
+
+    def holds(self, folder: str, name: str) -> bool:
+        return os.path.lexists(os.path.join(folder, name))
+
+    def names(self, folder: str) -> Collection[str]:
+        return os.listdir(folder) if os.path.isdir(folder) else ()
+
+    def above(self, folder: str) -> Iterable[str]:
+        return map(str, Path(folder).parents)
+
+    def show(self, folder: str) -> str:
+        return folder
+
+
+class StoreFolders:
+    """Folders of an fsspec file system, which cost a request each: those below `root` were listed before.
+
+    Parameters
+    ----------
+    filesystem : fsspec.AbstractFileSystem
+    root : str
+        The folder of a directory, or that of a glob before its first magic character.
+    files : iterable of str, optional
+        All files below `root`, so that nothing has to be listed again.
+    """
+
+    def __init__(self, filesystem: Any, root: str, files: Iterable[str] = ()) -> None:
+        self._filesystem, self._root = filesystem, root.rstrip("/")
+        self._names: dict[str, set[str]] = {}
+        for path in files:
+            while len(path) > len(self._root):
+                path, name = posixpath.split(path)
+                self._names.setdefault(path, set()).add(name)
+
+    def holds(self, folder: str, name: str) -> bool:
+        if f"{folder}/".startswith(f"{self._root}/"):
+            return name in self.names(folder)
+        return exists(self._filesystem, f"{folder}/{name}")
+
+    def names(self, folder: str) -> Collection[str]:
+        if folder not in self._names:
+            paths = self._filesystem.ls(folder, detail=False)
+            self._names[folder] = {posixpath.basename(path.rstrip("/")) for path in paths}
+        return self._names[folder]
+
+    def above(self, folder: str) -> Iterator[str]:
+        """Yield folders below the root, and above it those that ``key=value`` folders and one of data files lie in."""
+        while (parent := posixpath.dirname(folder)) not in ("", "/", folder):
+            inside, name = len(folder) > len(self._root), posixpath.basename(folder)
+            if not inside and "=" not in name and name != "data":
+                return
+            yield parent
+            folder = parent
+
+    def show(self, folder: str) -> str:
+        return str(self._filesystem.unstrip_protocol(folder))
+
+
+def exists(filesystem: Any, path: str) -> bool:
+    """Ask by `info`: fsspec's own `exists` and `isdir` answer no when a store fails or refuses."""
+    try:
+        filesystem.info(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last from stores that refuse a pattern as a name
+        return False
+    return True
