@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pajson
 
 from penstock.sources.inference import EXACT, Guess, guess, join
+from penstock.sources.json_shape import decode
 from penstock.sources.ranges import whole_blocks
 
 
@@ -94,14 +95,14 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else pa.string()
 
 
-def lossy_number(values: pa.ChunkedArray, name: str, lines: Sequence[bytes]) -> int | None:
-    """Return a whole number that lost digits when column `name` of `lines` was inferred as float64, or None."""
+def lossy_number(values: pa.ChunkedArray, name: str, data: bytes) -> Decimal | None:
+    """Return a whole number that lost digits when column `name` of `data` was inferred as float64, or None."""
     while pa.types.is_list(values.type):
         values = pc.list_flatten(values)
     if not pa.types.is_float64(values.type) or not pc.any(pc.greater(pc.abs(values), float(EXACT))).as_py():
         return None
-    numbers = (number for line in lines for number in _leaves(json.loads(line).get(name)))
-    return next((number for number in numbers if isinstance(number, int) and abs(number) > EXACT), None)
+    numbers = (number for row in decode(data) for number in _leaves(row.get(name)))
+    return next((number for number in numbers if isinstance(number, Decimal) and abs(number) > EXACT), None)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 
 import pyarrow as pa
@@ -17,6 +15,7 @@ from penstock.schemas import unify
 from penstock.sources import json_objects
 from penstock.sources.files import InputFile, Storage
 from penstock.sources.inference import Guess, join, settle
+from penstock.sources.json_shape import check_rows, decode, examine, is_joined, shown_value
 from penstock.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
 from penstock.sources.text import Open, Run, Scan, Scanned, TextSource, check_types, range_bytes, shorten_text
 
@@ -48,50 +47,53 @@ class JsonLinesSource(TextSource):
         Raises
         ------
         BadRowsError
-            A line is not a JSON object.
+            A line is not one JSON object, or one nested more than 63 deep.
         SchemaDriftError
             A value is not of its declared type, or of another kind than those before it.
         """
         types = {} if columns is not None else {field.name: field.type for field in self.schema}
+        lines, fault = examine(data)
+        if fault is not None:
+            raise self._bad_line(item, data, *fault)
         try:
             table, complete = _declared(data, types) if types else (json_objects.infer(data), True)
+            check_rows(table, lines)
         except pa.ArrowInvalid as error:
             raise self._explain(item, data, types, error) from error
-        lines = self._lines(item, data, table.num_rows)
         if types:
-            guesses = {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, lines)}
+            guesses = {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, data)}
         else:
-            guesses = {name: _guess(item.file.path, table[name], name, lines) for name in table.column_names}
+            guesses = {name: _guess(item.file.path, table[name], name, data) for name in table.column_names}
         return Scanned(item, item.begin + len(data), table.num_rows, guesses)
 
-    def _lines(self, item: Range, data: bytes, rows: int) -> list[bytes]:
-        lines = [line for line in data.split(b"\n") if line.strip()]
-        if len(lines) != rows:
-            path, line = item.file.path, line_at(self.storage, item.file.path, item.begin)
-            raise BadRowsError(
-                f"{path}: {rows} objects in {len(lines)} lines from line {line} on, expected one in each", path=path
-            )
-        return lines
+    def _bad_line(self, item: Range, data: bytes, begin: int, end: int, problem: str) -> BadRowsError:
+        path, line = item.file.path, line_at(self.storage, item.file.path, item.begin + begin)
+        text = shorten_text(data[begin:end].decode().strip())
+        return BadRowsError(
+            f"{path}, line {line} {problem}: {text}", hint="Each line holds one whole object.", path=path
+        )
 
     def _explain(
         self, item: Range, data: bytes, types: Mapping[str, pa.DataType], error: pa.ArrowInvalid
     ) -> PenstockError:
+        def check(text: bytes) -> None:
+            check_rows(json_objects.parse(text, types) if types else json_objects.infer(text), examine(text)[0])
+
         ends = [*(newline.end() for newline in re.finditer(b"\n", data)), len(data)]
-        begin, end = first_bad(data, ends, partial(json_objects.parse, types=types) if types else json_objects.infer)
+        begin, end = first_bad(data, ends, check)
         path, record = item.file.path, data[begin:end]
-        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
+        if is_joined(record):
+            return self._bad_line(item, data, begin, end, "holds more than one JSON object")
         try:
-            json_objects.infer(record)
+            check_rows(json_objects.infer(record), 1)
         except pa.ArrowInvalid as cause:
-            text = shorten_text(record.decode().strip())
-            return BadRowsError(
-                f"{place} is not a JSON object ({cause}): {text}", hint="Each line holds one whole object.", path=path
-            )
+            return self._bad_line(item, data, begin, end, f"is not a JSON object ({cause})")
+        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
         found = json_objects.misfit(record, types) if types else json_objects.change(data[:begin], record)
         if found is None:
             return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
         name, expected = found
-        value = shorten_text(json.dumps(json.loads(record).get(name)))
+        value = shorten_text(shown_value(record, name))
         return SchemaDriftError(
             f"{place}, column {name!r}: {value} is not a value of {expected}",
             hint="Repair the line, or declare a type that holds all values.",
@@ -108,14 +110,14 @@ def _declared(data: bytes, types: Mapping[str, pa.DataType]) -> tuple[pa.Table, 
         return json_objects.parse(data, types), False
 
 
-def _keys(table: pa.Table, types: Mapping[str, pa.DataType], complete: bool, lines: Sequence[bytes]) -> list[str]:
+def _keys(table: pa.Table, types: Mapping[str, pa.DataType], complete: bool, data: bytes) -> list[str]:
     """Return the keys that the lines have; a declared column that is all null may be none of them."""
     if complete and all(table[name].null_count < table.num_rows for name in types):
         return list(table.column_names)
-    return list(dict.fromkeys(key for line in lines for key in json.loads(line)))
+    return list(dict.fromkeys(key for row in decode(data) for key in row))
 
 
-def _guess(path: str, values: pa.ChunkedArray, name: str, lines: Sequence[bytes]) -> Guess:
+def _guess(path: str, values: pa.ChunkedArray, name: str, data: bytes) -> Guess:
     if json_objects.holds(values.type, pa.types.is_struct):
         raise SchemaError(
             f"column {name!r} of {path} is an object, {values.type}, not a value or a list",
@@ -123,10 +125,10 @@ def _guess(path: str, values: pa.ChunkedArray, name: str, lines: Sequence[bytes]
             path=path,
             column=name,
         )
-    lossy = json_objects.lossy_number(values, name, lines)
+    lossy = json_objects.lossy_number(values, name, data)
     if lossy is not None:
         raise SchemaDriftError(
-            f"{path}, column {name!r}: {lossy} is whole, and exact neither as int64 nor as float64",
+            f"{path}, column {name!r}: {shorten_text(str(lossy))} is whole, and exact neither as int64 nor as float64",
             hint="Declare the column as uint64 or float64, or write it as a string.",
             path=path,
             column=name,
@@ -146,9 +148,10 @@ def plan_json_lines(
 ) -> tuple[JsonLinesSource, tuple[Fragment, ...]]:
     """Parse all lines once and return the source and its fragments.
 
-    A column without a declared type gets the one that holds all its values in all files: bool, int64, float64 (whole
-    and other numbers together), string, or a list of one of them; string when it has none. A string that looks like a
-    date is a string. Values of different kinds in one column are an error, nested objects too.
+    A line holds one whole object, nested no more than 63 deep. A column without a declared type gets the one that holds
+    all its values in all files: bool, int64, float64 (whole and other numbers together), string, or a list of one of
+    them; string when it has none. A string that looks like a date is a string. Values of different kinds in one column
+    are an error, nested objects too.
 
     Parameters
     ----------

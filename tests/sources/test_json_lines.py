@@ -171,9 +171,66 @@ def test_a_line_that_is_not_an_object_is_named(read, line, step):
     assert repr(line) in found.value.message
 
 
-def test_two_objects_in_a_line_are_refused(read):
-    with pytest.raises(BadRowsError, match="2 objects in 1 lines from line 1 on, expected one in each"):
-        read('{"x": 1}{"x": 2}\n')
+@pytest.mark.parametrize("second", ['{"x": 2}', ' {"x": "a"}', '{"y": [1]}{}'])
+@pytest.mark.parametrize("schema", [None, pa.schema({"x": pa.int64()})])
+def test_two_objects_in_a_line_are_refused(read, schema, second):
+    with pytest.raises(BadRowsError, match=r"a.jsonl, line 2 holds more than one JSON object: '{\"x\": 1}"):
+        read('{"x": 0}\n{"x": 1}' + second + '\n{"x": 3}\n', schema=schema)
+
+
+@pytest.mark.parametrize("step", [1, 2**20])
+@pytest.mark.parametrize(
+    "text", ['{"x": 1}{"x":\n2}\n', '{"x":\n1}\n', '{"x": [{}\n, {}]}\n', '\ufeff\ufeff{"x": 1}\n']
+)
+def test_an_object_has_a_line_of_its_own_wherever_the_file_is_cut(read, text, step):
+    with pytest.raises(BadRowsError, match=r"a.jsonl, line [12] is not a JSON object"):
+        read(text, fragment_bytes=step)
+
+
+def test_a_whole_number_of_more_digits_than_python_reads_is_refused_with_its_line(read):
+    long = "1" * 5000
+    with pytest.raises(SchemaDriftError, match=r"column 'x': '1{80}...' is whole, and exact neither"):
+        read(f'{{"x": {long}}}\n')
+    with pytest.raises(SchemaDriftError, match=r"line 1, column 'x': '{\"x\": 1{74}...' is not a value of int64"):
+        read(f'{{"x": {long}}}\n', schema=pa.schema({"x": pa.int64()}))
+
+
+# Nesting
+
+
+def nested(depth: int, opening: str = "[", closing: str = "]") -> str:
+    """Return a value that is nested `depth` deep."""
+    return opening * depth + closing * depth
+
+
+@pytest.mark.parametrize("schema", [None, pa.schema({"x": pa.int64()})], ids=["inferred", "declared"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        nested(63),
+        nested(20_000),
+        nested(20_000, '{"a":', "}").replace(":}", ":1}"),
+        "[" * 20_000,
+        '["]",' * 20_000 + '"]"' + "]" * 20_000,
+        '["\\\\",' * 20_000 + "1" + "]" * 20_000,
+        '["\\"]",' * 20_000 + "1" + "]" * 20_000,
+    ],
+    ids=["64", "lists", "objects", "open", "brackets in strings", "backslashes", "quotes"],
+)
+def test_a_line_nested_too_deeply_is_refused_before_it_is_parsed(read, schema, value):
+    with pytest.raises(BadRowsError) as found:
+        read(f'{{"x": 1}}\n{{"x": 2, "y": {value}}}\n', schema=schema)
+    assert 'a.jsonl, line 2 has lists and objects nested more than 63 deep: \'{"x": 2' in found.value.message
+
+
+@pytest.mark.parametrize("text", [nested(1000), "[" * 1000, '\\"' + "[" * 1000, "[" * 1000 + "\\\\"])
+def test_brackets_in_a_string_do_not_nest(read, text):
+    assert read(f'{{"x": "a{text}"}}\n'.replace("\\", "\\")).num_rows == 1
+
+
+def test_lists_are_read_down_to_the_depth_that_is_allowed(read):
+    assert read(f'{{"x": {nested(62)}}}\n' * 3).num_rows == 3
+    assert read('{"x": ' + nested(1) + ', "y": [' + ", ".join([nested(60)] * 50) + "]}\n").num_rows == 1
 
 
 @pytest.mark.parametrize(("first", "second"), [("1", '"a"'), ("true", "1"), ("[1]", "1")])
@@ -205,7 +262,9 @@ def test_a_nested_object_is_refused(read):
     ['{"x": 9223372036854775808}', '{"x": 9007199254740993}\n{"x": 0.5}', '{"x": [1]}\n{"x": [9007199254740993, 0.5]}'],
 )
 def test_a_whole_number_that_would_lose_digits_is_refused(read, line):
-    with pytest.raises(SchemaDriftError, match=r"column 'x': 9\d+ is whole, and exact neither as int64 nor as float64"):
+    with pytest.raises(
+        SchemaDriftError, match=r"column 'x': '9\d+' is whole, and exact neither as int64 nor as float64"
+    ):
         read(line + "\n")
 
 
