@@ -147,10 +147,26 @@ class PipelineModel:
 
     @property
     def digest(self) -> str:
-        """A sha256 of everything the preprocessing stages learned; equal for equal statistics, wherever gathered."""
+        """``sha256:...`` of everything that was learned, boosters and weights too; with it, of all parameters.
+
+        Models of equal digests give equal scores. What is learned from statistics, or by a trainer that promises the
+        same bits for any number of ranks, has the same digest on every engine; see `preprocessing_digest` for the rest.
+
+        Raises
+        ------
+        UnsupportedStepError
+            A stage learned something that cannot be stored either, an estimator that skops does not know.
+        """
         from penstock.artefact.digest import digest
 
         return digest(self)
+
+    @property
+    def preprocessing_digest(self) -> str:
+        """The `digest` of the stages that are no trainers: equal for equal statistics, wherever they were gathered."""
+        from penstock.artefact.digest import preprocessing_digest
+
+        return preprocessing_digest(self)
 
     def transform(self, dataset: Dataset) -> Dataset:
         """Return `dataset` with all stages to be applied; nothing is read.
@@ -172,7 +188,7 @@ class PipelineModel:
     def _not_for(self, dataset: Dataset, error: SchemaDriftError) -> SchemaDriftError:
         """Return the error with the model and the first file, which the user may have mixed up with others."""
         path = next((path for fragment in dataset.fragments for path in fragment.paths), None)
-        message = f"{error.message} The model's digest is {self.digest}."
+        message = f"{error.message} The digest of the model's preprocessing is {self.preprocessing_digest}."
         return SchemaDriftError(message, hint=error.hint, path=path, column=error.column)
 
     def evaluate(
@@ -249,6 +265,10 @@ class PipelineModel:
         if columns not in prepared:
             prepared[columns] = RowScorer.of(self.steps, self.schema, columns)
         return prepared[columns]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has: not what `predict` has prepared, which a copy prepares anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "_scorers"}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> str:
         """Write the model to a directory, whole or not at all; see `penstock.artefact`.

@@ -228,8 +228,8 @@ class FitResult(Metrics):
         Path of the saved model.
     manifest : str
         ``sha256:...`` of the saved copy, which ``expect`` takes.
-    digest : str
-        ``sha256:...`` of what the preprocessing learned; equal on every engine.
+    digest, preprocessing_digest : str
+        ``sha256:...`` of all that was learned, and of what stages before trainers did: that is equal on every engine.
     rows, rows_read : int
         Learned from, and read for it; the rest is in ``dropped`` and ``quarantined``.
     scans : int
@@ -248,6 +248,7 @@ class FitResult(Metrics):
     model: str
     manifest: str
     digest: str
+    preprocessing_digest: str
     rows: int
     rows_read: int
     dropped: Mapping[str, int]

@@ -250,6 +250,7 @@ def _fit_result(
         model=str(request.out),
         manifest=manifest,
         digest=model.digest,
+        preprocessing_digest=model.preprocessing_digest,
         rows=rows.kept,
         rows_read=rows.read,
         dropped=rows.dropped,

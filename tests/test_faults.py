@@ -271,7 +271,7 @@ def test_data_without_a_feature_is_told_with_the_file_and_the_model(
     code, told = command(capsys, "score", "model", "--data", "bad.parquet", "--out", "out")
     assert (code, told["error"]["type"]) == (3, "SchemaDriftError")
     assert told["error"]["path"] == str(model.parent / "bad.parquet")
-    for text in ("lacks 1 column(s)", "Did you mean 'X'?", ps.PipelineModel.load(model).digest):
+    for text in ("lacks 1 column(s)", "Did you mean 'X'?", ps.PipelineModel.load(model).preprocessing_digest):
         assert text in told["error"]["message"]
     assert sorted(os.listdir(model.parent)) == ["bad.parquet", "data", "model", "pipelines"]
 

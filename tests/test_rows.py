@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -130,6 +131,12 @@ def test_dates_and_their_parts_go_through_frames():
     table = pa.table({"at": [datetime.datetime(2024, 2, 29, 17, 30), None]})
     model = ps.Pipeline(st.DateParts("at")).fit(ps.LocalEngine(device="cpu").from_arrow(table))
     assert model.predict({"at": datetime.datetime(2025, 1, 1, 5)}) == {"at_hour": 5, "at_weekday": 3}
+
+
+def test_a_model_that_has_predicted_can_be_pickled(model):
+    row = {"n": 1, "x": 2.0, "s": "a"}
+    expected = model.predict(row)
+    assert pickle.loads(pickle.dumps(model)).predict(row) == expected
 
 
 def test_a_loaded_model_predicts_the_same(model, tmp_path):

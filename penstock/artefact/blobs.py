@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.artefact.booster import check_features, read_booster
 from penstock.artefact.checks import need
-from penstock.artefact.layout import ONNX, SAFETENSORS, SKOPS, UBJSON
-from penstock.errors import UntrustedArtifactError
+from penstock.artefact.layout import ONNX, SAFETENSORS, SKOPS, UBJSON, largest_content
+from penstock.errors import ConfigError, UntrustedArtifactError
+from penstock.outputs import read_json
 from penstock.stages.base import Blob
 from penstock.stages.inference._onnx_file import check_onnx
 
@@ -21,6 +22,10 @@ _HEADER_LIMIT = 100 * 2**20
 _DTYPE = r"BOOL|[IU](8|16|32|64)|F(16|32|64)|BF16|C64|F8_E4M3|F8_E5M2"
 _WIDTHS = {"BOOL": 8, "BF16": 16, "C64": 64, "F8_E4M3": 8, "F8_E5M2": 8}
 _ZIP = b"PK\x03\x04"
+_ENCRYPTED = 0x1
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MAX_DEPTH = 4
+_MAX_DIMENSIONS = 64
 _PICKLE = rb"\x80[\x00-\x05]"
 
 
@@ -49,7 +54,7 @@ def check_blob(blob: Blob, path: str, columns: Sequence[str], stage: str, *, tru
         return
     try:
         _CHECKS[blob.kind](blob.data)
-    except (ValueError, TypeError, KeyError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UntrustedArtifactError(
             f"{path} is no {blob.kind} file that can be loaded without running code: {error}",
             hint="Save the model again with this library.",
@@ -62,7 +67,7 @@ def _check_safetensors(data: bytes) -> None:
     """Demand a header whose tensors fill the rest without gap or overlap; see the format's README."""
     length = int.from_bytes(data[:8], "little")
     need(2 <= length <= min(_HEADER_LIMIT, len(data) - 8), f"its header is said to have {length} bytes")
-    header = json.loads(data[8 : 8 + length])
+    header: Any = read_json(data[8 : 8 + length], _HEADER_LIMIT, path="its header", error=ConfigError)
     need(isinstance(header, dict), "its header is no object")
     tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
     end = 0
@@ -79,21 +84,28 @@ def _check_safetensors(data: bytes) -> None:
 
 def _bits(kind: Any, shape: Any) -> int:
     need(isinstance(kind, str) and re.fullmatch(_DTYPE, kind), f"dtype {kind!r} is not known")
-    need(isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape), f"shape is {shape!r}")
+    need(isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS, "a tensor has too many dimensions")
+    need(all(type(size) is int and 0 <= size < 2**63 for size in shape), f"shape is {shape!r}")
     return int(math.prod(shape) * (_WIDTHS.get(kind) or int(kind[1:])))
 
 
-def _check_archive(data: bytes) -> None:
-    """Demand an archive in which no member is a pickle, an archive with one, or leaves its folder."""
+def _check_archive(data: bytes, depth: int = 0) -> None:
+    """Demand an archive in which no member is a pickle, an archive with one, or leaves its folder; and no bomb."""
+    need(depth < _MAX_DEPTH, f"archives lie in each other more than {_MAX_DEPTH} deep")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in archive.infolist():
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        need(size <= largest_content(len(data)), f"its members have {size} bytes in {len(data)}")
+        for member in members:
             name = member.filename
             need(".." not in name.split("/") and not name.startswith("/"), f"member {name!r} leaves its folder")
+            need(not member.flag_bits & _ENCRYPTED, f"member {name!r} is encrypted")
+            need(member.compress_type in _COMPRESSIONS, f"member {name!r} is compressed in an unknown way")
             with archive.open(member) as file:
                 begin = file.read(4)
                 need(not re.match(_PICKLE, begin), f"member {name!r} is a pickle")
                 if begin == _ZIP:
-                    _check_archive(begin + file.read())
+                    _check_archive(begin + file.read(), depth + 1)
 
 
 def _check_skops(data: bytes) -> None:

@@ -1,9 +1,9 @@
-"""One number for everything that preprocessing learned: equal for equal values, however they are held in memory."""
+"""One number for everything that a model learned: equal for equal values, however they are held in memory."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from penstock.artefact.tables import canonical_table
 from penstock.errors import UnsupportedStepError
-from penstock.stages.base import Blob, Trainer
+from penstock.stages.base import Blob, Fitted, Stage, Trainer
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def digest(model: PipelineModel) -> str:
-    """Return ``sha256:...`` of the names, parameters and learned values of all stages that are not trainers.
+    """Return ``sha256:...`` of the names, parameters and learned values of all stages, model files included.
 
     Numbers count by their exact value. The order of keys, and how Arrow tables are cut to chunks or spell their strings
     (large, dictionary-encoded), do not count.
@@ -31,10 +31,19 @@ def digest(model: PipelineModel) -> str:
     UnsupportedStepError
         A parameter or learned value is not plain data.
     """
+    return _digest(zip(model.stages, model.fitted, strict=True))
+
+
+def preprocessing_digest(model: PipelineModel) -> str:
+    """Return the `digest` of a model without its trainers."""
+    learned = zip(model.stages, model.fitted, strict=True)
+    return _digest((stage, fitted) for stage, fitted in learned if not isinstance(stage, Trainer))
+
+
+def _digest(learned: Iterable[tuple[Stage, Fitted]]) -> str:
     sink = hashlib.sha256()
-    for stage, fitted in zip(model.stages, model.fitted, strict=True):
-        if not isinstance(stage, Trainer):
-            _add(sink, [type(stage).__name__, stage.parameters(), fitted])
+    for stage, fitted in learned:
+        _add(sink, [type(stage).__name__, stage.parameters(), fitted])
     return f"sha256:{sink.hexdigest()}"
 
 

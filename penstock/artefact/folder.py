@@ -9,9 +9,10 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
-from penstock.artefact.layout import FIXED, MANIFEST_LIMIT, check_magic, detect, kind_of
+from penstock.artefact.layout import FIXED, JSON, JSON_LIMIT, MANIFEST_LIMIT, check_magic, detect, kind_of
 from penstock.errors import (
     ArtifactError,
     ArtifactIntegrityError,
@@ -24,6 +25,8 @@ from penstock.outputs import MANIFEST_NAME, MODEL, FileEntry, Manifest
 
 # Without O_NONBLOCK, opening a pipe that was put in the place of a file would wait for a writer.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+_LARGE = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def read_folder(path: Path, expect: str | None) -> Contents:
         found = dict(_walk(root))
         if MANIFEST_NAME not in found:
             raise ArtifactIntegrityError(f"{path} has no {MANIFEST_NAME}: it is no saved model", path=str(path))
-        data = _read(root, MANIFEST_NAME, MANIFEST_LIMIT)
+        data = _read_manifest(root)
         _check_expected(data, expect, path)
         check_magic(data, MANIFEST_NAME)
         manifest = Manifest.decode(data, path=str(path / MANIFEST_NAME), error=ArtifactIntegrityError)
@@ -163,19 +166,40 @@ def _check_expected(data: bytes, expect: str | None, path: Path) -> None:
 
 
 def _verified(root: int, entry: FileEntry) -> bytes:
-    data = _read(root, entry.path, entry.bytes)
-    digest = hashlib.sha256(data).hexdigest()
-    if digest != entry.sha256:
-        raise ArtifactIntegrityError(
-            f"{entry.path} has sha256 {digest}, expected {entry.sha256}: it is not the file that was saved",
-            hint="Restore the file, or save the model again.",
-            path=entry.path,
-        )
+    with _open(root, entry.path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != entry.bytes or (entry.kind == JSON and size > JSON_LIMIT):
+            expected = entry.bytes if size != entry.bytes else f"{JSON_LIMIT} at most"
+            raise ArtifactIntegrityError(f"{entry.path} has {size} bytes, expected {expected}", path=entry.path)
+        if size > _LARGE:  # of a file of a wrong hash no more than a block is ever in memory
+            _check_hash(hashlib.file_digest(file, "sha256").hexdigest(), entry)
+            file.seek(0)
+        data = file.read(size + 1)
+    _check_hash(hashlib.sha256(data).hexdigest(), entry)
     return data
 
 
-def _read(root: int, name: str, limit: int) -> bytes:
-    """Read a file through one descriptor, from which it is also checked; no symbolic link on the way is followed."""
+def _check_hash(found: str, entry: FileEntry) -> None:
+    if found != entry.sha256:
+        raise ArtifactIntegrityError(
+            f"{entry.path} has sha256 {found}, expected {entry.sha256}: it is not the file that was saved",
+            hint="Restore the file, or save the model again.",
+            path=entry.path,
+        )
+
+
+def _read_manifest(root: int) -> bytes:
+    with _open(root, MANIFEST_NAME) as file:
+        data = file.read(MANIFEST_LIMIT + 1)
+    if len(data) > MANIFEST_LIMIT:
+        message = f"{MANIFEST_NAME} has more than {MANIFEST_LIMIT} bytes"
+        raise ArtifactIntegrityError(message, path=MANIFEST_NAME)
+    return data
+
+
+@contextmanager
+def _open(root: int, name: str) -> Iterator[BufferedReader]:
+    """Open a file, which is checked through the same descriptor; no symbolic link on the way is followed."""
     *folders, last = name.split("/")
     folder = os.open(folders[0], _FLAGS | os.O_DIRECTORY, dir_fd=root) if folders else os.dup(root)
     try:
@@ -183,8 +207,5 @@ def _read(root: int, name: str, limit: int) -> bytes:
     finally:
         os.close(folder)
     with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        _check_regular(status, name)
-        if status.st_size > limit:
-            raise ArtifactIntegrityError(f"{name} has {status.st_size} bytes, expected {limit} at most", path=name)
-        return file.read(limit + 1)
+        _check_regular(os.fstat(descriptor), name)
+        yield file

@@ -29,6 +29,9 @@ FIXED = (PIPELINE, SCHEMA, REPORT)
 JSON_LIMIT = 64 * 2**20
 MANIFEST_LIMIT = 16 * 2**20
 
+_EXPANSION = 64
+_ALWAYS_ALLOWED = 64 * 2**20
+
 JSON = "json"
 PARQUET = "parquet"
 UBJSON = "xgboost-ubj"
@@ -106,6 +109,17 @@ def is_part(path: str, stage: int, *, blob: bool) -> bool:
     """
     kinds = BLOB_KINDS if blob else (PARQUET,)
     return kind_of(path) in kinds and path.partition("/")[2].startswith(f"{stage}.")
+
+
+def largest_content(size: int) -> int:
+    """Return how many bytes a file of `size` bytes may hold once it is decoded: what we save holds no more.
+
+    Examples
+    --------
+    >>> largest_content(2**30) // 2**30
+    64
+    """
+    return max(_ALWAYS_ALLOWED, _EXPANSION * size)
 
 
 def detect(data: bytes) -> str:

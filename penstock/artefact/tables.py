@@ -7,12 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.artefact.layout import largest_content
 from penstock.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
 from penstock.fragments import row_bytes
 from penstock.schemas import canonical
-
-_EXPANSION = 64
-_ALWAYS_ALLOWED = 64 * 2**20
 
 
 def canonical_table(table: pa.Table) -> pa.Table:
@@ -93,7 +91,7 @@ def _check_footer(file: pq.ParquetFile, rows: int | None, size: int, path: str) 
     faults = {
         f"declares {footer.num_rows} rows, and {rows} are listed in the manifest": footer.num_rows != rows,
         "declares other rows in its row groups": footer.num_rows != sum(group.num_rows for group in groups),
-        f"declares {declared} bytes of values in {size}": declared > max(_ALWAYS_ALLOWED, _EXPANSION * size),
+        f"declares {declared} bytes of values in {size}": declared > largest_content(size),
         "carries an Arrow schema, or other metadata": bool(footer.metadata),
     }
     for fault, found in faults.items():

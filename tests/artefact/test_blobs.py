@@ -65,6 +65,8 @@ def test_weights_that_safetensors_wrote_are_taken():
         (tensors({"a": entry(0, 4, [-1])}, bytes(4)), r"shape is \[-1\]"),
         (tensors({"a": {"dtype": "F32"}}, b""), "data_offsets"),
         (tensors([1], b""), "no object"),
+        (tensors({"a": entry(0, 4, [2**40] * 100_000)}, bytes(4)), "too many dimensions"),
+        ((200_000).to_bytes(8, "little") + b'{"a":' + b"[" * 100_000 + b"]" * 100_000, "nested deeper|not acceptable"),
         (b"\x08\x00\x00\x00\x00\x00\x00\x00{broken}", "no safetensors file"),
     ],
 )
@@ -79,6 +81,29 @@ def test_a_pickle_in_an_archive_is_refused_however_deep():
     for content in (bad, zipped(data=bad), zipped(more=zipped(data=bad))):
         with pytest.raises(UntrustedArtifactError, match="is a pickle"):
             check(SKOPS, zipped(**{"schema.json": b"{}", "data/0": content}))
+
+
+def test_an_archive_that_swells_is_refused_before_it_is_read():
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b"{}")
+        archive.writestr("data", b"PK\x03\x04" + bytes(200 * 2**20))
+    with pytest.raises(UntrustedArtifactError, match=r"its members have 209715206 bytes in 2\d{5}"):
+        check(SKOPS, sink.getvalue())
+
+
+def test_an_encrypted_member_is_refused():
+    data = bytearray(zipped(**{"schema.json": b"{}"}))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(UntrustedArtifactError, match="is encrypted"):
+        check(SKOPS, bytes(data))
+
+
+def test_a_member_that_is_compressed_in_another_way_is_refused():
+    data = bytearray(zipped(**{"schema.json": b"{}"}))
+    data[data.index(b"PK\x01\x02") + 10] = 97
+    with pytest.raises(UntrustedArtifactError, match="in an unknown way"):
+        check(SKOPS, bytes(data))
 
 
 @pytest.mark.parametrize("name", ["../schema.json", "/etc/passwd"])

@@ -10,8 +10,9 @@ import narwhals as nw
 import pyarrow as pa
 import pytest
 
+from penstock import stages as st
 from penstock.errors import UnsupportedStepError
-from penstock.pipeline import PipelineModel
+from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob, ColumnStage, Fitted, Trainer
 
 
@@ -114,8 +115,22 @@ def test_parameters_and_stage_names_count():
     assert len({digest(1), digest(1, option=2), digest(1, kind=other)}) == 3
 
 
-def test_trainers_do_not_count():
-    assert digest(1, kind=Learn) == digest(2, kind=Learn)
+def test_what_trainers_learned_counts():
+    assert digest(1, kind=Learn) != digest(2, kind=Learn)
+    assert digest(Blob("a", b"x"), kind=Learn) != digest(Blob("a", b"y"), kind=Learn)
+
+
+def test_the_digest_of_preprocessing_leaves_trainers_out():
+    schema = pa.schema({"x": pa.float64()})
+    models = [PipelineModel((Keep(("x",)), Learn(("x",))), ({"a": 1}, {"b": b}), schema) for b in (1, 2)]
+    assert models[0].preprocessing_digest == models[1].preprocessing_digest
+    assert models[0].preprocessing_digest != PipelineModel((Keep(("x",)),), ({"a": 2},), schema).preprocessing_digest
+
+
+def test_another_number_of_rounds_is_another_model(local):
+    data = local.from_arrow(pa.table({"x": [0.0, 1.0, 2.0, 3.0], "label": [0, 1, 0, 1]}))
+    models = [Pipeline(st.XGBoostClassifier("label", num_boost_round=rounds)).fit(data) for rounds in (1, 2)]
+    assert models[0].digest != models[1].digest
 
 
 def test_what_is_no_plain_data_has_none():

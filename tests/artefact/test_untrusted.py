@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.artefact import load
-from penstock.errors import ArtifactError, UntrustedArtifactError
+from penstock.errors import ArtifactError, ArtifactIntegrityError, UntrustedArtifactError
 
 JSON_SLOTS = ["_manifest.json", "pipeline.json", "schema.json", "report.json", "state/0.json"]
 SLOTS = [*JSON_SLOTS, "state/2.0.parquet", "booster/3.1.ubj"]
@@ -112,6 +112,39 @@ def test_a_document_of_another_shape_is_refused(saved, reseal, path, document):
     replace(saved, reseal, path, json.dumps(document).encode())
     with pytest.raises(ArtifactError):
         load(saved)
+
+
+@pytest.mark.parametrize("size", [10**12, 2**63, -1, 10**40])
+def test_a_size_that_is_not_that_of_the_file_is_refused_before_it_is_read(saved, relist, size):
+    relist(saved, "state/0.json", bytes=size)
+    with pytest.raises(ArtifactIntegrityError, match=r"state/0.json has \d+ bytes, expected"):
+        load(saved)
+
+
+def test_a_document_that_is_far_too_large_is_not_read(saved, relist):
+    with open(saved / "report.json", "r+b") as file:
+        file.truncate(2**33)  # of holes: it takes no room on the disk
+    relist(saved, "report.json", bytes=2**33)
+    with pytest.raises(ArtifactIntegrityError, match=r"report\.json has 8589934592 bytes, expected 67108864 at most"):
+        load(saved)
+
+
+def test_a_large_file_of_a_wrong_hash_is_never_in_memory_whole(saved, relist):
+    with open(saved / "booster/3.1.ubj", "r+b") as file:
+        file.truncate(2**28)
+    relist(saved, "booster/3.1.ubj", bytes=2**28)
+    script = """
+import resource, sys
+from penstock.artefact import load
+from penstock.errors import ArtifactIntegrityError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    load(sys.argv[1])
+except ArtifactIntegrityError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    found = subprocess.run([sys.executable, "-c", script, saved], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 2**17  # KiB
 
 
 def parquet(table: pa.Table, **options: object) -> bytes:
