@@ -20,11 +20,10 @@ from penstock.engines.base import Engine
 from penstock.engines.settings import engine_settings
 from penstock.errors import ConfigError, IncompleteInputError, OutputError
 from penstock.locations import absolute_path, is_url
-from penstock.outputs import StagedDirectory
+from penstock.outputs import StagedDirectory, TemporaryFolder
 from penstock.project import load_pipeline
 from penstock.report import write_report
 from penstock.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
-from penstock.sources.temporary import TemporaryFolder
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.result import Evaluation
 

@@ -10,7 +10,6 @@ except ImportError as error:
     raise MissingExtraError(f"Dask cannot be imported: {error}", hint="pip install 'penstock[dask]'") from error
 
 import operator
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +22,7 @@ from penstock.engines.dask_ranks import RankTasks
 from penstock.engines.dask_tasks import Tasks, apply, merge_part, merge_parts, summarise, trim_part
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
-from penstock.outputs import translating
+from penstock.outputs import TemporaryFolder
 from penstock.progress import Progress
 from penstock.spmd import run_alone, run_gang
 
@@ -229,8 +228,7 @@ class DaskEngine(Engine):
         from penstock.engines.dask_query import to_parquet
 
         parent = self.staging(staging_dir, "from_dask")
-        with translating(parent or tempfile.gettempdir()):
-            staged = self._started.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", dir=parent))
+        staged = str(self._started.enter_context(TemporaryFolder(parent)).path)
         self._compute(to_parquet(frame, staged), "from_dask")
         return self.read_parquet(staged, allow_unmanifested=True, fragment_bytes=fragment_bytes)
 

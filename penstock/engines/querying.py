@@ -15,9 +15,9 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
 from penstock.names import check_names
-from penstock.outputs import error_number, translate_os_error
+from penstock.outputs import TemporaryFolder, error_number, translate_os_error
 from penstock.schemas import shorten
-from penstock.sources.temporary import HeldSource, TemporaryFolder
+from penstock.sources.temporary import HeldSource
 from penstock.steps import RowLog
 from penstock.tasks import Write
 from penstock.writing import check_rows

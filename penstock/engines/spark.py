@@ -9,8 +9,6 @@ except ImportError as error:
 
     raise MissingExtraError(f"PySpark cannot be imported: {error}", hint="pip install 'penstock[spark]'") from error
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -29,7 +27,7 @@ from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
-from penstock.outputs import translating
+from penstock.outputs import TemporaryFolder
 from penstock.progress import Progress
 from penstock.spmd import run_gang
 
@@ -91,7 +89,7 @@ class SparkEngine(Engine):
         self.session = existing or spark_session.start(conf)
         self.progress = progress or Progress()
         self._owned = existing is None
-        self._staged: list[Path] = []
+        self._staged: list[TemporaryFolder] = []
         self._context = self.session.sparkContext
         self._cluster = Cluster(self._context)
         try:
@@ -196,8 +194,8 @@ class SparkEngine(Engine):
 
     def close(self) -> None:
         """Remove what `from_spark` staged; stop the session if this engine started it."""
-        for directory in self._staged:
-            shutil.rmtree(directory, ignore_errors=True)
+        for folder in self._staged:
+            folder.remove()
         self._staged.clear()
         if self._owned:
             self.session.stop()
@@ -224,9 +222,8 @@ class SparkEngine(Engine):
             It cannot be written.
         """
         parent = self.staging(staging_dir, "from_spark")
-        with translating(parent or tempfile.gettempdir()):
-            self._staged.append(Path(tempfile.mkdtemp(prefix="penstock-", dir=parent)))
-        target = str(self._staged[-1] / "frame")
+        self._staged.append(TemporaryFolder(parent))
+        target = str(self._staged[-1].path / "frame")
         with set_for(frame.sparkSession, UTC_TIMESTAMPS):
             frame.write.parquet(f"file://{target}")
         return self.read_parquet(target, fragment_bytes=fragment_bytes)

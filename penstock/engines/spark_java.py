@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib
 import os
@@ -10,12 +9,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.errors import ConfigError
+from penstock.outputs import TemporaryFolder
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -88,16 +87,19 @@ def _version(home: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-@functools.cache
 def wrapped(home: Path) -> Path:
     """Return a private directory with the layout of a Java home, whose ``bin/java`` starts that of `home` for Spark.
 
     It is removed when this process ends, as is every JVM that it starts.
     """
-    outer = Path(tempfile.mkdtemp(prefix="penstock-java-"))
-    atexit.register(shutil.rmtree, outer, ignore_errors=True)
-    script = outer / "bin" / "java"
+    return _wrapper(home).path
+
+
+@functools.cache
+def _wrapper(home: Path) -> TemporaryFolder:
+    folder = TemporaryFolder()
+    script = folder.path / "bin" / "java"
     script.parent.mkdir()
     script.write_text(_WRAPPER.format(java=shlex.quote(str(home / "bin" / "java"))))
     script.chmod(0o700)
-    return outer
+    return folder

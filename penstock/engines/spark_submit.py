@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from types import FrameType
 import penstock
 from penstock.engines.spark_java import find_java
 from penstock.errors import ConfigError, MissingExtraError
+from penstock.outputs import TemporaryFolder
 
 
 def submit(arguments: Sequence[str]) -> int:
@@ -36,10 +36,10 @@ def submit(arguments: Sequence[str]) -> int:
     MissingExtraError, ConfigError
         There is no Spark, or no Java that it runs on.
     """
-    with tempfile.TemporaryDirectory(prefix="penstock-submit-") as folder:
+    with TemporaryFolder() as folder:
         home = spark_home(os.environ)
         local = master_of(arguments).startswith("local")
-        shipped = [] if local else ["--py-files", str(_zipped(Path(folder)))]
+        shipped = [] if local else ["--py-files", str(_zipped(folder.path))]
         command = [str(home / "bin" / "spark-submit"), *shipped, *arguments]
         return _run(command, {**os.environ, **variables(home, local=local, environ=os.environ)})
 

@@ -8,6 +8,7 @@ from penstock.outputs.os_errors import error_number, translate_os_error, transla
 from penstock.outputs.staging import new_run_id
 from penstock.outputs.strict_json import Json, encode_json, read_json
 from penstock.outputs.target import resolve
+from penstock.outputs.temporary import TemporaryFolder
 from penstock.outputs.verify import verify_files
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Json",
     "Manifest",
     "StagedDirectory",
+    "TemporaryFolder",
     "encode_json",
     "error_number",
     "failpoint",

@@ -1,4 +1,4 @@
-"""Who owns a staging directory, whether it still lives, and whose turn it is to commit.
+"""Who owns a staging directory or a temporary folder, whether it still lives, and whose turn it is to commit.
 
 Both answers rest on ``flock``, which the kernel releases however a process ends. An owner is also looked up by host,
 process id and start time, for file systems whose locks do not reach other processes.
@@ -21,11 +21,12 @@ from penstock.outputs.strict_json import encode_json, read_json
 
 _RECORD_LIMIT = 4096
 _PAUSE = 0.02
+_UNWRITTEN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that a staging directory belongs to.
+    """The process that a directory belongs to.
 
     Parameters
     ----------
@@ -61,6 +62,16 @@ class Owner:
         return self.started is None or _started(self.pid) == self.started
 
 
+def is_dead(record: Path, owner: Owner | None) -> bool:
+    """Return whether the owner of a record that nobody has locked died on this host; of another host nobody can tell.
+
+    Without an owner the record was never written: it is empty only for the moment between its creation and that.
+    """
+    if owner is None:
+        return time.time() - record.stat().st_mtime > _UNWRITTEN_SECONDS
+    return owner.is_here() and not owner.is_alive()
+
+
 def claim(record: Path) -> int:
     """Create an owner record for this process and lock it; return the descriptor that holds the lock.
 
@@ -93,7 +104,7 @@ def unlocked(record: Path) -> Iterator[Owner | None]:
     OSError
         The record is gone, or may not be opened.
     """
-    descriptor = os.open(record, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(record, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not _is_still(record, descriptor):

@@ -16,14 +16,11 @@ from pathlib import Path
 
 from penstock.errors import CommitConflictError
 from penstock.outputs.failpoints import failpoint
-from penstock.outputs.locks import Owner, commit_lock, unlocked
+from penstock.outputs.locks import Owner, commit_lock, is_dead, unlocked
 
 logger = logging.getLogger(__name__)
 
 RUN_ID = r"[A-Za-z0-9_-]{1,64}"
-
-# A record is empty only for the moment between its creation and its first write.
-_UNWRITTEN_SECONDS = 60.0
 
 
 def new_run_id() -> str:
@@ -115,14 +112,9 @@ def remove_dead(own: Siblings) -> None:
 
 def _judge(names: Siblings, owner: Owner | None) -> None:
     age = time.time() - names.record.stat().st_mtime
-    if owner is None:
-        dead = age > _UNWRITTEN_SECONDS
-    elif owner.is_here():
-        dead = not owner.is_alive()
-    else:
+    if owner is not None and not owner.is_here():
         logger.warning("%s belongs to host %s (%.0f s old); remove it if it is dead", names.staging, owner.host, age)
-        return
-    if dead:
+    elif is_dead(names.record, owner):
         discard(names)
         logger.warning("removed %s: run %s died without finishing, %.0f s old", names.staging, names.run_id, age)
 

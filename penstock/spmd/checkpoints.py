@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.outputs import translating
+from penstock.outputs import TemporaryFolder, translating
 
 _MAGIC = b"penstock-checkpoint-1\n"
 _BODY = len(_MAGIC) + hashlib.sha256().digest_size
@@ -44,8 +42,11 @@ class CheckpointStore:
     """
 
     def __init__(self, directory: str | Path | None, key: str) -> None:
-        self._own = directory is None
-        self._root = Path(tempfile.mkdtemp(prefix="penstock-") if directory is None else directory)
+        self._own: TemporaryFolder | None = None
+        if directory is None:
+            self._own = TemporaryFolder()
+            directory = self._own.path
+        self._root = Path(directory)
         with translating(self._root):
             self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = self._root / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.checkpoint"
@@ -56,8 +57,8 @@ class CheckpointStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._own:
-            shutil.rmtree(self._root, ignore_errors=True)
+        if self._own is not None:
+            self._own.remove()
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint: written aside, flushed to disk, renamed.
@@ -67,9 +68,9 @@ class CheckpointStore:
         OutputError, DiskFullError
             It cannot be written.
         """
-        aside = self._path.with_suffix(f".{os.getpid()}.tmp")
         content = f"{checkpoint.rounds}\n".encode() + checkpoint.data
-        with translating(self._path):
+        with TemporaryFolder(self._root) as folder, translating(self._path):
+            aside = folder.path / self._path.name
             with open(aside, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(content).digest() + content)
                 file.flush()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from scipy import sparse
 
 from penstock import arrays, devices, frames
 from penstock.errors import ConfigError, ExecutionError, did_you_mean
+from penstock.outputs import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.training import _bins
@@ -122,9 +122,9 @@ def _cache_folder(external_memory: bool) -> Iterator[str | None]:
     if not external_memory:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+    with TemporaryFolder() as folder:
         try:
-            yield folder
+            yield str(folder.path)
         except BaseException as error:
             # XGBoost looks for its files when a matrix goes, and an error would hold it until they are gone.
             traceback.clear_frames(error.__traceback__)

@@ -1,0 +1,195 @@
+"""Temporary folders: whom they outlive, and whom not."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import OutputError
+from penstock.outputs import TemporaryFolder
+from penstock.outputs.temporary import remove_abandoned
+from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
+
+SAVED = Checkpoint(7, b"trees")
+
+
+def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it(tmp_path):
+    folder = TemporaryFolder(tmp_path)
+    (folder.path / "rows").mkdir()
+    (folder.path / "rows" / "part").write_text("x")
+    del folder
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_that_was_sent_away_removes_nothing(tmp_path):
+    folder = TemporaryFolder(tmp_path)
+    sent = pickle.loads(pickle.dumps(folder))
+    assert sent == str(folder.path)
+    del sent
+    gc.collect()
+    assert folder.path.is_dir()
+
+
+def test_a_copy_here_is_the_folder_itself(tmp_path):
+    folder = TemporaryFolder(tmp_path)
+    assert copy.deepcopy([folder])[0] is folder
+
+
+def test_removing_it_twice_is_no_error(tmp_path):
+    with TemporaryFolder(tmp_path) as folder:
+        folder.remove()
+    assert not folder.path.exists()
+
+
+def test_the_end_of_a_process_removes_it(tmp_path):
+    code = """
+import sys
+from penstock.outputs import TemporaryFolder
+kept = TemporaryFolder(sys.argv[1])
+print(kept.path)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_where_it_cannot_be_is_named(tmp_path):
+    with pytest.raises(OutputError, match="absent"):
+        TemporaryFolder(tmp_path / "absent")
+
+
+def test_a_relative_place_is_told_from_the_root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stage").mkdir()
+    assert TemporaryFolder("stage").path.parent == tmp_path / "stage"
+
+
+# What killed processes leave
+
+
+MAKES = """
+import sys, time
+from penstock.outputs import TemporaryFolder
+folder = TemporaryFolder(sys.argv[1])
+(folder.path / "rows").write_text("x")
+print(folder.path, flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def other_process(place: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Give a process that has made a folder in `place` and goes on, and the folder."""
+    with subprocess.Popen([sys.executable, "-c", MAKES, str(place)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def make_one(place: Path) -> None:
+    """Do what the first folder of another process does."""
+    remove_abandoned.cache_clear()
+    TemporaryFolder(place).remove()
+
+
+def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path, caplog):
+    with other_process(tmp_path) as (process, path):
+        process.kill()
+        process.wait()
+        assert path.is_dir()
+        make_one(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert f"removed {path}, which a process that was killed had left" in caplog.text
+
+
+def test_the_folder_of_a_living_process_is_left_alone(tmp_path):
+    with other_process(tmp_path) as (_, path):
+        make_one(tmp_path)
+        assert (path / "rows").read_text() == "x"
+
+
+@pytest.fixture
+def abandoned(tmp_path):
+    """The folder of a process that has been killed."""
+    with other_process(tmp_path) as (process, path):
+        process.kill()
+    return path
+
+
+def test_the_folder_of_another_host_is_left_alone(abandoned):
+    record = abandoned.with_name(f".{abandoned.name}.owner")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "host": "elsewhere"}))
+    make_one(abandoned.parent)
+    assert abandoned.is_dir()
+
+
+def test_what_belongs_to_another_user_is_left_alone(abandoned, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    make_one(abandoned.parent)
+    assert abandoned.is_dir()
+
+
+@pytest.mark.parametrize("name", ["penstock-mine", "penstock-0123456789abcdef", "rows"])
+def test_folders_without_a_record_are_left_alone(tmp_path, name):
+    (tmp_path / name).mkdir()
+    make_one(tmp_path)
+    assert (tmp_path / name).is_dir()
+
+
+def test_a_link_in_place_of_a_folder_is_not_followed(abandoned, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "rows").write_text("x")
+    shutil.rmtree(abandoned)
+    abandoned.symlink_to(elsewhere)
+    make_one(abandoned.parent)
+    assert (elsewhere / "rows").read_text() == "x"
+
+
+def test_a_link_in_place_of_a_record_is_not_followed(abandoned, tmp_path_factory):
+    record = abandoned.with_name(f".{abandoned.name}.owner")
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "record"
+    record.rename(elsewhere)
+    record.symlink_to(elsewhere)
+    make_one(abandoned.parent)
+    assert abandoned.is_dir()
+    assert elsewhere.is_file()
+
+
+def test_a_training_that_is_killed_leaves_nothing_to_the_next_one(tmp_path, monkeypatch):
+    """The checkpoints in the temporary directory, and those half written in a directory that was given."""
+    code = """
+import os, signal, sys
+from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
+given, own = CheckpointStore(sys.argv[1], "key"), CheckpointStore(None, "key")
+own.save(Checkpoint(1, b"trees"))
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+given.save(Checkpoint(1, b"trees"))
+"""
+    given, own = tmp_path / "given", tmp_path / "own"
+    own.mkdir()
+    environment = {**os.environ, "TMPDIR": str(own)}
+    killed = subprocess.run([sys.executable, "-c", code, str(given)], env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [*given.iterdir()] != [] != [*own.iterdir()]
+    monkeypatch.setattr(tempfile, "tempdir", str(own))
+    remove_abandoned.cache_clear()
+    with CheckpointStore(None, "key"):
+        CheckpointStore(given, "key").save(SAVED)
+    assert [path.suffix for path in given.iterdir()] == [".checkpoint"]
+    assert [*own.iterdir()] == []
