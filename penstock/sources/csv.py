@@ -17,7 +17,18 @@ from penstock.sources.csv_dialect import Dialect, can_hold
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.inference import settle
 from penstock.sources.ranges import HEAD_BYTES, Range, TextFile, cut, first_bad, line_at, ranges, read_head, unclosed
-from penstock.sources.text import Open, Run, Scan, Scanned, TextSource, check_types, guessed, range_bytes, shorten_text
+from penstock.sources.text import (
+    Open,
+    Run,
+    Scan,
+    Scanned,
+    TextSource,
+    check_types,
+    guessed,
+    range_bytes,
+    shorten_text,
+    zone_hint,
+)
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
 
@@ -145,7 +156,8 @@ class CsvSource(TextSource):
                 value = self.dialect.parse(record, names, {name: pa.string()})[name][0].as_py()
                 return SchemaDriftError(
                     f"{place}, column {name!r}: {shorten_text(value)} is not a value of {kind}, its declared type",
-                    hint="Declare the column as string, add the value to null_values, or repair the file.",
+                    hint=zone_hint(value, kind)
+                    or "Declare the column as string, add the value to null_values, or repair the file.",
                     path=path,
                     column=name,
                 )
@@ -177,7 +189,8 @@ def plan_csv(
     Parameters
     ----------
     schema : pyarrow.Schema or None
-        Columns and types, instead of guessing them; it leads instead of the first file's header.
+        Columns and types, instead of guessing them; it leads instead of the first file's header. Times with a zone
+        are for a type with one, those without for a type without.
     header : bool
         Whether the first record of each file names its columns.
     column_names : sequence of str or None

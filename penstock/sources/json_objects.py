@@ -14,9 +14,13 @@ from penstock.sources.inference import EXACT, Guess, guess, join
 from penstock.sources.json_shape import decode
 from penstock.sources.ranges import whole_blocks
 
+_TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time)
+
 
 def parse(data: bytes, types: Mapping[str, pa.DataType], *, others: str = "ignore") -> pa.Table:
     """Return the columns of `types`, null where a line lacks the key.
+
+    Days and times are strings, written as in CSV; one with a zone is of a type with a zone, and only of that.
 
     Parameters
     ----------
@@ -33,16 +37,18 @@ def parse(data: bytes, types: Mapping[str, pa.DataType], *, others: str = "ignor
     >>> parse(b'{"x": 1}', {"x": pa.int8(), "y": pa.string()}).to_pylist()
     [{'x': 1, 'y': None}]
     """
-    # pyarrow reads days only as numbers
-    stored = {name: pa.timestamp("s") if pa.types.is_date(kind) else kind for name, kind in types.items()}
-    table = _read(data, pa.schema(list(stored.items())), others)
-    for name, kind in types.items():
-        if pa.types.is_date(kind):
-            days = table[name].cast(kind)
-            if not days.cast(table[name].type).equals(table[name]):
-                raise pa.ArrowInvalid(f"column {name!r} has times of day")
-            table = table.set_column(table.column_names.index(name), name, days)
+    table = _read(data, pa.schema([(name, _parsed_as(kind)) for name, kind in types.items()]), others)
+    for place, field in enumerate(table.schema):
+        kind = types.get(field.name, field.type)
+        table = table.set_column(place, field.name, table[field.name].cast(kind)) if kind != field.type else table
     return table
+
+
+def _parsed_as(kind: pa.DataType) -> pa.DataType:
+    """Return string for days and times: from JSON itself pyarrow drops zones, and takes numbers for days."""
+    if pa.types.is_list(kind):
+        return pa.list_(_parsed_as(kind.value_type))
+    return pa.string() if any(test(kind) for test in _TEMPORAL) else kind
 
 
 def infer(data: bytes) -> pa.Table:

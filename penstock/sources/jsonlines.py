@@ -17,7 +17,17 @@ from penstock.sources.files import InputFile, Storage
 from penstock.sources.inference import Guess, join, settle
 from penstock.sources.json_shape import check_rows, decode, examine, is_joined, shown_value
 from penstock.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
-from penstock.sources.text import Open, Run, Scan, Scanned, TextSource, check_types, range_bytes, shorten_text
+from penstock.sources.text import (
+    Open,
+    Run,
+    Scan,
+    Scanned,
+    TextSource,
+    check_types,
+    range_bytes,
+    shorten_text,
+    zone_hint,
+)
 
 SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
 
@@ -93,10 +103,11 @@ class JsonLinesSource(TextSource):
         if found is None:
             return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
         name, expected = found
-        value = shorten_text(shown_value(record, name))
+        value = shown_value(record, name)
         return SchemaDriftError(
-            f"{place}, column {name!r}: {value} is not a value of {expected}",
-            hint="Repair the line, or declare a type that holds all values.",
+            f"{place}, column {name!r}: {shorten_text(value)} is not a value of {expected}",
+            hint=zone_hint(value.strip('"'), types.get(name, pa.null()))
+            or "Repair the line, or declare a type that holds all values.",
             path=path,
             column=name,
         )
@@ -156,7 +167,8 @@ def plan_json_lines(
     Parameters
     ----------
     schema : pyarrow.Schema or None
-        Columns and types, instead of guessing them; it leads instead of the first file's keys.
+        Columns and types, instead of guessing them; it leads instead of the first file's keys. Days and times are
+        strings as CSV has them, those with a zone for a type with one, those without for a type without.
     missing_columns : {"error", "null"}
         What to do with a column of which a file has no key in any line; in single lines a key may be absent.
     extra_columns : {"warn", "error"}

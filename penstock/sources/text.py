@@ -167,6 +167,24 @@ def shorten_text(text: str, most: int = 80) -> str:
     return repr(text if len(text) <= most else text[:most] + "...")
 
 
+def zone_hint(text: str, kind: pa.DataType) -> str | None:
+    """Return what to declare where `text` is a time, but one with a zone or without one unlike its type.
+
+    Examples
+    --------
+    >>> zone_hint("2020-01-01 12:00Z", pa.timestamp("us"))
+    "Declare a type with a zone, such as pa.timestamp('us', 'UTC'), or repair the file."
+    """
+    if not pa.types.is_timestamp(kind):
+        return None
+    try:
+        pa.scalar(text).cast(pa.timestamp(kind.unit, "UTC" if kind.tz is None else None))
+    except pa.ArrowInvalid:
+        return None
+    other = f"with a zone, such as pa.timestamp({kind.unit!r}, 'UTC')," if kind.tz is None else "without a zone,"
+    return f"Declare a type {other} or repair the file."
+
+
 def check_types(schema: pa.Schema, allowed: Callable[[pa.DataType], bool], form: str) -> None:
     """Raise ConfigError for a declared type that the text format cannot hold."""
     for field in schema:

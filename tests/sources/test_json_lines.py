@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pytest
@@ -96,7 +96,8 @@ def test_declared_dates_and_times_are_read_from_strings(read):
     ("kind", "value"),
     [
         (pa.int64(), "3.5"), (pa.int64(), '"3"'), (pa.int8(), "300"), (pa.float64(), "true"), (pa.string(), "3"),
-        (pa.bool_(), "1"), (pa.date32(), '"2020-02-29T10:30:00"'), (pa.timestamp("us"), '"noon"'),
+        (pa.bool_(), "1"), (pa.date32(), '"2020-02-29T10:30:00"'),
+        (pa.date32(), '"2020-02-29T00:00:00"'), (pa.timestamp("us"), '"noon"'),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("step", [1, 2**20])
@@ -108,13 +109,53 @@ def test_a_value_not_of_its_declared_type_names_line_column_and_value(read, kind
     assert found.value.column == "x"
 
 
+NAIVE, AWARE = pa.timestamp("us"), pa.timestamp("us", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "other"),
+    [
+        (NAIVE, "2020-01-01 00:00:00+05:00", "with a zone, such as pa.timestamp('us', 'UTC')"),
+        (NAIVE, "2020-01-01T00:00:00Z", "with a zone, such as pa.timestamp('us', 'UTC')"),
+        (AWARE, "2020-01-01 00:00:00", "without a zone"),
+        (pa.timestamp("s", "Europe/Berlin"), "2020-01-01", "without a zone"),
+    ],
+)
+def test_a_time_has_a_zone_if_its_type_has_one_in_json_lines_as_in_csv(read, read_csv, write, kind, value, other):
+    schema, refused = pa.schema({"x": kind}), re.escape(f"is not a value of {kind}, its declared type")
+    with pytest.raises(SchemaDriftError, match=refused) as in_json:
+        read(f'{{"x": "{value}"}}\n', schema=schema)
+    with pytest.raises(SchemaDriftError, match=refused) as in_csv:
+        read_csv(write(f"x\n{value}\n"), schema=schema)
+    assert in_json.value.hint == in_csv.value.hint == f"Declare a type {other}, or repair the file."
+    with pytest.raises(SchemaDriftError, match="is not a value of list<item: timestamp"):
+        read(f'{{"x": ["{value}"]}}\n', schema=pa.schema({"x": pa.list_(kind)}))
+
+
+def test_times_with_a_zone_are_instants(read):
+    values = ["2020-01-01T00:00:00+05:00", "9999-12-31T23:59:59.999999Z", "1500-01-01 00:00-01:30"]
+    text = "".join(f'{{"x": "{value}", "y": ["{value}"]}}\n' for value in values)
+    found = read(text, schema=pa.schema({"x": AWARE, "y": pa.list_(AWARE)}))
+    expected = [datetime.fromisoformat(value).astimezone(UTC) for value in values]
+    assert found["x"].to_pylist() == expected
+    assert found["y"].to_pylist() == [[value] for value in expected]
+
+
+def test_days_in_lists_are_strings_and_never_numbers(read):
+    schema = pa.schema({"x": pa.list_(pa.date32())})
+    assert read('{"x": ["2020-02-29", null]}\n', schema=schema)["x"].to_pylist() == [[date(2020, 2, 29), None]]
+    with pytest.raises(SchemaDriftError, match=r"line 1, column 'x': '\[1\]' is not a value of list"):
+        read('{"x": [1]}\n', schema=schema)
+
+
 def test_a_declared_column_may_be_null_in_every_line(read):
     schema = pa.schema({"x": pa.int64(), "y": pa.string()})
     assert read('{"x": 1, "y": null}\n', schema=schema).to_pydict() == {"x": [1], "y": [None]}
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.struct({"a": pa.int64()}), pa.list_(pa.struct({"a": pa.int64()})), pa.duration("s")]
+    "kind",
+    [pa.struct({"a": pa.int64()}), pa.list_(pa.struct({"a": pa.int64()})), pa.duration("s"), pa.time32("s")],
 )
 def test_types_that_json_cannot_hold_are_refused(read, kind):
     with pytest.raises(
