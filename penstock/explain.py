@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.counting import CountOptions, plan_counts
+from penstock.redaction import presentable
 from penstock.schemas import shorten
 from penstock.stages.base import Trainer
 from penstock.stages.step import StageStep
@@ -33,7 +34,7 @@ def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> str:
             lines += _choice_lines(level, plan)
         lines += [line for position in level.trains for line in _train_lines(position, plan, dataset)]
     lines += _hash_lines(plan)
-    return "\n".join(lines)
+    return "\n".join(map(presentable, lines))
 
 
 def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:

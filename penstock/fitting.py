@@ -12,6 +12,7 @@ from penstock.counting import ColumnCount, CountKey, CountOptions, CountPlan, pl
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
 from penstock.planner import Level, Plan, Request, Scan
+from penstock.redaction import presentable
 from penstock.schemas import shorten
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Trainer
@@ -211,7 +212,7 @@ class Fit:
             raise error.at(stage=stage.title) from error
         part = f"train {stage.title}"
         self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
-        self.report.notes += [f"{stage.title}: {note}" for note in stage.notes(fitted)]
+        self.report.notes += [presentable(f"{stage.title}: {note}") for note in stage.notes(fitted)]
         return fitted  # type: ignore[no-any-return]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from penstock.redaction import presentable
+
 
 class Progress:
     """Says nothing; the base of those that do."""
@@ -30,9 +32,9 @@ class RichProgress(Progress):
     """Draws a live bar a scan on stderr; plain lines where stderr is not a terminal."""
 
     def __init__(self, console: Any = None) -> None:
-        from rich.console import Console
+        from penstock.console import PlainConsole
 
-        self.console = console or Console(stderr=True)
+        self.console = console or PlainConsole(stderr=True)
 
     @contextmanager
     def track(self, label: str, total: int) -> Iterator[Track]:
@@ -41,18 +43,18 @@ class RichProgress(Progress):
         from rich.progress import Progress as Bars
 
         columns = (
-            TextColumn("{task.description:<28}"),
+            TextColumn("{task.description:<28}", markup=False),
             BarColumn(32),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}"),
+            TextColumn("{task.fields[detail]}", markup=False),
         )
         with Bars(*columns, console=self.console) as bars:
-            yield _Bar(bars, bars.add_task(label, total=total, detail=""))
+            yield _Bar(bars, bars.add_task(presentable(label), total=total, detail=""))
 
     def note(self, text: str) -> None:
         """Print a line above the bar."""
-        self.console.print(text, style="yellow", highlight=False)
+        self.console.print(presentable(text), style="yellow", markup=False, emoji=False, highlight=False)
 
 
 class _Bar(Track):
@@ -60,4 +62,4 @@ class _Bar(Track):
         self._bars, self._task = bars, task
 
     def advance(self, parts: int = 1, detail: str = "") -> None:
-        self._bars.update(self._task, advance=parts, detail=detail)
+        self._bars.update(self._task, advance=parts, detail=presentable(detail))

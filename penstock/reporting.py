@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import signal
 import sys
@@ -13,11 +14,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
-from rich.console import Console
-
 from penstock import errors
+from penstock.console import PlainConsole
 from penstock.progress import Progress, RichProgress, Track
-from penstock.redaction import redact
+from penstock.redaction import presentable, redact
 from penstock.tables import show
 
 EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
@@ -33,7 +33,6 @@ _OPTIONS = {
     "allow_unmanifested=True": "--allow-unmanifested",
     "memory_budget of CountOptions": "--memory-budget",
 }
-_WIDTH = 120
 
 
 class Terminated(BaseException):
@@ -67,8 +66,8 @@ class Reporter:
 
     def __init__(self, *, as_json: bool = False, traceback: bool = False) -> None:
         self.as_json, self.traceback = as_json, traceback
-        self.stderr = _console(stderr=True)
-        self.console = self.stderr if as_json else _console(stderr=False)
+        self.stderr = PlainConsole(stderr=True)
+        self.console = self.stderr if as_json else PlainConsole()
         self.progress = CommandProgress(self.stderr)
 
     def run(self, work: Callable[[Progress], Any]) -> int:
@@ -87,7 +86,7 @@ class Reporter:
     def failed(self, error: Exception) -> int:
         """Print an error and return its exit code."""
         if self.traceback:
-            self.stderr.print(redact("".join(traceback.format_exception(error))), markup=False, highlight=False)
+            self.stderr.print("".join(traceback.format_exception(error)))
         description = describe(error)
         self._print_error(description)
         return int(description["exit_code"])
@@ -100,22 +99,22 @@ class Reporter:
         return code
 
     def _print_error(self, description: Mapping[str, Any]) -> None:
-        self.stderr.print(f"[bold red]{description['type']}[/]: ", end="")
-        self.stderr.print(description["message"], markup=False, highlight=False)
+        self.stderr.print(description["type"], end="", style="bold red")
+        self.stderr.print(f": {description['message']}")
         if description.get("hint"):
             self.stderr.print("Hint: ", end="", style="bold")
-            self.stderr.print(description["hint"], markup=False, highlight=False)
+            self.stderr.print(description["hint"])
         self._print_json({"error": description})
 
     def _print_json(self, value: Any) -> None:
         if self.as_json:
-            print(json.dumps(value, allow_nan=False), flush=True)
+            print(as_line(value), flush=True)
 
     @contextmanager
     def _warnings(self) -> Iterator[None]:
         """Print warnings as lines without source code."""
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: self.progress.note(redact(f"Warning: {message}"))
+            warnings.showwarning = lambda message, *_: self.progress.note(f"Warning: {message}")
             yield
 
 
@@ -130,22 +129,33 @@ def describe(error: Exception) -> dict[str, Any]:
     """
     if not isinstance(error, errors.PenstockError):
         message, hint = f"unexpected: {error}", "Run it with --traceback, and report it."
-        return {"type": type(error).__name__, "message": redact(message), "hint": hint, "exit_code": UNEXPECTED}
+        return {"type": type(error).__name__, "message": presentable(message), "hint": hint, "exit_code": UNEXPECTED}
     bare = type(error)(error.message, **error.place)
     hint = error.hint or ""
     for argument, option in _OPTIONS.items():
         hint = hint.replace(argument, option)
     code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
     place = {name: value for name, value in error.place.items() if value is not None}
-    described = {"type": type(error).__name__, "message": str(bare), "hint": hint or None, "exit_code": code, **place}
-    return {name: redact(value) if isinstance(value, str) else value for name, value in described.items()}
+    return {"type": type(error).__name__, "message": str(bare), "hint": hint or None, "exit_code": code, **place}
 
 
-def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, soft_wrap=True)
-    if not console.is_terminal:  # a log has no edge to wrap at
-        console.width = _WIDTH
-    return console
+def as_line(value: Any) -> str:
+    r"""Return plain values as one line of JSON in ASCII, without secrets, and without characters that terminals obey.
+
+    Examples
+    --------
+    >>> print(as_line({"path": "s3://me:hunter2@bucket/a", "classes": ["\x1b[31mred\x7f"]}))
+    {"path": "s3://me:***@bucket/a", "classes": ["\u001b[31mred\u007f"]}
+    """
+    return json.dumps(_redacted(value), allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_redacted(name): _redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(inner) for inner in value]
+    return redact(value) if isinstance(value, str) else value
 
 
 @contextmanager
@@ -169,9 +179,11 @@ def _terminable() -> Iterator[None]:
 
 def usage_failed(error: Any, argv: list[str]) -> int:
     """Print a wrong use of the command line, as JSON too where that is asked for, and return the exit code."""
-    error.show(file=sys.stderr)
+    shown = io.StringIO()
+    error.show(file=shown)
+    print(presentable(shown.getvalue(), keep="\n"), file=sys.stderr, end="")
     if "--json" in argv:
-        hint = "See --help."
-        described = {"type": "UsageError", "message": error.format_message(), "hint": hint, "exit_code": USAGE}
-        print(json.dumps({"error": described}), flush=True)
+        message = presentable(error.format_message())
+        described = {"type": "UsageError", "message": message, "hint": "See --help.", "exit_code": USAGE}
+        print(as_line({"error": described}), flush=True)
     return USAGE

@@ -38,6 +38,7 @@ from penstock.requests import (
     ScoreRequest,
     ScoreResult,
 )
+from penstock.secrets import hide
 from penstock.stages.evaluation.result import Evaluation
 from penstock.steps import RowLog
 from penstock.writing import refuse_inputs
@@ -246,7 +247,7 @@ def _fit_result(
     assert report is not None
     return FitResult(
         pipeline=setup.module.name,
-        parameters=setup.parameters.model_dump(mode="json"),
+        parameters=hide(setup.parameters.model_dump(mode="json")),
         model=str(request.out),
         manifest=manifest,
         digest=model.digest,

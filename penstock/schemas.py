@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaDriftError, SchemaError, did_you_mean
 from penstock.names import check_names
+from penstock.notices import warn
 
 _NAMED = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
@@ -238,7 +239,5 @@ def _report_extra(extras: dict[str, list[str]], lead: str, extra: str) -> None:
         raise SchemaDriftError(
             text, hint='Add it to every file, or pass extra_columns="warn" to leave it out.', path=paths[0], column=name
         )
-    import warnings
-
     listed = "; ".join(f"{name} in {shorten(paths, 3)}" for name, paths in extras.items())
-    warnings.warn(f"columns that {lead} lacks are left out: {listed}", stacklevel=2)
+    warn(f"columns that {lead} lacks are left out: {listed}", stacklevel=2)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from penstock.errors import ConfigError
+from penstock.redaction import HIDDEN, redact
 
 _WORDS = {"password", "passwd", "pwd", "passphrase", "secret", "token", "credential", "credentials"}
 _PAIRS = {("access", "key"), ("account", "key"), ("api", "key"), ("private", "key"), ("secret", "key"), ("key", "id")}
@@ -23,6 +25,23 @@ def names_secret(key: str) -> bool:
     """
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).lower())
     return bool(words) and (words[-1] in _WORDS or tuple(words[-2:]) in _PAIRS)
+
+
+def hide(value: Any, key: str = "") -> Any:
+    """Return plain values with ``***`` for those whose key says that they are secret, and for secrets in texts.
+
+    Examples
+    --------
+    >>> hide({"password": "hunter2", "data": ["s3://me:hunter2@bucket/a"], "depth": 6})
+    {'password': '***', 'data': ['s3://me:***@bucket/a'], 'depth': 6}
+    """
+    if isinstance(value, Mapping):
+        return {name: hide(inner, name) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [hide(inner, key) for inner in value]
+    if names_secret(key) and not isinstance(value, bool | None):
+        return HIDDEN
+    return redact(value) if isinstance(value, str) else value
 
 
 def referenced(value: str) -> str | None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group
+from rich.styled import Styled
 from rich.table import Table
 
 from penstock.doctor import Diagnosis
+from penstock.redaction import visible
 from penstock.requests import EvaluateResult, ExplainResult, FitResult, Metrics, Scored, ScoreResult
 
 _MOST_SLICES = 20
@@ -30,78 +32,74 @@ def _fit(result: FitResult, console: Console) -> None:
         "scans": result.scans,
         "seconds": result.seconds,
         "  of which": result.seconds_of,
-        "counts": "\n".join(result.counts) or None,
-        "notes": "\n".join(result.notes) or None,
+        "counts": result.counts or None,
+        "notes": result.notes or None,
         "engine": f"{result.engine}, {result.device} ({result.device_reason})",
         "digest": result.digest,
         "model": result.model,
         **_scored(result.scored),
         "report": result.report,
     }
-    _print(console, _facts(facts))
+    console.print(_facts(facts))
 
 
 @show.register
 def _evaluate(result: EvaluateResult, console: Console) -> None:
     _print_metrics(result, console)
     facts = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "digest": result.digest}
-    _print(console, _facts({**facts, "model": result.model, "report": result.report}))
+    console.print(_facts({**facts, "model": result.model, "report": result.report}))
 
 
 @show.register
 def _score(result: ScoreResult, console: Console) -> None:
     left_out = _left_out(result.scored.dropped, result.scored.quarantined)
     facts = {"rows": result.scored.rows, **left_out, "seconds": result.seconds, "model": result.model}
-    _print(console, _facts({**facts, **_scored(result.scored)}))
+    console.print(_facts({**facts, **_scored(result.scored)}))
 
 
 @show.register
 def _explain(result: ExplainResult, console: Console) -> None:
-    console.print(result.plan, markup=False, highlight=False)
+    console.print(result.plan)
 
 
 @show.register
 def _doctor(result: Diagnosis, console: Console) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2))
     for finding in result.findings:
-        mark = "[green]yes[/]" if finding.found else "[yellow]no[/]"
-        remedy = f"\n[bold]{_escaped(finding.remedy)}[/]" if finding.remedy else ""
-        table.add_row(finding.name, mark, _escaped(finding.detail) + remedy)
-    _print(console, table)
+        mark = Styled("yes", "green") if finding.found else Styled("no", "yellow")
+        remedy = [Styled(visible(finding.remedy), "bold")] if finding.remedy else []
+        table.add_row(finding.name, mark, Group(visible(finding.detail), *remedy))
+    console.print(table)
     console.print(f"Runs here: {', '.join(result.engines)}; on {', '.join(result.devices)}.")
 
 
-def _print(console: Console, table: RenderableType) -> None:
-    console.print(table, highlight=False)
-
-
 def _print_metrics(result: Metrics, console: Console) -> None:
-    _print(console, _metrics(result))
+    console.print(_metrics(result))
     for name, rows in result.slices.items():
-        console.print(f"\nby {_escaped(name)}", style="bold", highlight=False)
-        _print(console, _slices(rows))
+        console.print(f"\nby {visible(name)}", style="bold")
+        console.print(_slices(rows))
 
 
 def _metrics(result: Metrics) -> Table:
     table = Table("metric", "value", box=None, header_style="bold", padding=(0, 2))
     for name, value in result.metrics.items():
         undefined = f"undefined: {result.undefined.get(name, 'no reason given')}"
-        table.add_row(name, undefined if value is None else f"{value:.6f}{_spread(result, name)}")
+        table.add_row(visible(name), visible(undefined) if value is None else f"{value:.6f}{_spread(result, name)}")
     return table
 
 
 def _spread(result: Metrics, name: str) -> str:
     low, high = result.intervals.get(name, (None, None))
-    interval = "" if low is None else _escaped(f"  [{low:.6f}, {high:.6f}]")
+    interval = "" if low is None else f"  [{low:.6f}, {high:.6f}]"
     return interval + (f"  +-{result.bounds[name]:.2g}" if name in result.bounds else "")
 
 
 def _slices(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the largest slices, and a line that says how many more there are."""
     names = list(rows[0]) if rows else []
-    table = Table(*map(_escaped, names), box=None, header_style="bold", padding=(0, 2))
+    table = Table(*map(visible, names), box=None, header_style="bold", padding=(0, 2))
     for row in rows[:_MOST_SLICES]:
-        table.add_row(*(_escaped(_cell(value)) for value in row.values()))
+        table.add_row(*(visible(_cell(value)) for value in row.values()))
     if len(rows) > _MOST_SLICES:
         table.add_row(f"and {len(rows) - _MOST_SLICES} more")
     return table
@@ -118,7 +116,7 @@ def _facts(facts: Mapping[str, Any]) -> Table:
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value not in (None, {}):
-            table.add_row(name, _escaped(_shown(value)))
+            table.add_row(name, _shown(value))
     return table
 
 
@@ -132,11 +130,9 @@ def _scored(scored: Scored | None) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_shown(inner)}" for name, inner in value.items())
+        return ", ".join(f"{visible(name)}: {_shown(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_shown, value))
     if isinstance(value, float):
         return f"{value:.2f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _escaped(text: str | None) -> str:
-    return (text or "").replace("[", r"\[")
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,13 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 from penstock.devices import nvml
 from penstock.errors import ConfigError, MissingExtraError, did_you_mean
+from penstock.notices import get_logger
 
 CHOICES = ("auto", "cpu", "gpu")
 
 _REQUIRED = ("cudf", "cupy", "rmm")
 _OPTIONAL = ("cuml", "dask_cuda", "xgboost")
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class _Needs(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import ipaddress
-import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from distributed.utils import get_ip
 
 from penstock import devices
 from penstock.errors import ConfigError, InsecureClusterError
+from penstock.notices import get_logger
 
 Given: TypeAlias = "distributed.Client | str | Mapping[str, Any] | None"
 
@@ -25,7 +25,7 @@ Given: TypeAlias = "distributed.Client | str | Mapping[str, Any] | None"
 _KEEP_NANNIES = {"distributed.deploy.lost-worker-timeout": "1 day"}
 _ON_THIS_MACHINE: Mapping[str, Any] = {"class": "distributed.LocalCluster"}
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def connect(cluster: Given, started: ExitStack, allow_insecure: bool, no_workers_timeout: float) -> distributed.Client:

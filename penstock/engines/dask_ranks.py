@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from penstock.engines.dask_tasks import Tasks
+from penstock.notices import get_logger
 from penstock.spmd import run_rank
 from penstock.spmd.messages import Ticket
 
@@ -16,7 +16,7 @@ _ANSWER = 2.0
 _PATIENCE = 5.0
 _RESTART = 6.0
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class RankTasks:

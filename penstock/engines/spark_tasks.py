@@ -23,6 +23,7 @@ from pyspark import AccumulatorParam, TaskContext, cloudpickle
 from penstock import devices
 from penstock.engines.base import ARITY
 from penstock.errors import PenstockError
+from penstock.redaction import presentable
 from penstock.spmd import run_rank
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Failure:
     @classmethod
     def of(cls, index: int, error: PenstockError) -> Failure:
         """Return the failure of item `index`, the traceback as text: frames cannot be pickled."""
-        return cls(index, error, "".join(traceback.format_exception(error)))
+        return cls(index, error, presentable("".join(traceback.format_exception(error)), keep="\n"))
 
     def throw(self) -> None:
         """Raise the error, with the worker's traceback as its cause."""

@@ -8,7 +8,6 @@ with its target in one system call. A process killed anywhere leaves the target 
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import stat
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from penstock.errors import CommitConflictError, ConfigError, OutputError, OutputExistsError
+from penstock.notices import get_logger
 from penstock.outputs.failpoints import failpoint
 from penstock.outputs.files import MANIFEST_NAME, FileEntry, compare_files
 from penstock.outputs.locks import claim, commit_lock
@@ -28,7 +28,7 @@ from penstock.outputs.strict_json import Json
 from penstock.outputs.swap import put_new, put_over, sync_directories, sync_directory, sync_files, take_back
 from penstock.outputs.target import describe, is_replaceable, resolve
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 _LOCK_PATIENCE = 60.0
 

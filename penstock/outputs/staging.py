@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import secrets
@@ -15,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from penstock.errors import CommitConflictError
+from penstock.notices import get_logger
 from penstock.outputs.failpoints import failpoint
 from penstock.outputs.locks import Owner, commit_lock, is_dead, unlocked
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 RUN_ID = r"[A-Za-z0-9_-]{1,64}"
 

@@ -6,6 +6,8 @@ import math
 import unicodedata
 from typing import Any
 
+from penstock.redaction import redact
+
 MINUS = "\u2212"
 _ELLIPSIS = "\u2026"
 _JOINERS = "\u200c\u200d"
@@ -15,6 +17,8 @@ _BROAD = frozenset(f"mwMW@%&{_ELLIPSIS}")
 
 def show_label(value: Any, ems: float = 24) -> str:
     """Return any value as text of at most `ems` times the size of its font; null and empty text are named.
+
+    Secrets in it are hidden.
 
     Examples
     --------
@@ -27,7 +31,7 @@ def show_label(value: Any, ems: float = 24) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    text = clean(str(value))
+    text = clean(redact(str(value)))
     if text.strip():
         return shorten(text, ems)
     return "(blank)" if text else "(empty)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,9 +13,10 @@ import pyarrow as pa
 from penstock import arrays, frames
 from penstock.fragments import Fragment, Piece, Sample, kept_rows
 from penstock.frames import ROW, Kind
+from penstock.notices import get_logger
 from penstock.schemas import shorten
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class Source(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
+from penstock.notices import warn
 from penstock.stages.base import Fitted, with_fields
 from penstock.stages.training._coordinate_descent import Descent
 from penstock.stages.training._learner import Learner
@@ -104,7 +104,7 @@ def minimum(problem: LeastSquares, penalty: Penalty, start: np.ndarray | None = 
     """Return the minimum, and warn where the search for it ended early."""
     descent = problem.minimise(penalty, start)
     if not descent.converged:
-        warnings.warn(
+        warn(
             f"coefficients for reg_param {penalty.reg_param} have not converged after {descent.sweeps} sweeps;"
             " raise max_iter or tol",
             stacklevel=4,
