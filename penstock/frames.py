@@ -25,6 +25,8 @@ from penstock.schemas import canonical, shorten
 
 Kind = Literal["cpu", "gpu"]
 _MOST_CODES = 256
+ERRORS = (Exception, pl.exceptions.PanicException)
+"""What a dataframe library can raise: each has errors of its own, and a panic of Polars is no `Exception`."""
 
 
 def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
@@ -337,7 +339,7 @@ def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
     try:
         lazy = nw.from_native(register_io_source(source, schema=empty.schema)).select(expression)
         lazy.to_native().collect(engine="in-memory")
-    except Exception as error:  # Polars and Narwhals each have their own
+    except ERRORS as error:
         raise SchemaError(
             f"the expression does not fit the data: {error}", hint=f"Columns: {shorten(schema.names)}"
         ) from error

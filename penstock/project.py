@@ -139,9 +139,9 @@ def _run(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except PenstockError:
+    except (PenstockError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # sys.exit too
         line = getattr(error, "lineno", None)
         where = f"{path}, line {line}" if line else str(path)
         raise ConfigError(f"{where} does not run: {type(error).__name__}: {error}", path=str(path)) from error

@@ -35,7 +35,7 @@ _OPTIONS = {
 }
 
 
-class Terminated(BaseException):
+class Terminated(KeyboardInterrupt):
     """SIGTERM came; raised where the program is, so that what it started is stopped and what it staged removed."""
 
 
@@ -75,15 +75,15 @@ class Reporter:
         try:
             with _terminable(), self._warnings():
                 result = work(self.progress)
-        except (KeyboardInterrupt, Terminated) as stop:
+        except KeyboardInterrupt as stop:
             return self._interrupted(signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
-        except Exception as error:
+        except BaseException as error:  # a panic of Rust, or sys.exit where a pipeline is built, is no Exception
             return self.failed(error)
         show(result, self.console)
         self._print_json(dataclasses.asdict(result))
         return 0
 
-    def failed(self, error: Exception) -> int:
+    def failed(self, error: BaseException) -> int:
         """Print an error and return its exit code."""
         if self.traceback:
             self.stderr.print("".join(traceback.format_exception(error)))
@@ -118,7 +118,7 @@ class Reporter:
             yield
 
 
-def describe(error: Exception) -> dict[str, Any]:
+def describe(error: BaseException) -> dict[str, Any]:
     """Return an error as plain values: type, message, hint, exit code, and the place where it was found.
 
     Examples

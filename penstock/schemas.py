@@ -54,7 +54,7 @@ def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:
     ConfigError
         A type name is not known.
     SchemaError
-        A column has a name that Penstock keeps for itself.
+        A column has a name that Penstock keeps for itself, or a type that no engine can read.
 
     Examples
     --------
@@ -64,7 +64,9 @@ def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:
     if not isinstance(schema, pa.Schema):
         schema = pa.schema([(name, _type_of(name, kind)) for name, kind in schema.items()])
     check_names(schema.names, "the declared schema")
-    return canonical(schema)
+    for field in (made := canonical(schema)):
+        check_type(field.name, field.type, "the declared schema")
+    return made
 
 
 def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:
@@ -77,6 +79,35 @@ def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:
             column=column,
         )
     return _NAMED[kind]
+
+
+def check_type(column: str, kind: pa.DataType, path: str) -> None:
+    """Raise SchemaError for a type that dataframe libraries have no like of, also inside a list or a struct.
+
+    Examples
+    --------
+    >>> check_type("d", pa.list_(pa.decimal256(50, 2)), "a.parquet")
+    Traceback (most recent call last):
+        ...
+    penstock.errors.SchemaError: column 'd' is list<item: decimal256(50, 2)> in a.parquet, which cannot be read
+      Hint: Cast it where it is written: a decimal to decimal128 or float64, others to numbers, text or a list; or ...
+    """
+    if _is_foreign(kind):
+        raise SchemaError(
+            f"column {column!r} is {kind} in {path}, which cannot be read",
+            hint="Cast it where it is written: a decimal to decimal128 or float64, others to numbers, text or a list;"
+            " or leave it out: name the other columns in schema.",
+            path=path,
+            column=column,
+        )
+
+
+def _is_foreign(kind: pa.DataType) -> bool:
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    views = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+    encoded = pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind) or pa.types.is_interval(kind)
+    decimal = pa.types.is_decimal(kind) and (kind.bit_width > 128 or kind.scale < 0)
+    return bool(views or encoded or decimal or any(map(_is_foreign, inner)))
 
 
 def check_unique(names: Sequence[str], path: str) -> None:
@@ -156,6 +187,8 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
     ------
     ConfigError
         `missing` or `extra` is something else.
+    SchemaError
+        A type that cannot be read.
     SchemaDriftError
         Types that do not widen without loss, a missing column, or an extra one where that is an error; the message
         names the column, both types, and a file of each.
@@ -176,6 +209,8 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
                 extras.setdefault(field.name, []).append(path)
                 continue
             fields[field.name] = _join(field.name, fields[field.name], (canonical_type(field.type), path), schemas)
+    for name, (kind, path) in fields.items():
+        check_type(name, kind, path)
     if extras:
         _report_extra(extras, lead_path, extra)
     check_names(fields, lead_path, path=lead_path)

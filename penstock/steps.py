@@ -20,6 +20,7 @@ from penstock.errors import DataValueError, PenstockError, RowCountError, Schema
 from penstock.fragments import Fragment
 from penstock.frames import ROW, Kind
 from penstock.names import check_names
+from penstock.task_errors import described, place_of
 
 
 @dataclass
@@ -148,8 +149,10 @@ class MapPartitions(Step):
         given = frames.present(frame.select(list(self.inputs)), self.form)
         try:
             result = self.function(given)
-        except Exception as error:
-            raise UserCodeError(f"{self.label} raised {type(error).__name__}: {error}", stage=self.label) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # Polars panics and sys.exit too
+            raise UserCodeError(f"{self.label} raised {described(error)}", stage=self.label) from error
         made = self._checked(result, "gpu" if frames.is_gpu(frame) else "cpu")
         log.drop(self.label, len(frame) - len(made))
         return made
@@ -175,7 +178,7 @@ class MapPartitions(Step):
         try:
             cast = frames.conform(made, self.schema)
             changed = {name: frames.first_changed(made[name], cast[name]) for name in self.schema.names}
-        except Exception as error:  # Polars, Narwhals and cuDF each have their own
+        except frames.ERRORS as error:
             raise SchemaError(
                 f"{self.label} gave values that are not of the declared types: {str(error).splitlines()[0]}",
                 hint="Cast them in the function, or declare the types that it returns.",
@@ -251,7 +254,7 @@ def placed(error: PenstockError, fragment: Fragment) -> PenstockError:
     if error.path is not None:
         return error
     if error.row is None:
-        return error.at(path=", ".join(fragment.paths[:3]), partition=fragment.index)
+        return error.at(**place_of(fragment))
     path, row = fragment.locate(error.row)
     moved = type(error)(error.message, hint=error.hint, **{**error.place, "row": row})
     return moved.at(path=path, partition=fragment.index)

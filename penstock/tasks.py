@@ -229,7 +229,7 @@ class Write:
             frames.write_parquet(frame, attempt, schema)
             os.replace(attempt, path)
             return file_entry(path, directory, rows=len(frame), kind="parquet")
-        except Exception as error:  # Polars says what the system refused in the text of an error of its own
+        except frames.ERRORS as error:  # Polars says what the system refused in the text of an error of its own
             if error_number(error) is None:
                 raise
             raise translate_os_error(error, path) from error

@@ -150,6 +150,8 @@ def _stop() -> None:
         (errors.ArtifactError, 6),
         (errors.UnsupportedStepError, 6),
         (RuntimeError, 1),
+        (BaseException, 1),
+        (SystemExit, 1),
     ],
 )
 def test_an_error_has_the_exit_code_of_its_kind(project, capsys, monkeypatch, kind, code):

@@ -16,6 +16,7 @@ from penstock import frames, frames_cudf
 from penstock.fragments import Fragment
 from penstock.frames import Kind
 from penstock.names import PARTITION
+from penstock.task_errors import translate_errors
 from penstock.tasks import Collect, Scan
 
 _LABELS = 2**40
@@ -52,6 +53,7 @@ class Read:
     scan: Scan
     schema: pa.Schema
 
+    @translate_errors
     def __call__(self, fragment: Fragment, columns: Sequence[str] | None = None) -> Any:
         """Return the rows; their labels are used nowhere else in the frame, as pandas aligns by them."""
         wanted = self.schema.names if columns is None else list(columns)
@@ -72,6 +74,7 @@ class Window:
     order_by: tuple[str, ...]
     kind: Kind
 
+    @translate_errors
     def __call__(self, partition: Any) -> Any:
         """Return the partition with the new columns."""
         order = list(self.order_by)
@@ -87,6 +90,7 @@ class Sample:
     column: str
     kind: Kind
 
+    @translate_errors
     def __call__(self, partition: Any) -> Any:
         """Return a partition of this column and at most 256 rows."""
         values = from_partition(partition[[self.column]], self.kind).drop_nulls().sort(self.column)
@@ -109,6 +113,7 @@ class Place:
     cuts: pl.Series
     kind: Kind
 
+    @translate_errors
     def __call__(self, partition: Any) -> Any:
         """Return the partition with the column ``__partition__`` (int64)."""
         values = nw.to_native(from_partition(partition[[self.column]], self.kind)).to_series()
@@ -125,6 +130,7 @@ class Sort:
     order_by: tuple[str, ...]
     kind: Kind
 
+    @translate_errors
     def __call__(self, partition: Any) -> Any:
         """Return the rows in order; rows that agree in all columns of the order stay as they are."""
         native = nw.to_native(from_partition(partition, self.kind))
@@ -139,6 +145,7 @@ class Cast:
     schema: pa.Schema
     kind: Kind
 
+    @translate_errors
     def __call__(self, partition: Any) -> Any:
         """Return the partition; a value that its new type does not hold is an error."""
         made = frames.conform(from_partition(partition, self.kind), self.schema)

@@ -20,8 +20,9 @@ from distributed.scheduler import KilledWorker, NoWorkerError
 
 from penstock.engines.base import PartedWork
 from penstock.engines.dask_workers import too_few
-from penstock.errors import ExecutionError, WorkerLostError
+from penstock.errors import ExecutionError, PenstockError, WorkerLostError
 from penstock.fragments import Fragment
+from penstock.task_errors import place_of, translate_errors, translated
 
 _AHEAD = 2
 _TICK = 2.0
@@ -29,26 +30,31 @@ _LAST_WORDS = ("killed by", "exited with status", "exceeded")
 _LISTEN = 3.0
 
 
+@translate_errors
 def apply(task: Callable[[Any], Any], item: Any) -> Any:
     """Call the task of a map with one item, on a worker."""
     return task(item)
 
 
+@translate_errors
 def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment) -> Any:
     """Call the task of a reduction with one fragment, on a worker."""
     return shared[0](fragment)
 
 
+@translate_errors
 def merge_parts(shared: tuple[Any, Callable[[list[Any]], Any]], parts: Sequence[Any]) -> Any:
     """Merge what some tasks of a reduction gave, on a worker."""
     return shared[1](list(parts))
 
 
+@translate_errors
 def merge_part(work: PartedWork[Any], states: Sequence[Any]) -> Any:
     """Merge one part of what some tasks gave, on a worker."""
     return work.merge(list(states))
 
 
+@translate_errors
 def trim_part(work: PartedWork[Any], state: Any) -> Any:
     """Cut a merged part down to what is asked for, on the worker that has it."""
     return work.trim(state)
@@ -132,15 +138,11 @@ class Tasks:
         """
         with self._told():
             self._wait(future)
-            if future.status != "finished":
-                future.result()  # which raises
         return future
 
     def result(self, future: distributed.Future) -> Any:
         """Wait for a task and return its result; raises as `complete` does."""
-        with self._told():
-            self._wait(future)
-            return future.result()
+        return self.complete(future).result()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -156,32 +158,40 @@ class Tasks:
                 hint="Either the scheduler went away, or somebody cancelled its tasks.",
                 engine="dask",
             ) from error
+        except (PenstockError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # of Dask's own, or of a graph that is not ours
+            raise translated(error, self.label, engine="dask") from error
 
     def _wait(self, future: distributed.Future) -> None:
         alone_since: float | None = None
         while True:
             try:
-                future.exception(timeout=_TICK)
+                error = future.exception(timeout=_TICK)
             except TimeoutError:
                 alone_since = None if self.client.nthreads() else alone_since or time.monotonic()
             else:
-                return
+                break
             if alone_since is not None and time.monotonic() - alone_since > self._patience:
                 raise too_few(self.client, 1, 0, self._patience)
+        # Not by future.result(): what is no Exception would end the loop that raises it, and be waited for forever.
+        if error is not None:
+            raise error.with_traceback(future.traceback())
+        if future.cancelled():
+            future.result()  # which raises
 
     def _lost(self, error: KilledWorker) -> WorkerLostError:
         item = self._items.get(error.task)
-        place: dict[str, Any] = {}
         what = "one of its tasks" if item is None else f"{item!r:.200}"
         if isinstance(item, Fragment):
-            what, place = f"fragment {item.index}", {"path": ", ".join(item.paths[:3]), "partition": item.index}
+            what = f"fragment {item.index}"
         return WorkerLostError(
             f"{self.label}: {what} ended {error.allowed_failures + 1} workers, or ran beside what did;"
             f" the last was {error.last_worker.address}{self.last_words()}",
             hint="It may need more memory than a worker has, or crash the process: try it alone, on the local engine.",
             stage=self.label,
             engine="dask",
-            **place,
+            **place_of(item),
         )
 
     def last_words(self) -> str:

@@ -9,6 +9,7 @@ from penstock import devices
 from penstock.ahead import ahead
 from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
 from penstock.progress import Progress
+from penstock.task_errors import translate_errors
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
@@ -55,7 +56,7 @@ class LocalEngine(Engine):
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
         with self.progress.track(label, len(items)) as track:
-            for result in ahead(task, items, self._in_flight):
+            for result in ahead(translate_errors(task), items, self._in_flight):
                 yield result
                 track.advance()
 
@@ -68,7 +69,7 @@ class LocalEngine(Engine):
         label: str = "reduce",
     ) -> State:
         """Merge as the partial results arrive."""
-        tree = TreeReduction(merge)
+        tree = TreeReduction(translate_errors(merge))
         for state in self.map(task, fragments, label=label):
             tree.push(state)
         return tree.result()
@@ -77,11 +78,12 @@ class LocalEngine(Engine):
         self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
     ) -> list[State]:
         """Merge each part as it arrives."""
-        trees = [TreeReduction(work.merge) for _ in range(work.parts)]
+        trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
         for parts in self.map(work, fragments, label=label):
             for tree, part in zip(trees, parts, strict=True):
                 tree.push(part)
-        return [work.trim(tree.result()) for tree in trees]
+        trim = translate_errors(work.trim)
+        return [trim(tree.result()) for tree in trees]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` here as the only rank."""

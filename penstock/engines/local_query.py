@@ -10,6 +10,7 @@ import narwhals as nw
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from penstock import frames
 from penstock.engines.querying import QueryEngine, stage
 from penstock.errors import PenstockError
 from penstock.frames import Kind
@@ -55,7 +56,7 @@ class PolarsQueries(QueryEngine):
             frame.to_native().sink_parquet(
                 folder / "part-000000.parquet", compression="zstd", compression_level=level, engine=engine
             )
-        except Exception as error:
+        except frames.ERRORS as error:
             if self._errors:
                 raise self._errors[0] from error
             raise

@@ -66,7 +66,7 @@ class QueryEngine(ABC):
         """Hold while frames are made, while the function is called and while the query runs."""
         return nullcontext()
 
-    def cause(self, error: Exception) -> str:
+    def cause(self, error: BaseException) -> str:
         """Return one line that tells what went wrong."""
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
 
@@ -163,9 +163,9 @@ def _blamed(queries: QueryEngine, label: str) -> Iterator[None]:
     """Tell an error of what the user wrote as such."""
     try:
         yield
-    except PenstockError:
+    except (PenstockError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         hint = queries.hint if isinstance(error, NotImplementedError) else None
         raise UserCodeError(f"{label} raised {queries.cause(error)}", hint=hint, stage=label) from error
 
@@ -177,7 +177,9 @@ def _told(queries: QueryEngine, engine: Engine, label: str) -> Iterator[None]:
         yield
     except PenstockError as error:
         raise error.at(stage=label, engine=engine.name) from error.__cause__
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
         if error_number(error) is not None:
             raise translate_os_error(error, "the staged rows of a query").at(stage=label) from error
         raise ExecutionError(

@@ -30,6 +30,7 @@ from penstock.fragments import FRAGMENT_BYTES
 from penstock.outputs import TemporaryFolder
 from penstock.progress import Progress
 from penstock.spmd import run_gang
+from penstock.task_errors import translate_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -141,7 +142,7 @@ class SparkEngine(Engine):
                     rdd = groups.mapPartitions(Merge(shipped, failures))
                 built(rdd)
             outcomes = self._collect(rdd, failures, label, len(fragments))
-        tree = TreeReduction(merge)
+        tree = TreeReduction(translate_errors(merge))
         for _, data in sorted(outcomes):
             tree.push(opened(data))
         return tree.result()

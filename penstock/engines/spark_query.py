@@ -83,7 +83,7 @@ class SparkQueries(QueryEngine):
             for files in self._read:
                 files.check_unchanged()
 
-    def cause(self, error: Exception) -> str:
+    def cause(self, error: BaseException) -> str:
         """Return the line that tells, out of what Spark and its JVM say."""
         return cause(error) if isinstance(error, PySparkException | Py4JError) else super().cause(error)
 
@@ -117,4 +117,4 @@ def _is_foreign(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return any(_is_foreign(kind.field(place).type) for place in range(kind.num_fields))
     nanoseconds = pa.types.is_timestamp(kind) and kind.unit == "ns"
-    return bool(nanoseconds or pa.types.is_duration(kind) or pa.types.is_time(kind) or pa.types.is_decimal256(kind))
+    return bool(nanoseconds or pa.types.is_duration(kind) or pa.types.is_time(kind))

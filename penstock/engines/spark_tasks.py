@@ -11,7 +11,6 @@ import gc
 import os
 import pickle
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +22,8 @@ from pyspark import AccumulatorParam, TaskContext, cloudpickle
 from penstock import devices
 from penstock.engines.base import ARITY
 from penstock.errors import PenstockError
-from penstock.redaction import presentable
 from penstock.spmd import run_rank
+from penstock.task_errors import RemoteTraceback, translate_errors
 
 if TYPE_CHECKING:
     from pyspark import Accumulator, Broadcast, SparkContext
@@ -44,23 +43,16 @@ class Failure:
 
     index: int
     error: PenstockError
-    traceback: str
+    traceback: RemoteTraceback
 
     @classmethod
     def of(cls, index: int, error: PenstockError) -> Failure:
         """Return the failure of item `index`, the traceback as text: frames cannot be pickled."""
-        return cls(index, error, presentable("".join(traceback.format_exception(error)), keep="\n"))
+        return cls(index, error, RemoteTraceback.of(error))
 
     def throw(self) -> None:
         """Raise the error, with the worker's traceback as its cause."""
-        raise self.error from RemoteTraceback(self.traceback)
-
-
-class RemoteTraceback(Exception):
-    """The traceback of an error on a worker, shown above the one on the driver."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
+        raise self.error from self.traceback
 
 
 class Failures(AccumulatorParam[list[Failure]]):
@@ -116,7 +108,7 @@ class Apply:
     def _call(self, item: bytes) -> Any:
         if self.kind == "gpu":
             hold_gpu()
-        return self.task.value()[0](pickle.loads(item))
+        return translate_errors(self.task.value()[0])(pickle.loads(item))
 
 
 @dataclass(frozen=True)
@@ -157,14 +149,11 @@ def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Fail
 def caught(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> Any:
     """Return what the call gives, or the failure that it ends in."""
     try:
-        return call()
+        return translate_errors(call)()
     except PenstockError as error:
         failure = Failure.of(index, error)
         failures.add([failure])
         return failure
-    except Exception as error:
-        error.add_note(f"(partition {index})")
-        raise
 
 
 def opened(data: bytes) -> Any:

@@ -67,7 +67,7 @@ class Expression:
 def _type(operand: Operand, empty: nw.DataFrame, stage: str | None) -> nw.dtypes.DType:
     try:
         return empty.select(operand.value.alias("value")).schema["value"]
-    except Exception as error:  # Polars and Narwhals each have their own
+    except frames.ERRORS as error:
         reason = str(error).partition("\n")[0]
         raise SchemaError(f"{operand.text!r} does not fit the types of the columns: {reason}", stage=stage) from error
 

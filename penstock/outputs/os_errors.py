@@ -18,12 +18,14 @@ _FULL_HINTS = {
 }
 
 
-def translate_os_error(error: Exception, path: str | os.PathLike[str], *, needed: int | None = None) -> PenstockError:
+def translate_os_error(
+    error: BaseException, path: str | os.PathLike[str], *, needed: int | None = None
+) -> PenstockError:
     """Return the error of this library for a failed write; the caller raises it ``from error``.
 
     Parameters
     ----------
-    error : Exception
+    error : BaseException
         What the writer raised. An error of this library is returned as it is. A number is looked for in ``errno``
         and, for writers in Rust, in the text ``(os error 28)``.
     path : str or PathLike
@@ -72,7 +74,7 @@ def translating(path: str | os.PathLike[str]) -> Iterator[None]:
         raise translate_os_error(error, named) from error
 
 
-def name_error(error: Exception) -> str:
+def name_error(error: BaseException) -> str:
     """Return the symbolic errno and its text, or the error's own words when it has no number.
 
     Examples
@@ -86,7 +88,7 @@ def name_error(error: Exception) -> str:
     return f"{errno.errorcode.get(number, f'errno {number}')} ({os.strerror(number)})"
 
 
-def error_number(error: Exception) -> int | None:
+def error_number(error: BaseException) -> int | None:
     """Return the errno of an error, also of one that carries it only in its text.
 
     Examples

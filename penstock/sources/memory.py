@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.fragments import Fragment, Piece, pack, row_bytes
-from penstock.schemas import canonical, check_unique
+from penstock.schemas import canonical, check_type, check_unique
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,13 @@ class MemorySource:
         ------
         SchemaDriftError
             A column name stands twice.
+        SchemaError
+            A column has a type that cannot be read.
         """
         check_unique(table.schema.names, "the table")
         schema = canonical(table.schema)
+        for field in schema:
+            check_type(field.name, field.type, "the table")
         table = table.cast(schema)
         width = row_bytes(schema)
         step = max(1, fragment_bytes // width)

@@ -114,7 +114,7 @@ class ParquetSource:
             frame = self._rows(piece, stored or list(piece.names[:1]), kind)
         except PenstockError:
             raise
-        except Exception as error:  # each reader has its own error type for a damaged page
+        except frames.ERRORS as error:
             raise self._blame(piece, stored, kind, error) from error
         finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
             self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
@@ -136,7 +136,7 @@ class ParquetSource:
         for name in columns:
             try:
                 self._rows(piece, [name], kind)
-            except Exception as cause:
+            except frames.ERRORS as cause:
                 rows = f"rows {piece.first} to {piece.first + piece.rows}"
                 problem = f"column {name!r}, {rows}, cannot be decoded ({cause})"
                 return corrupt(piece.path, problem).at(column=name)  # type: ignore[return-value]

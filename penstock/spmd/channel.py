@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 import threading
 from multiprocessing.connection import Client, Connection
@@ -12,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from penstock.errors import ExecutionError, StageTimeoutError
+from penstock.errors import ExecutionError, PenstockError, StageTimeoutError
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.messages import (
     Alive,
@@ -41,6 +40,7 @@ class Channel:
 
     def __init__(self, ticket: Ticket) -> None:
         self.ticket = ticket
+        self.name = f"{socket.gethostname()}, process {os.getpid()}"
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._beat = threading.Thread(target=self._keep_alive, name="penstock-heartbeat", daemon=True)
@@ -59,7 +59,7 @@ class Channel:
 
     def join(self) -> Start:
         """Join the gang and wait until all ranks have."""
-        self._send(Joined(self.ticket.index, f"{socket.gethostname()}, process {os.getpid()}"))
+        self._send(Joined(self.ticket.index, self.name))
         self._beat.start()
         return self._wait(Start, self.ticket.start_timeout)
 
@@ -102,12 +102,8 @@ class Channel:
         """Tell that the body returned."""
         self._send(Done(self.ticket.index, result))
 
-    def failed(self, error: BaseException, *, lost_peer: bool) -> None:
-        """Tell that the body raised; an error that cannot be pickled is told in words."""
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            error = ExecutionError(f"{type(error).__name__}: {error}")
+    def failed(self, error: PenstockError, *, lost_peer: bool) -> None:
+        """Tell that the body raised; the error can be pickled."""
         self._send(Failed(self.ticket.index, error, lost_peer))
 
     def _send(self, message: object) -> None:

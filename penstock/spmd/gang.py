@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from penstock.errors import PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
+from penstock.errors import StageTimeoutError, WorkerLostError
 from penstock.progress import Track
 from penstock.spmd import messages as m
 from penstock.spmd.checkpoints import CheckpointStore
@@ -222,13 +222,7 @@ class _Attempt:
             case m.Failed(lost_peer=True):
                 self.cut_off[index] = message
             case m.Failed():
-                raise self._told(message)
-
-    def _told(self, message: m.Failed) -> PenstockError:
-        error = message.error
-        if isinstance(error, PenstockError):
-            return error
-        return UserCodeError(f"{self._who(message.index)} raised {type(error).__name__}: {error}")
+                raise message.error
 
     def _check_cut_off(self, talking: Collection[int]) -> None:
         """Blame the peer that a rank whose collective call failed has lost; wait a little for it to be found."""
@@ -241,7 +235,7 @@ class _Attempt:
         silent = [index for index in talking if now - self.heard[index] > _GRACE]
         if silent:
             raise self._lost(min(silent, key=self.heard.__getitem__), f"it fell silent, and rank {first} was cut off")
-        raise self._lost(first, f"its collective call failed: {self.cut_off[first].error}")
+        raise self._lost(first, self.cut_off[first].error.message)
 
     def _meet(self, index: int) -> None:
         self.ready.add(index)

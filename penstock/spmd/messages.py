@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.errors import PenstockError
 from penstock.spmd.checkpoints import Checkpoint
 
 
@@ -118,5 +119,5 @@ class Failed:
     """Rank to coordinator: my body raised. ``lost_peer`` says that it is only what a lost peer looks like from here."""
 
     index: int
-    error: BaseException
+    error: PenstockError
     lost_peer: bool

@@ -23,6 +23,7 @@ from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 from penstock.spmd.messages import Ticket
 from penstock.spmd.options import SpmdOptions
 from penstock.steps import RowLog
+from penstock.task_errors import translated
 from penstock.tasks import Scan
 
 if TYPE_CHECKING:
@@ -234,9 +235,13 @@ def run_rank(ticket: Ticket, work: Work) -> None:
             devices.use(work.kind)
             result = work.body(rank)
             channel.done(result if ticket.index == 0 else None)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            lost_peer = is_lost_peer(error)
+            what = "its collective call" if lost_peer else f"rank {ticket.index} ({channel.name})"
             with suppress(OSError):  # the coordinator has hung up: it has given up on this attempt
-                channel.failed(error, lost_peer=is_lost_peer(error))
+                channel.failed(translated(error, what, UserCodeError), lost_peer=lost_peer)
 
 
 _LOST = {
@@ -308,5 +313,5 @@ def guarded(body: Body, rank: Rank, label: str) -> Any:
         return body(rank)
     except (PenstockError, KeyboardInterrupt):
         raise
-    except Exception as error:
-        raise UserCodeError(f"{label} raised {type(error).__name__}: {error}", stage=label) from error
+    except BaseException as error:
+        raise translated(error, label, UserCodeError, stage=label) from error

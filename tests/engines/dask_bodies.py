@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,10 @@ def fail_on_three(item: int) -> int:
     if item == 3:
         raise DataValueError("label is 7, expected 0 or 1", hint="Look.", path="b.parquet", row=12)
     return item
+
+
+def exit_of_a_frame(item: int) -> NoReturn:
+    raise BaseException("of a frame")
 
 
 @dataclass(frozen=True)

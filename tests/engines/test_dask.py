@@ -141,9 +141,12 @@ def test_an_error_of_a_task_keeps_its_type_its_place_and_its_hint(dask):
     assert (caught.value.path, caught.value.row, caught.value.hint) == ("b.parquet", 12, "Look.")
 
 
-def test_an_error_that_is_not_of_penstock_keeps_its_type(dask):
-    with pytest.raises(ZeroDivisionError):
-        list(dask.map((1).__truediv__, [0]))
+def test_an_error_of_a_graph_that_is_not_ours_is_told_by_its_own_words(dask):
+    from dask import dataframe
+
+    frame = dataframe.from_map(bodies.exit_of_a_frame, [0], meta=pd.DataFrame({"x": [1]}))
+    with pytest.raises(ExecutionError, match="from_dask raised BaseException: of a frame"):
+        dask.from_dask(frame)
 
 
 def test_ranks_meet_and_rank_0_answers(dask):

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import narwhals as nw
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock import frames
 from penstock import stages as st
 from penstock.engines.base import Engine
-from penstock.errors import CorruptFileError, IncompleteInputError, InputError, SchemaDriftError
+from penstock.errors import CorruptFileError, IncompleteInputError, InputError, SchemaDriftError, SchemaError
 from penstock.pipeline import Pipeline
 from penstock.sources import parquet
 from penstock.sources.files import Storage
@@ -172,6 +175,51 @@ def test_a_page_that_cannot_be_decoded_names_its_column(local: Engine, tmp_path:
     with pytest.raises(CorruptFileError, match="column 'bad', rows 0 to 500, cannot be decoded") as caught:
         data.to_arrow()
     assert (caught.value.path, caught.value.column) == (str(path), "bad")
+
+
+def test_a_page_at_which_polars_panics_names_its_column(
+    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = frames.read_parquet
+
+    def panic(path: str, first: int, rows: int, columns: Sequence[str], kind: Any) -> Any:
+        if "bad" in columns:
+            raise pl.exceptions.PanicException("assertion `left == right` failed")
+        return read(path, first, rows, columns, kind)
+
+    monkeypatch.setattr(frames, "read_parquet", panic)
+    data = local.read_parquet(write(tmp_path, f={"good": [1], "bad": [2]}))
+    with pytest.raises(CorruptFileError, match="column 'bad', rows 0 to 1, cannot be decoded") as caught:
+        data.to_arrow()
+    assert (caught.value.path, caught.value.column) == (str(tmp_path / "f.parquet"), "bad")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([Decimal("1.1")], pa.decimal256(50, 2)),
+        pa.array([[Decimal("1.1")]], pa.list_(pa.decimal256(30, 2))),
+        pa.array([{"a": Decimal("1.1")}], pa.struct([("a", pa.decimal256(50, 2))])),
+        pa.array([[1]], pa.list_view(pa.int64())),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_a_type_that_polars_has_no_like_of_is_refused_when_it_is_planned(
+    local: Engine, tmp_path: Path, values: pa.Array
+) -> None:
+    table = pa.table({"x": [1], "odd": values})
+    pattern = write(tmp_path, f=table)
+    for plan, path in ((local.read_parquet, str(tmp_path / "f.parquet")), (local.from_arrow, "the table")):
+        with pytest.raises(SchemaError, match=rf"column 'odd' is .*(decimal256|list_view).* in {path}") as caught:
+            plan(pattern if plan == local.read_parquet else table)
+        assert (caught.value.column, caught.value.path) == ("odd", path)
+
+
+def test_a_column_that_cannot_be_read_can_be_left_out(local: Engine, tmp_path: Path) -> None:
+    pattern = write(tmp_path, f=pa.table({"x": [1], "odd": pa.array([Decimal("1.1")], pa.decimal256(50, 2))}))
+    with pytest.warns(UserWarning, match="left out: odd"):
+        known = local.read_parquet(pattern, schema={"x": "int64"})
+    assert known.to_arrow().to_pydict() == {"x": [1]}
 
 
 @pytest.mark.parametrize("change", ["longer", "same size", "gone"])

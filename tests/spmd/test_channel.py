@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock.errors import ConfigError, ExecutionError, PenstockError, StageTimeoutError
+from penstock.errors import ConfigError, ExecutionError, StageTimeoutError
 from penstock.spmd import messages as m
 from penstock.spmd.channel import Channel
 from penstock.spmd.checkpoints import Checkpoint
@@ -128,16 +128,6 @@ def test_an_error_travels_as_it_is(talk: tuple[Channel, Connection]) -> None:
     failed = hear(coordinator, m.Failed)
     assert isinstance(failed.error, ConfigError)
     assert (failed.error.column, failed.lost_peer) == ("x", False)
-
-
-def test_an_error_that_cannot_travel_is_told_in_words(talk: tuple[Channel, Connection]) -> None:
-    channel, coordinator = talk
-    error = ValueError("bad")
-    error.lock = threading.Lock()  # type: ignore[attr-defined]
-    channel.failed(error, lost_peer=False)
-    told = hear(coordinator, m.Failed).error
-    assert isinstance(told, PenstockError)
-    assert str(told) == "ValueError: bad"
 
 
 def test_a_coordinator_that_cannot_be_reached_is_named(door: Door) -> None:

@@ -64,7 +64,7 @@ def test_the_sum_of_the_only_rank_is_a_copy_of_its_own(data: dict[str, Dataset])
 def test_who_waits_for_a_lost_rank_is_let_go(data: dict[str, Dataset]) -> None:
     def body(rank: Rank) -> Any:
         if rank.index == 1:
-            raise SystemExit
+            raise KeyboardInterrupt
         return rank.gather(None)
 
     launch = Threads()
