@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 from penstock.errors import ConfigError
 from penstock.sources.inference import EXACT, TEXT, Guess, guess
 from penstock.sources.quotes import NEWLINE, RecordEnds
-from penstock.sources.ranges import whole_blocks
+from penstock.sources.ranges import BLOCK_BYTES, BOM, whole_blocks
 
 Texts = Callable[[], pa.ChunkedArray]
 
@@ -110,10 +110,13 @@ class Dialect:
         self, data: bytes, names: Sequence[str], options: pacsv.ConvertOptions, on_bad_row: Any = None
     ) -> pa.Table:
         """Parse with pyarrow; `on_bad_row` is its ``invalid_row_handler``."""
+        # pyarrow drops a byte order mark, which is text anywhere but at the start of a file
+        text = b"\n" + data if data.startswith(BOM) else data
+        quoted = self.quote is not None and self.quote.encode() in data
         parsing = pacsv.ParseOptions(
             delimiter=self.delimiter,
             quote_char=self.quote or False,
-            newlines_in_values=self.quote is not None and self.quote.encode() in data,
+            newlines_in_values=quoted,
             invalid_row_handler=on_bad_row,
         )
 
@@ -121,7 +124,7 @@ class Dialect:
             reading = pacsv.ReadOptions(column_names=list(names), block_size=block)
             return pacsv.read_csv(stream, reading, parsing, options)
 
-        return whole_blocks(read, data)
+        return whole_blocks(read, text, _block_bytes(text) if quoted else BLOCK_BYTES)
 
     def _texts(self, data: bytes, names: Sequence[str], column: str) -> pa.ChunkedArray:
         return self.parse(data, names, {column: pa.string()})[column]
@@ -135,6 +138,14 @@ class Dialect:
         starts = np.isin(before, np.frombuffer((self.delimiter + (self.quote or "") + "\r\n+- \t").encode(), np.uint8))
         digit = ((after >= ord("0")) & (after <= ord("9"))) | (after == ord("x")) | (after == ord("X"))
         return bool(np.any(starts & digit))
+
+
+def _block_bytes(text: bytes) -> int:
+    r"""Return a length of blocks none of which ends inside ``\r\n``: pyarrow would drop its ``\n``, in quotes too."""
+    for block in range(BLOCK_BYTES, BLOCK_BYTES + 64):
+        if all(text[end - 1 : end + 1] != b"\r\n" for end in range(block, len(text), block)):
+            return block
+    return len(text)
 
 
 def can_hold(kind: pa.DataType) -> bool:

@@ -12,7 +12,7 @@ import pyarrow.json as pajson
 
 from penstock.sources.inference import EXACT, Guess, guess, join
 from penstock.sources.json_shape import decode
-from penstock.sources.ranges import whole_blocks
+from penstock.sources.ranges import BLOCK_BYTES, whole_blocks
 
 _TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time)
 
@@ -65,7 +65,7 @@ def _read(data: bytes, schema: pa.Schema | None, others: str) -> pa.Table:
         return pajson.read_json(stream, pajson.ReadOptions(block_size=block), parsing)
 
     # a type that is inferred block by block is not always the one that all values together give
-    return whole_blocks(read, data, block=2**20 if others == "ignore" else len(data))
+    return whole_blocks(read, data, block=BLOCK_BYTES if others == "ignore" else len(data))
 
 
 def can_hold(kind: pa.DataType) -> bool:

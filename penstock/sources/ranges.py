@@ -20,10 +20,12 @@ from penstock.sources.quotes import RecordEnds
 HEAD_BYTES = 2**20
 RECORD_BYTES = 64 * 2**20
 """A longer record is taken for a quote that never closes, before it fills the memory."""
-_BLOCK_BYTES = 8 * 2**20
+BLOCK_BYTES = 2**20
+"""Of a text that is parsed in parallel."""
+_READ_BYTES = 8 * 2**20
 _LARGEST_BLOCK = 2**31 - 1
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def line_at(storage: Storage, path: str, position: int) -> int:
     r"""Return the line, from 1, of a byte of the text of a file; a line ends at ``\n``, ``\r\n`` or a ``\r`` alone."""
     line, before = 1, b""
     with open_text(storage, path) as stream:
-        while position > 0 and (block := stream.read(min(position, _BLOCK_BYTES))):
+        while position > 0 and (block := stream.read(min(position, _READ_BYTES))):
             line += block.count(b"\n") + block.count(b"\r") - (before + block).count(b"\r\n")
             before = block[-1:]
             position -= len(block)
@@ -117,7 +119,7 @@ def read_head(storage: Storage, file: InputFile, expected: str) -> tuple[bytes, 
         head = stream.read(HEAD_BYTES)
     if detect(head[:4096]) != "text":
         raise corrupt(file.path, f"not {expected} ({file.size} bytes)", head[:4096])
-    mark = len(_BOM) if head.startswith(_BOM) else 0
+    mark = len(BOM) if head.startswith(BOM) else 0
     return head[mark:], mark
 
 
@@ -173,7 +175,7 @@ def _at_records(
     storage: Storage, file: InputFile, stream: Any, begin: int, step: int, record_ends: RecordEnds
 ) -> list[int]:
     bounds, seen, last = [begin], begin, begin
-    while block := stream.read(min(step, _BLOCK_BYTES)):
+    while block := stream.read(min(step, _READ_BYTES)):
         ends = seen + record_ends.feed(block)
         last = int(ends[-1]) if len(ends) else last
         while last - bounds[-1] >= step:
@@ -241,7 +243,7 @@ def first_bad(data: bytes, ends: Sequence[int], parse: Callable[[bytes], object]
     return (ends[bad - 1] if bad else 0), ends[bad]
 
 
-def whole_blocks(read: Callable[[pa.BufferReader, int], pa.Table], data: bytes, block: int = 2**20) -> pa.Table:
+def whole_blocks(read: Callable[[pa.BufferReader, int], pa.Table], data: bytes, block: int = BLOCK_BYTES) -> pa.Table:
     """Parse `data` in blocks, in parallel, or as one block when a record is longer than a block."""
     try:
         return read(pa.BufferReader(data), min(block, _LARGEST_BLOCK))

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, IncompleteInputError, SchemaDriftError
-from penstock.sources import ranges
+from penstock.sources import csv_dialect, ranges
 from penstock.sources.csv import SUFFIXES, plan_csv
 from penstock.sources.files import Storage
 from penstock.sources.paths import expand
@@ -127,7 +127,41 @@ def test_newlines_in_quotes_where_blocks_of_the_parser_end(read_csv, write):
     assert read_csv(write("x\n" + "".join(f'"{value}"\n' for value in values)))["x"].to_pylist() == values
 
 
+@pytest.mark.parametrize("first", ["p", "pp"])
+def test_crlf_in_quotes_where_a_block_of_the_parser_ends_is_kept(read_csv, write, first):
+    values = [first, *["0123456789\r\n"] * 70_000]  # 15 bytes each: after "p" a block of 2**20 ends before the \n
+    text = "".join(f'"{value}"\n' for value in values)
+    assert (text[2**20 - 1 : 2**20 + 1] == "\r\n") is (first == "p")
+    assert read_csv(write("x\n" + text))["x"].to_pylist() == values
+
+
+@pytest.mark.parametrize("block", range(8, 40))
+def test_crlf_in_quotes_is_kept_whatever_the_blocks_of_the_parser(read_csv, write, monkeypatch, block):
+    monkeypatch.setattr(csv_dialect, "BLOCK_BYTES", block)
+    values = [f"{'a' * (number % 3)}\r\n" for number in range(60)]
+    assert read_csv(write("x\n" + "".join(f'"{value}"\n' for value in values)))["x"].to_pylist() == values
+
+
 # Ranges
+
+
+MARK = "\ufeff"
+
+
+@pytest.mark.parametrize("fragment_bytes", [4, 40, 999, 2**20])
+def test_a_byte_order_mark_inside_a_file_is_text_wherever_the_file_is_cut(read_csv, write, fragment_bytes):
+    values = ["a", *[f"{MARK}b"] * 50, f"c{MARK}", *[MARK] * 9]
+    text = MARK + "x,y\n" + "".join(f"{value},{MARK}\n" for value in values)
+    found = read_csv(write(text), fragment_bytes=fragment_bytes)
+    assert found.to_pydict() == {"x": values, "y": [MARK] * len(values)}
+    alone = read_csv(write("x\n" + "".join(f"{value}\n" for value in values)), fragment_bytes=fragment_bytes)
+    assert alone.to_pydict() == {"x": values}
+
+
+def test_a_byte_order_mark_before_a_number_is_told_with_its_line_wherever_the_file_is_cut(read_csv, write):
+    for fragment_bytes in (4, 2**20):
+        with pytest.raises(SchemaDriftError, match=r"line 3, column 'x': '\\ufeff2' is not a value of int64"):
+            read_csv(write(f"x\n1\n{MARK}2\n"), schema=pa.schema({"x": pa.int64()}), fragment_bytes=fragment_bytes)
 
 
 @pytest.mark.parametrize(
