@@ -20,7 +20,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 HIDDEN = "***"
 
@@ -36,8 +36,9 @@ _SHAPES = re.compile(
     r"|\bsk-(?:[A-Za-z0-9]{20,}|(?:proj|ant|admin|svcacct|or)-[\w-]{20,})"  # OpenAI
     r"|\b[rs]k_(?:live|test)_\w{16,}"  # Stripe
 )
-_URL = re.compile(r"(https?|abfss?|wasbs?)?:/{2,3}(\S+)", re.IGNORECASE)
-_FOLDED_URL = re.compile(r"(:/[^\s/:@]{1,40}:)[^\s/@]{1,200}@")  # pathlib makes one slash of two
+_URL = re.compile(  # with one slash, which is what pathlib makes of two, only where the scheme is known
+    r"(?:\b(https?|abfss?|wasbs?|s3[an]?|gc?s|az|adl|hdfs|s?ftp|memory|tcp|tls):/{1,3}|:/{2,3})(\S+)", re.IGNORECASE
+)
 _QUERY = re.compile(r"[?#](?=[^/?#=]+=)")
 _HTTP_QUERY = re.compile(r"[?#](?=.)")
 _PORT = re.compile(r"[^:]*:[0-9]{1,5}|\[[0-9a-fA-F:.]+\](?::[0-9]{1,5})?")
@@ -82,9 +83,55 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     secrets = {form for secret in known if len(secret) >= 4 for form in _forms(secret)}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    text = _FOLDED_URL.sub(rf"\1{HIDDEN}@", _URL.sub(_redacted_url, _SHAPES.sub(HIDDEN, text)))
+    text = _URL.sub(_redacted_url, _SHAPES.sub(HIDDEN, text))
     text = _HEADER.sub(lambda match: (match[1] or match[2] or match[3]) + HIDDEN, text)
     return _PAIR.sub(_redacted_pair, _BASIC.sub(_redacted_basic, text))
+
+
+def redact_error(error: BaseException, known: Iterable[str] = ()) -> None:
+    """Hide the secrets in the texts of an error and of all errors behind it, in place.
+
+    Errors of others are causes of ours, and whoever prints a traceback prints them too.
+
+    Examples
+    --------
+    >>> error = OSError("bucket/a refused hunter2, s3://me:swordfish@bucket/a")
+    >>> redact_error(error, known=["hunter2"])
+    >>> error
+    OSError('bucket/a refused ***, s3://me:***@bucket/a')
+    """
+    waiting, known = [error], list(known)
+    seen: set[int] = set()
+    while waiting:
+        error = waiting.pop()
+        if id(error) not in seen:
+            seen.add(id(error))
+            _redact_texts(error, known)
+            waiting += [other for other in (error.__cause__, error.__context__) if other is not None]
+
+
+def _redact_texts(error: BaseException, known: list[str]) -> None:
+    error.args = tuple(redact(value, known) if isinstance(value, str) else value for value in error.args)
+    slots = ("strerror", "filename", "filename2") if isinstance(error, OSError) else ()
+    for name in slots:
+        if isinstance(getattr(error, name), str):
+            setattr(error, name, redact(getattr(error, name), known))
+    vars(error).update({name: redact(value, known) for name, value in vars(error).items() if isinstance(value, str)})
+
+
+def secrets_in_url(url: str) -> list[str]:
+    """Return the password of a URL, as it is written and decoded, or the token that stands as its user.
+
+    Stores and their errors name what is in a URL without its scheme, where no rule would find them.
+
+    Examples
+    --------
+    >>> secrets_in_url("s3://me:hun%40ter2@bucket/a"), secrets_in_url("https://hunter2@host/a")
+    (['hun%40ter2', 'hun@ter2'], ['hunter2@'])
+    """
+    userinfos = [userinfo for match in _URL.finditer(url) for userinfo in [_split(match)[0]] if userinfo]
+    passwords = [userinfo.partition(":")[2] or f"{userinfo}@" for userinfo in userinfos]
+    return list(dict.fromkeys(form for password in passwords for form in (password, unquote(password))))
 
 
 def _forms(secret: str) -> tuple[str, ...]:
@@ -134,7 +181,7 @@ def presentable(text: str, keep: str = "", known: Iterable[str] = ()) -> str:
 
 def _redacted_url(match: re.Match[str]) -> str:
     bare = _bare(match)
-    query = _HTTP_QUERY if re.search("https?://", match[0], re.IGNORECASE) else _QUERY
+    query = _HTTP_QUERY if re.search("https?:/", match[0], re.IGNORECASE) else _QUERY
     userinfo, rest = _split(match)
     if userinfo:
         # What follows an "@" inside a query belongs to the query, and goes with it.

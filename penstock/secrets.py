@@ -12,6 +12,7 @@ from penstock.redaction import HIDDEN, redact
 
 _WORDS = {"password", "passwd", "pwd", "passphrase", "secret", "token", "credential", "credentials"}
 _PAIRS = {("access", "key"), ("account", "key"), ("api", "key"), ("private", "key"), ("secret", "key"), ("key", "id")}
+_ALWAYS = {"auth", "Authorization", "authorization", "connection_string"}
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -42,6 +43,28 @@ def hide(value: Any, key: str = "") -> Any:
     if names_secret(key) and not isinstance(value, bool | None):
         return HIDDEN
     return redact(value) if isinstance(value, str) else value
+
+
+def secret_values(options: Any, named: bool = False) -> list[str]:
+    """Return the texts in plain values that stand, at any depth, under a key that says that its value is secret.
+
+    Parameters
+    ----------
+    options : mapping, sequence or plain value
+    named : bool
+        Whether a key above said so.
+
+    Examples
+    --------
+    >>> secret_values({"key": "me", "secret": "hunter2", "client_kwargs": {"auth": ("me", "swordfish")}})
+    ['hunter2', 'me', 'swordfish']
+    """
+    if isinstance(options, Mapping):
+        pairs = ((named or names_secret(str(key)) or key in _ALWAYS, value) for key, value in options.items())
+        return [text for inner, value in pairs for text in secret_values(value, inner)]
+    if isinstance(options, list | tuple):
+        return [text for value in options for text in secret_values(value, named)]
+    return [options] if named and isinstance(options, str) else []
 
 
 def referenced(value: str) -> str | None:

@@ -13,6 +13,7 @@ import fsspec
 
 from penstock.errors import CorruptFileError, IncompleteInputError, InputError
 from penstock.locations import is_url
+from penstock.secrets import secret_values
 from penstock.sources.stores import open_patiently, patiently, why
 
 
@@ -42,6 +43,11 @@ class Storage:
 
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def secrets(self) -> list[str]:
+        """The options whose names say that they are secret, which no error may show."""
+        return secret_values(self.options)
+
     def is_local(self, path: str) -> bool:
         """Return whether `path` names a file of this machine's file system."""
         return not is_url(path)
@@ -57,7 +63,7 @@ class Storage:
         try:
             if self.is_local(path):
                 return open(path, "rb")
-            return open_patiently(lambda: fsspec.open(path, "rb", **self.options).open(), path)
+            return open_patiently(lambda: fsspec.open(path, "rb", **self.options).open(), path, self.secrets)
         except FileNotFoundError as error:
             raise _gone(path) from error
         except OSError as error:
@@ -68,12 +74,16 @@ class Storage:
         if self.is_local(path):
             check_unchanged(path, size, mtime)
             return
-        filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
         try:
-            info = patiently(lambda: filesystem.info(inner), path)
+            info = patiently(lambda: self._info(path), path, self.secrets)
         except FileNotFoundError as error:
             raise _gone(path) from error
         _compare(path, (size, mtime), (int(info["size"] or 0), modified(info)))
+
+    def _info(self, path: str) -> Mapping[str, Any]:
+        filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
+        info: Mapping[str, Any] = filesystem.info(inner)
+        return info
 
 
 def modified(info: Mapping[str, Any]) -> float:

@@ -55,7 +55,7 @@ def _files(text: str, suffixes: tuple[str, ...], storage: Storage, allow_unmanif
     try:
         if storage.is_local(text):
             return _local(text, suffixes, allow_unmanifested)
-        return patiently(lambda: _remote(text, suffixes, storage, allow_unmanifested), text)
+        return patiently(lambda: _remote(text, suffixes, storage, allow_unmanifested), text, storage.secrets)
     except OSError as error:
         if isinstance(error, InputError):
             raise
