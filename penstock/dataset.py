@@ -212,8 +212,8 @@ class Dataset(Lags):
         overwrite : bool, default False
             Replace what is there; it stays readable until the new one is complete.
         quarantine : path, optional
-            Where rows that an ``Expect`` stage sets aside go; ``<path>.quarantine`` unless given. It is written only
-            when there are such rows.
+            Where rows that an ``Expect`` stage sets aside go; ``<path>.quarantine`` unless given. Both appear together.
+            When there are no such rows, what an earlier run put there is removed, and nothing is written.
 
         Returns
         -------

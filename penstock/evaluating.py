@@ -11,6 +11,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.locations import local_path
+from penstock.outputs import StagedFile
 from penstock.pipeline import PipelineModel
 from penstock.requests import EvaluationRequest
 from penstock.stages.evaluation.base import Evaluator
@@ -26,14 +27,14 @@ def evaluated(model: PipelineModel, dataset: Dataset, evaluators: Evaluators, re
     return model.evaluate(dataset, *wanted, slices=request.by, bootstrap=request.bootstrap)
 
 
-def write_page(metrics: Evaluation, request: EvaluationRequest, model: PipelineModel, engine: Engine) -> None:
-    """Write the page that was asked for, if any."""
-    if request.report is None:
-        return
-    from penstock.report import write_report
+def seal_page(
+    page: StagedFile, metrics: Evaluation, request: EvaluationRequest, model: PipelineModel, engine: Engine
+) -> None:
+    """Stage the page that was asked for."""
+    from penstock.report import render
 
-    details = {"Data": ", ".join(request.data), "Model digest": model.digest, "Engine": engine.name}
-    write_report(metrics, request.report, title=request.pipeline, details=details)
+    details = {"Data": ", ".join(request.data), "Model digest": model.digest, "Engine": engine.name, "Run": page.run_id}
+    page.seal(render(metrics, title=request.pipeline, details=details).encode())
 
 
 def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from penstock.configuration import Settings, read_yaml
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.settings import EngineSettings, engine_settings
-from penstock.errors import ConfigError
-from penstock.evaluating import Evaluators, check_report, evaluated, told, write_page
+from penstock.evaluating import Evaluators, check_report, evaluated, seal_page, told
 from penstock.inputs import read
 from penstock.locations import local_path
-from penstock.outputs import StagedDirectory, new_run_id, resolve
+from penstock.outputs import JointCommit, StagedDirectory, StagedFile, check_apart, new_run_id
 from penstock.pipeline import PipelineModel
 from penstock.planner import Plan
 from penstock.progress import Progress
@@ -29,6 +27,7 @@ from penstock.project import PipelineModule, load_pipeline, pipeline_parameters
 from penstock.requests import (
     EvaluateRequest,
     EvaluateResult,
+    EvaluationRequest,
     ExplainRequest,
     ExplainResult,
     FitRequest,
@@ -41,7 +40,7 @@ from penstock.requests import (
 from penstock.secrets import hide
 from penstock.stages.evaluation.result import Evaluation
 from penstock.steps import RowLog
-from penstock.writing import refuse_inputs
+from penstock.writing import StagedDataset, WriteResult, refuse_inputs
 
 
 def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
@@ -51,45 +50,58 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     ------
     OutputExistsError, OutputError
         An output is there or cannot be written; found out before any work.
+    CommitConflictError
+        Another run changed an output meanwhile.
     ConfigError, InputError, ExecutionError, ArtifactError
-        As reading, fitting and saving say. What was on disk is as it was; only a model that was saved stays when its
-        rows cannot be scored.
+        As reading, fitting and saving say. Whatever is raised, what was on disk is as it was: all outputs are put in
+        place together, at the end.
     """
     clock = _Clock()
-    _check_outputs([request.out, request.score], overwrite=request.overwrite)
-    check_report(request.report)
+    outputs = _Outputs.of(request)
+    joint = outputs.joint_commit()
+    joint.check()
     setup = _Setup.of(request, request.pipeline)
     pipeline, evaluators = setup.module.build(setup.parameters), setup.module.evaluators(setup.parameters)
     with setup.engine.start(progress) as engine:
         with clock("plan"):
             dataset = setup.labelled(request, engine)
-            refuse_inputs(dataset, [target for target in (request.out, request.score) if target is not None])
+            refuse_inputs(dataset, joint.targets)
             train, validation, test = _split(dataset, request)
             _check_plan(pipeline.plan(train), evaluators)
-        model = pipeline.fit(train, validation=validation, options=request.spmd, counting=request.counting)
-        with clock("evaluate"):
-            metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
-        with clock("save"):
-            manifest = artefact.save(model, request.out, overwrite=request.overwrite, metrics=metrics)
-        scored = None
-        if request.score is not None and test is not None:
-            with clock("score"):
-                scored = _write(model, test, request.score, overwrite=request.overwrite)
-        rows = _rows(model, train)
-        write_page(metrics, request, model, engine)
+        with joint:
+            model = pipeline.fit(train, validation=validation, options=request.spmd, counting=request.counting)
+            with clock("evaluate"):
+                metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
+            with clock("save"):
+                manifest = artefact.seal(model, outputs.model, metrics=metrics)
+            scored = None
+            if outputs.scores is not None and test is not None:
+                with clock("score"):
+                    scored = _scored(outputs.scores.seal(model.transform(test)))
+            rows = _rows(model, train)
+            if outputs.page is not None:
+                seal_page(outputs.page, metrics, request, model, engine)
+            joint.commit()
     return _fit_result(request, setup, model, rows, metrics, manifest, scored, clock)
 
 
 def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
     """Evaluate a saved model by the evaluators of its pipeline, on all rows of the data."""
     clock = _Clock()
-    check_report(request.report)
+    page = _page(request, new_run_id())
+    joint = JointCommit(*([] if page is None else [page]))
+    check_apart([request.model, *joint.targets])
+    joint.check()
     setup = _Setup.of(request, request.pipeline)
     model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages)
     with setup.engine.start(progress) as engine:
-        evaluators = setup.module.evaluators(setup.parameters)
-        metrics = evaluated(model, setup.labelled(request, engine), evaluators, request)
-        write_page(metrics, request, model, engine)
+        dataset, evaluators = setup.labelled(request, engine), setup.module.evaluators(setup.parameters)
+        refuse_inputs(dataset, joint.targets)
+        with joint:
+            metrics = evaluated(model, dataset, evaluators, request)
+            if page is not None:
+                seal_page(page, metrics, request, model, engine)
+            joint.commit()
     return EvaluateResult(
         pipeline=setup.module.name,
         model=str(request.model),
@@ -107,14 +119,19 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
     Text files are read in the types that the model was fitted on; columns that it does not know stay.
     """
     clock = _Clock()
-    _check_apart([request.out, request.model])
-    _check_outputs([request.out], overwrite=request.overwrite)
+    staged = StagedDataset(request.out, overwrite=request.overwrite, run_id=new_run_id())
+    joint = JointCommit(*staged.outputs)
+    check_apart([request.model, *joint.targets])
+    joint.check()
     stages = load_pipeline(request.pipeline, request.pipelines).stages if request.pipeline else {}
     model = PipelineModel.load(request.model, expect=request.expect, stages=stages)
-    settings = _engine_settings(request, _conf(request)["engine"])
-    with settings.start(progress) as engine:
+    with _engine_settings(request, _conf(request)["engine"]).start(progress) as engine:
         dataset = _read(request, engine, model.schema)
-        scored = _write(model, dataset, request.out, columns=request.columns, overwrite=request.overwrite)
+        refuse_inputs(dataset, joint.targets)
+        scores = model.transform(dataset)
+        with joint:
+            scored = _scored(staged.seal(scores.select(*request.columns) if request.columns else scores))
+            joint.commit()
     return ScoreResult(
         model=str(request.model),
         digest=model.digest,
@@ -132,6 +149,32 @@ def explain(request: ExplainRequest, progress: Progress | None = None) -> Explai
         pipeline = setup.module.build(setup.parameters)
         plan = pipeline.explain(setup.labelled(request, engine), counting=request.counting)
     return ExplainResult(pipeline=setup.module.name, plan=plan)
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """What a fit writes, under one run id: put in place together, or not at all."""
+
+    model: StagedDirectory
+    scores: StagedDataset | None
+    page: StagedFile | None
+
+    @classmethod
+    def of(cls, request: FitRequest) -> _Outputs:
+        run_id, overwrite = new_run_id(), request.overwrite
+        model = StagedDirectory(request.out, overwrite=overwrite, run_id=run_id)
+        scores = StagedDataset(request.score, overwrite=overwrite, run_id=run_id) if request.score is not None else None
+        return cls(model, scores, _page(request, run_id))
+
+    def joint_commit(self) -> JointCommit:
+        """Return the commit of all that was asked for."""
+        scores = () if self.scores is None else self.scores.outputs
+        return JointCommit(self.model, *scores, *([] if self.page is None else [self.page]))
+
+
+def _page(request: EvaluationRequest, run_id: str) -> StagedFile | None:
+    check_report(request.report)
+    return None if request.report is None else StagedFile(request.report, run_id=run_id)
 
 
 @dataclass(frozen=True)
@@ -184,12 +227,7 @@ def _split(dataset: Dataset, request: FitRequest) -> tuple[Dataset, Dataset | No
     return parts["train"], parts.get("validation"), parts.get("test")
 
 
-def _write(
-    model: PipelineModel, dataset: Dataset, target: str | Path, *, columns: Sequence[str] = (), overwrite: bool
-) -> Scored:
-    scored = model.transform(dataset)
-    scored = scored.select(*columns) if columns else scored
-    written = scored.write_parquet(target, overwrite=overwrite)
+def _scored(written: WriteResult) -> Scored:
     return Scored(
         path=written.path,
         rows=written.rows,
@@ -199,21 +237,6 @@ def _write(
         quarantine=written.quarantine,
         run_id=written.run_id,
     )
-
-
-def _check_outputs(targets: Sequence[str | Path | None], *, overwrite: bool) -> None:
-    """Refuse targets that are there, cannot be written, or lie in each other, before any work is done."""
-    paths = [target for target in targets if target is not None]
-    _check_apart(paths)
-    for path in paths:
-        with StagedDirectory(path, overwrite=overwrite, run_id=new_run_id()):
-            pass
-
-
-def _check_apart(paths: Sequence[str | Path]) -> None:
-    for one, other in combinations([resolve(path) for path in paths], 2):
-        if one == other or one in other.parents or other in one.parents:
-            raise ConfigError(f"{one} and {other} lie in each other", hint="Name two directories apart.")
 
 
 def _check_plan(plan: Plan, evaluators: Evaluators) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigError, RowCountError
 from penstock.locations import is_url, local_path
-from penstock.outputs import MANIFEST_NAME, Json, StagedDirectory, new_run_id, resolve
+from penstock.outputs import MANIFEST_NAME, JointCommit, Json, StagedDirectory, new_run_id, resolve
 from penstock.steps import RowLog
 from penstock.tasks import Write, Written
 
@@ -39,23 +39,42 @@ def write_parquet(
     dataset: Dataset, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
 ) -> WriteResult:
     """Write a dataset as a directory of Parquet; see `Dataset.write_parquet`."""
-    path = local_path(target, "target")
-    aside = f"{path.rstrip(os.sep)}.quarantine" if quarantine is None else local_path(quarantine, "quarantine")
-    refuse_inputs(dataset, [path, aside])
-    _check_apart(path, aside)
-    run_id = new_run_id()
-    with (
-        StagedDirectory(path, overwrite=overwrite, run_id=run_id) as staged,
-        StagedDirectory(aside, overwrite=True, run_id=run_id) as set_aside,
-    ):
-        written = _write_parts(dataset, str(staged.path), str(set_aside.path))
-        check_rows(written.log)
+    staged = StagedDataset(target, overwrite=overwrite, quarantine=quarantine, run_id=new_run_id())
+    refuse_inputs(dataset, [output.target for output in staged.outputs])
+    with JointCommit(*staged.outputs) as joint:
+        result = staged.seal(dataset)
+        joint.commit()
+    return result
+
+
+class StagedDataset:
+    """Rows as a directory of Parquet, and those set aside as another beside it, to be put in place together.
+
+    Parameters are those of `Dataset.write_parquet`; `outputs` are what a `JointCommit` takes.
+    """
+
+    def __init__(
+        self, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None, run_id: str
+    ) -> None:
+        self._path = local_path(target, "target")
+        beside = f"{self._path.rstrip(os.sep)}.quarantine"
+        self._aside = beside if quarantine is None else local_path(quarantine, "quarantine")
+        self._kept = StagedDirectory(self._path, overwrite=overwrite, run_id=run_id)
+        self._quarantine = StagedDirectory(self._aside, overwrite=True, run_id=run_id)
+        self.outputs = (self._kept, self._quarantine)
+
+    def seal(self, dataset: Dataset) -> WriteResult:
+        """Stage a dataset, every row of it accounted for."""
+        written = _write_parts(dataset, str(self._kept.path), str(self._quarantine.path))
+        log = written.log
+        check_rows(log)
         if written.quarantine:
-            set_aside.commit(written.quarantine, metadata={"quarantined": written.log.quarantined})
-        staged.commit(written.files, metadata=_counts(written.log))
-    log = written.log
-    where = aside if written.quarantine else None
-    return WriteResult(path, log.kept, log.read, log.dropped, log.quarantined, where, run_id)
+            self._quarantine.seal(written.quarantine, metadata={"quarantined": log.quarantined})
+        else:
+            self._quarantine.omit()
+        self._kept.seal(written.files, metadata=_counts(log))
+        where = self._aside if written.quarantine else None
+        return WriteResult(self._path, log.kept, log.read, log.dropped, log.quarantined, where, self._kept.run_id)
 
 
 def _write_parts(dataset: Dataset, directory: str, quarantine: str) -> Written:
@@ -97,12 +116,6 @@ def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
                 hint="Write to another directory.",
                 path=os.fspath(output),
             )
-
-
-def _check_apart(target: str, aside: str) -> None:
-    goal, other = resolve(target), resolve(aside)
-    if goal in (other, *other.parents) or other in goal.parents:
-        raise ConfigError(f"the quarantine {aside} and the output {target} would lie in each other", path=aside)
 
 
 def _is_read(folder: Path, sources: set[str]) -> bool:

@@ -200,6 +200,14 @@ def test_the_quarantine_goes_where_it_is_sent(fitted: Dataset, tmp_path: Path) -
     assert sorted(os.listdir(tmp_path)) == ["elsewhere", "out"]
 
 
+def test_a_quarantine_of_an_earlier_write_goes_when_no_rows_are_set_aside(
+    data: Dataset, fitted: Dataset, tmp_path: Path
+) -> None:
+    fitted.write_parquet(tmp_path / "out")
+    data.write_parquet(tmp_path / "out", overwrite=True)
+    assert os.listdir(tmp_path) == ["out"]
+
+
 def test_without_bad_rows_there_is_no_quarantine(data: Dataset, tmp_path: Path) -> None:
     model = Pipeline(st.Expect("a >= 0", action="quarantine")).fit(data)
     assert model.transform(data).write_parquet(tmp_path / "out").quarantine is None

@@ -1,6 +1,6 @@
 """Models on disk: a directory of JSON, Parquet and model files that loads without running code."""
 
 from penstock.artefact.load import load
-from penstock.artefact.save import save
+from penstock.artefact.save import save, seal
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "seal"]

@@ -17,7 +17,17 @@ from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
 from penstock.artefact.tables import write_table
 from penstock.errors import UnsupportedStepError, UntrustedArtifactError
-from penstock.outputs import MODEL, FileEntry, Json, StagedDirectory, encode_json, file_entry, new_run_id, translating
+from penstock.outputs import (
+    MODEL,
+    FileEntry,
+    JointCommit,
+    Json,
+    StagedDirectory,
+    encode_json,
+    file_entry,
+    new_run_id,
+    translating,
+)
 
 if TYPE_CHECKING:
     from penstock.fitting import FitReport
@@ -76,14 +86,21 @@ def save(
     ...     ps.PipelineModel.load(f"{folder}/model", expect=printed).digest == model.digest
     True
     """
+    with JointCommit(staged := StagedDirectory(path, overwrite=overwrite, run_id=new_run_id())) as joint:
+        printed = seal(model, staged, metrics=metrics)
+        joint.commit()
+    return printed
+
+
+def seal(model: PipelineModel, staged: StagedDirectory, *, metrics: Mapping[str, float | None] | None = None) -> str:
+    """Stage a model, to be put in place with other outputs of its run; parameters and errors are those of `save`."""
     documents, encoders = _encode(model)
     learned = digest(model)
     documents[REPORT] = encode_json(_report(model.report, metrics), JSON_LIMIT, path=REPORT)
-    with StagedDirectory(path, overwrite=overwrite, run_id=new_run_id()) as staged:
-        with translating(staged.target):
-            entries = _write(staged.path, documents, encoders)
-        features = sorted({entry.kind for entry in entries})
-        manifest = staged.commit(entries, format=MODEL, metadata={"digest": learned, "features": features})
+    with translating(staged.target):
+        entries = _write(staged.path, documents, encoders)
+    features = sorted({entry.kind for entry in entries})
+    manifest = staged.seal(entries, format=MODEL, metadata={"digest": learned, "features": features})
     return manifest_digest(manifest.encode())
 
 

@@ -12,12 +12,15 @@ import signal
 
 VARIABLE = "PENSTOCK_FAILPOINT"
 
-#: The steps of a write in their order. "set-aside" is passed only where two directories cannot be exchanged at once,
-#: "removed" only when something was replaced or a write was given up.
+#: The steps of a write in their order. "file-synced" is passed for a file and the steps from "swept" to
+#: "directories-synced" for a directory, "set-aside" only where two paths cannot be exchanged at once, "removed" only
+#: when something was replaced or a write was given up, and "settled" only where a run completes what a dead one began.
 STEPS = (
     "entered",
+    "settled",
     "recorded",
     "staged",
+    "file-synced",
     "committing",
     "sealed",
     "swept",
@@ -26,9 +29,12 @@ STEPS = (
     "directories-synced",
     "locked",
     "checked",
+    "journal-written",
+    "journal-synced",
     "set-aside",
     "swapped",
-    "parent-synced",
+    "parents-synced",
+    "journal-removed",
     "unlocked",
     "removed",
     "finished",

@@ -11,15 +11,16 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.errors import CommitConflictError, CorruptFileError
+from penstock.outputs.staging import Siblings
 from penstock.outputs.strict_json import encode_json, read_json
 
-_RECORD_LIMIT = 4096
+_RECORD_LIMIT = 2**16
 _PAUSE = 0.02
 _UNWRITTEN_SECONDS = 60.0
 
@@ -36,16 +37,19 @@ class Owner:
         Its process id there.
     started : int or None
         Its start in clock ticks since the host booted, None where the system does not tell.
+    targets : sequence of str
+        All that its run writes together, as `penstock.outputs.journal.encode_path` stores them; sorted.
     """
 
     host: str
     pid: int
     started: int | None
+    targets: Sequence[str] = ()
 
     @classmethod
-    def here(cls) -> Owner:
+    def here(cls, targets: Sequence[str] = ()) -> Owner:
         """Return this process."""
-        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()))
+        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), targets)
 
     def is_here(self) -> bool:
         """Return whether it runs, or ran, on this host."""
@@ -72,8 +76,10 @@ def is_dead(record: Path, owner: Owner | None) -> bool:
     return owner.is_here() and not owner.is_alive()
 
 
-def claim(record: Path) -> int:
+def claim(record: Path, targets: Sequence[str] = ()) -> int:
     """Create an owner record for this process and lock it; return the descriptor that holds the lock.
+
+    What it says is on the device when this returns: without it nobody could tell what a journal speaks of.
 
     Raises
     ------
@@ -85,7 +91,8 @@ def claim(record: Path) -> int:
     descriptor = os.open(record, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.write(descriptor, encode_json(asdict(Owner.here()), _RECORD_LIMIT, path=str(record)))
+        os.write(descriptor, encode_json(asdict(Owner.here(targets)), _RECORD_LIMIT, path=str(record)))
+        os.fsync(descriptor)
     except BaseException:
         record.unlink()
         os.close(descriptor)
@@ -112,6 +119,31 @@ def unlocked(record: Path) -> Iterator[Owner | None]:
         yield _parse(os.pread(descriptor, _RECORD_LIMIT, 0))
     finally:
         os.close(descriptor)
+
+
+def read_owner(record: Path) -> Owner | None:
+    """Return the owner that a record names; None for one that is damaged, gone, or not for us to read."""
+    try:
+        return _parse(record.read_bytes())
+    except OSError:
+        return None
+
+
+@contextmanager
+def commit_locks(group: Iterable[Siblings], patience: float) -> Iterator[None]:
+    """Hold the locks under which several targets change.
+
+    They are taken in the order of their paths, whoever asks, so that no two runs can each wait for the other.
+
+    Raises
+    ------
+    CommitConflictError
+        Another run held one for ``patience`` seconds.
+    """
+    with ExitStack() as stack:
+        for names in sorted(group, key=lambda names: names.target):
+            stack.enter_context(commit_lock(names.lock, names.run_id, patience))
+        yield
 
 
 @contextmanager
@@ -178,9 +210,13 @@ def _parse(data: bytes) -> Owner | None:
     except CorruptFileError:
         return None
     match document:
-        case {"host": str(host), "pid": int(pid), "started": int() | None as started}:
-            return Owner(host, pid, started)
+        case {"host": str(host), "pid": int(pid), "started": int() | None as started, **rest}:
+            return Owner(host, pid, started, _texts(rest.get("targets")))
     return None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(value) if isinstance(value, list) and all(isinstance(text, str) for text in value) else ()
 
 
 def _started(pid: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The names a run uses beside its target, and what becomes of those that a dead process left there."""
+"""The names that a run uses beside its target."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from penstock.errors import CommitConflictError
-from penstock.notices import get_logger
 from penstock.outputs.failpoints import failpoint
-from penstock.outputs.locks import Owner, commit_lock, is_dead, unlocked
-
-logger = get_logger(__name__)
 
 RUN_ID = r"[A-Za-z0-9_-]{1,64}"
 
@@ -51,18 +44,23 @@ class Siblings:
 
     @property
     def staging(self) -> Path:
-        """The directory that workers write into."""
+        """What workers write into."""
         return self._beside(f"staging-{self.run_id}")
 
     @property
     def sealed(self) -> Path:
-        """The same directory under a name that no worker knows, so that a zombie attempt cannot add to it."""
+        """The same under a name that no worker knows, so that a zombie attempt cannot add to it; then the old one."""
         return self._beside(f"staging-{self.run_id}.sealed")
 
     @property
     def aside(self) -> Path:
-        """The old target, where two directories cannot be exchanged in one step."""
+        """The old output, where two paths cannot be exchanged in one step."""
         return self._beside(f"staging-{self.run_id}.aside")
+
+    @property
+    def journal(self) -> Path:
+        """What the run is putting in place, there while it does; only beside the first of its targets."""
+        return self._beside(f"staging-{self.run_id}.journal")
 
     @property
     def record(self) -> Path:
@@ -78,50 +76,31 @@ class Siblings:
         return self.target.with_name(f".{self.target.name}.{suffix}")
 
 
-def discard(names: Siblings) -> None:
-    """Remove what a run has beside its target, the record last; a target that was only set aside is put back."""
-    if os.path.lexists(names.aside) and not os.path.lexists(names.target):
-        os.rename(names.aside, names.target)
-    if os.path.lexists(names.staging):
-        os.rename(names.staging, names.sealed)
-    for path in (names.sealed, names.aside):
-        if os.path.lexists(path):
-            shutil.rmtree(path)
-            failpoint("removed")
-    names.record.unlink(missing_ok=True)
-    failpoint("finished")
-
-
-def remove_dead(own: Siblings) -> None:
-    """Report and remove what processes that died on this host left beside a target; the living are not touched.
-
-    What belongs to another host is only reported, since nobody can tell from here whether its owner lives.
-    """
-    if os.path.lexists(own.lock):
-        with suppress(CommitConflictError), commit_lock(own.lock, own.run_id, patience=0.0):
-            logger.debug("%s was held by nobody", own.lock)
-    for names in _found(own.target):
-        try:
-            with unlocked(names.record) as owner:
-                _judge(names, owner)
-        except (BlockingIOError, FileNotFoundError):
-            logger.debug("%s belongs to a run at work", names.staging)
-        except OSError as error:
-            logger.warning("cannot remove %s, left by run %s: %s", names.staging, names.run_id, error)
-
-
-def _judge(names: Siblings, owner: Owner | None) -> None:
-    age = time.time() - names.record.stat().st_mtime
-    if owner is not None and not owner.is_here():
-        logger.warning("%s belongs to host %s (%.0f s old); remove it if it is dead", names.staging, owner.host, age)
-    elif is_dead(names.record, owner):
-        discard(names)
-        logger.warning("removed %s: run %s died without finishing, %.0f s old", names.staging, names.run_id, age)
-
-
-def _found(target: Path) -> Iterator[Siblings]:
+def siblings_of(target: Path) -> Iterator[Siblings]:
+    """Return those of every run that has an owner record beside a target."""
     pattern = re.compile(rf"\.{re.escape(target.name)}\.staging-({RUN_ID})\.owner")
     for name in sorted(os.listdir(target.parent)):
         match = pattern.fullmatch(name)
         if match:
             yield Siblings(target, match[1])
+
+
+def discard(names: Siblings) -> None:
+    """Remove what a run has beside its target, the record last; a target that was only set aside is put back."""
+    if os.path.lexists(names.aside) and not os.path.lexists(names.target):
+        os.rename(names.aside, names.target)
+    if os.path.lexists(names.staging) and not os.path.lexists(names.sealed):
+        os.rename(names.staging, names.sealed)
+    for path in (names.staging, names.sealed, names.aside):
+        if os.path.lexists(path):
+            _remove(path)
+            failpoint("removed")
+    names.record.unlink(missing_ok=True)
+    failpoint("finished")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from penstock.locations import local_path
-from penstock.outputs import new_run_id, translate_os_error
+from penstock.outputs import StagedFile, new_run_id
 from penstock.report.sections import split
 from penstock.report.text import show_count, show_label
 
@@ -86,8 +85,8 @@ def write_report(
 
     Raises
     ------
-    OutputError, DiskFullError
-        The page cannot be written; what was there before still is.
+    OutputError, DiskFullError, CommitConflictError
+        The page cannot be written, or another run wrote one meanwhile; what was there before still is.
 
     Examples
     --------
@@ -97,29 +96,10 @@ def write_report(
     ...     write_report(Evaluation({"rmse": 0.5}), f"{folder}/report.html").name
     'report.html'
     """
-    target, page = Path(local_path(path, "report")), render(evaluation, title=title, details=details).encode()
-    aside = target.with_name(f".penstock-report-{new_run_id()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _write(aside, page)
-        os.replace(aside, target)
-    except OSError as error:
-        raise translate_os_error(error, target) from error
-    finally:
-        _remove(aside)
-    return target
-
-
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # the folder itself may be a file
-        path.unlink(missing_ok=True)
+    target, page = local_path(path, "report"), render(evaluation, title=title, details=details).encode()
+    with StagedFile(target, run_id=new_run_id()) as staged:
+        staged.commit(page)
+    return Path(target)
 
 
 def _detail(value: Any) -> str:

@@ -22,8 +22,9 @@ from penstock.errors import CommitConflictError, DiskFullError, OutputError, Out
 from penstock.outputs import (
     FileEntry,
     StagedDirectory,
-    commit,
     file_entry,
+    joint_commit,
+    journal,
     read_manifest,
     swap,
     translate_os_error,
@@ -133,7 +134,7 @@ def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(
 ) -> None:
     way(monkeypatch)
     target = tmp_path / "out"
-    monkeypatch.setattr(commit, "failpoint", lambda step: target.mkdir() if step == "checked" else None)
+    monkeypatch.setattr(joint_commit, "failpoint", lambda step: target.mkdir() if step == "checked" else None)
     with pytest.raises(CommitConflictError, match="now holds no manifest"):
         save(target, "new")
     assert os.listdir(tmp_path) == ["out"]
@@ -143,7 +144,7 @@ def test_target_made_by_another_program_just_before_the_swap_is_a_conflict(
 def test_lock_that_is_never_released_is_a_conflict_naming_its_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit, "_LOCK_PATIENCE", 0.05)
+    monkeypatch.setattr(joint_commit, "_LOCK_PATIENCE", 0.05)
     with (
         commit_lock(tmp_path / ".out.commit-lock", "hanging", 0.0),
         pytest.raises(CommitConflictError, match="'new' cannot commit: run 'hanging'"),
@@ -184,7 +185,7 @@ def test_device_error_at_any_flush_is_reported_and_leaves_the_target(
     if existing:
         save(target, "old")
     flush = os.fsync
-    for failing in range(6):
+    for failing in range(9):  # the last flush but one is that of the swap; after it the outcome stands
         calls = iter(range(100))
 
         def broken(descriptor: int, failing: int = failing, calls: object = calls) -> None:
@@ -193,14 +194,27 @@ def test_device_error_at_any_flush_is_reported_and_leaves_the_target(
             flush(descriptor)
 
         monkeypatch.setattr(os, "fsync", broken)
-        if failing == 5:  # file_entry, then part, manifest, directory and parent: there is no sixth
-            save(target, "new")
-            assert whole(target) == "new"
-            return
         with pytest.raises(OutputError, match=rf"{tmp_path}.*: EIO"):
             save(target, "new")
         assert os.listdir(tmp_path) == (["out"] if existing else [])
         assert not existing or whole(target) == "old"
+    monkeypatch.setattr(os, "fsync", flush)
+    save(target, "new")
+    assert whole(target) == "new"
+
+
+def test_device_error_after_the_outputs_are_in_place_is_only_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(path: Path) -> None:
+        if not list(path.glob(".*.journal")) and (tmp_path / "out").exists():
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(journal, "sync_directory", broken)
+    save(tmp_path / "out", "new")
+    assert whole(tmp_path / "out") == "new"
+    assert os.listdir(tmp_path) == ["out"]
+    assert "Input/output error" in caplog.text
 
 
 @pytest.mark.parametrize("existing", [False, True])

@@ -1,0 +1,184 @@
+"""The outputs of one job, model, scores with their quarantine, and page: they appear together or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import run
+from penstock.dataset import Dataset
+from penstock.errors import CommitConflictError, ConfigError, OutputError
+from penstock.outputs import read_manifest
+from penstock.requests import EvaluateRequest, FitRequest, ScoreRequest
+from penstock.writing import StagedDataset
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    limit: float = 1.0
+
+def build(parameters):
+    rule = st.Expect(f"y < {parameters.limit}", action="quarantine", name="small")
+    return ps.Pipeline(rule, st.Imputer("x"))
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
+"""
+OUTPUTS = ["model", "page.html", "scores", "scores.quarantine"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a pipeline and its data: y is even in [0, 1), and a limit sets rows above it aside."""
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "small.py").write_text(PIPELINE)
+    (tmp_path / "out").mkdir()
+    y = np.linspace(0, 1, 400, endpoint=False)
+    pq.write_table(pa.table({"x": y, "y": y}), tmp_path / "data.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fit(limit: float = 1.0, **options: Any) -> run.FitResult:
+    common = {"data": ["data.parquet"], "engine": "local", "device": "cpu", "set": [f"limit={limit}"]}
+    places = {"out": "out/model", "score": "out/scores", "report": "out/page.html", "overwrite": True}
+    return run.fit(FitRequest(pipeline="small", **{**common, **places, **options}))
+
+
+def runs() -> dict[str, str]:
+    """Return the run of each output; whatever lies beside them fails the test."""
+    found = {}
+    for name in os.listdir("out"):
+        if name == "page.html":
+            found[name] = re.findall(r"\d{8}T\d{12}-[0-9a-f]{8}", Path("out", name).read_text())[0]
+        else:
+            manifest = read_manifest(Path("out", name))
+            assert manifest is not None, name
+            found[name] = manifest.run_id
+    return found
+
+
+def test_all_outputs_of_a_fit_name_its_run(project: Path) -> None:
+    fitted = fit(limit=0.5)
+    assert fitted.scored is not None
+    assert runs() == dict.fromkeys(OUTPUTS, fitted.scored.run_id)
+
+
+def test_a_quarantine_goes_with_the_scores_that_it_belonged_to(project: Path) -> None:
+    fit(limit=0.5)
+    fitted = fit(limit=1.0)
+    assert fitted.scored is not None
+    assert fitted.scored.quarantine is None
+    assert runs() == dict.fromkeys(OUTPUTS[:3], fitted.scored.run_id)
+
+
+def broken(*_: object, **__: object) -> Any:
+    raise OutputError("broken")
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+@pytest.mark.parametrize("where", ["page", "scores", "count"])
+def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
+    project: Path, monkeypatch: pytest.MonkeyPatch, where: str, earlier: bool
+) -> None:
+    if earlier:
+        fit(limit=0.5)
+    before = runs()
+    if where == "scores":
+        monkeypatch.setattr(StagedDataset, "seal", broken)
+    else:
+        monkeypatch.setattr(run, {"page": "seal_page", "count": "_rows"}[where], broken)
+    with pytest.raises(OutputError, match="broken"):
+        fit()
+    assert runs() == before
+
+
+def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list[Any]:
+    """Let other work be done while the next fit trains; its results are in the list."""
+    done: list[Any] = []
+    rows = run._rows
+
+    def meanwhile(*arguments: Any) -> Any:
+        monkeypatch.setattr(run, "_rows", rows)
+        done.append(work())
+        return rows(*arguments)
+
+    monkeypatch.setattr(run, "_rows", meanwhile)
+    return done
+
+
+def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit(limit=0.5)
+    quick = overtaking(monkeypatch, lambda: fit(limit=0.5, seed=8))
+    with pytest.raises(CommitConflictError, match="now holds the output of run"):
+        fit(limit=0.4)
+    assert runs() == dict.fromkeys(OUTPUTS, quick[0].scored.run_id)
+
+
+def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = fit()
+    overtaking(monkeypatch, lambda: Path("out/page.html").write_text("by hand"))
+    with pytest.raises(CommitConflictError, match=r"page\.html now holds a file"):
+        fit()
+    assert first.scored is not None
+    assert Path("out/page.html").read_text() == "by hand"
+    Path("out/page.html").unlink()
+    assert set(runs().values()) == {first.scored.run_id}
+
+
+def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old_model(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit()
+    seal = StagedDataset.seal
+
+    def overtaken(staged: StagedDataset, dataset: Dataset) -> Any:
+        monkeypatch.setattr(StagedDataset, "seal", seal)
+        fit(limit=0.5)
+        return seal(staged, dataset)
+
+    monkeypatch.setattr(StagedDataset, "seal", overtaken)
+    with pytest.raises(CommitConflictError):
+        run.score(ScoreRequest(model="out/model", data=["data.parquet"], out="out/scores", overwrite=True))
+    assert len(set(runs().values())) == 1
+
+
+def test_a_page_inside_the_model_is_refused(project: Path) -> None:
+    fit()
+    before = runs()
+    with pytest.raises(ConfigError, match="lie in each other"):
+        fit(report="out/model/page.html")
+    request = {"pipeline": "small", "data": ["data.parquet"], "model": "out/model"}
+    with pytest.raises(ConfigError, match="lie in each other"):
+        run.evaluate(EvaluateRequest(**request, report="out/model/page.html"))
+    assert runs() == before
+
+
+def test_a_page_over_the_data_is_refused(project: Path) -> None:
+    before = Path("data.parquet").read_bytes()
+    with pytest.raises(ConfigError, match="its own input"):
+        fit(report="data.parquet")
+    assert Path("data.parquet").read_bytes() == before
+    assert runs() == {}
+
+
+def test_an_evaluation_that_fails_keeps_the_page_of_the_last(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit()
+    before = runs()
+    monkeypatch.setattr(run, "seal_page", broken)
+    with pytest.raises(OutputError, match="broken"):
+        run.evaluate(
+            EvaluateRequest(pipeline="small", data=["data.parquet"], model="out/model", report="out/page.html")
+        )
+    assert runs() == before
