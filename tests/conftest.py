@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,15 @@ ENGINES = ("local", "dask", "spark")
 
 settings.register_profile("any machine", deadline=None)  # timings are not asserted, and machines are shared
 settings.load_profile("any machine")
+
+
+_LOOKS = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables that decide how text for a terminal looks; CI services and terminals set some of them."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in _LOOKS:
+        os.environ.pop(name, None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,6 +111,21 @@ def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
 @pytest.fixture
 def local(engines: Engines) -> Engine:
     return engines.get("local")
+
+
+@pytest.fixture
+def hide_modules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function after which packages cannot be imported, whatever is installed and was imported before.
+
+    Its submodules go with it: of ``a.b`` an import takes what `sys.modules` has, without a look at ``a``.
+    """
+
+    def hide(*packages: str) -> None:
+        for package in packages:
+            for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+                monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -160,8 +161,8 @@ def test_confirm_refuses_a_gpu_that_cuda_does_not_offer(cuda: FakeCuda) -> None:
         confirm(Device("gpu", 1))
 
 
-def test_confirm_without_cuda_bindings_is_a_config_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cuda", None)
+def test_confirm_without_cuda_bindings_is_a_config_error(hide_modules: Callable[..., None]) -> None:
+    hide_modules("cuda")
     with pytest.raises(ConfigError, match="CUDA does not start: ModuleNotFoundError"):
         confirm(Device("gpu", 0))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -232,8 +231,8 @@ def test_the_index_of_pandas_is_left_out() -> None:
     assert frames.accept(pd.DataFrame({"x": [1]}, index=pd.Index([7], name="key")), "cpu").columns == ["x"]
 
 
-def test_without_cudf_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cudf", None)
+def test_without_cudf_the_error_names_the_extra(hide_modules: Callable[..., None]) -> None:
+    hide_modules("cudf")
     with pytest.raises(MissingExtraError, match=r"penstock\[gpu\]"):
         frames.from_arrow(TABLE, "gpu")
 

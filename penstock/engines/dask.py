@@ -235,7 +235,7 @@ class DaskEngine(Engine):
     def _compute(self, work: Any, label: str) -> Any:
         """Return what Dask has planned, computed on the cluster."""
         with self._tasks(label, None) as tasks:
-            return tasks.result(self.client.compute(work))
+            return tasks.result(tasks.compute(work))
 
     def _tasks(self, label: str, shared: object) -> Tasks:
         return Tasks(self.client, label, shared, self._no_workers_timeout)

@@ -112,6 +112,12 @@ class Tasks:
         self._futures.add(future)
         return future
 
+    def compute(self, collection: Any) -> distributed.Future:
+        """Start what Dask has planned."""
+        future: distributed.Future = self.client.compute(collection)
+        self._futures.add(future)
+        return future
+
     def each(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[distributed.Future]:
         """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
         window = _AHEAD * sum(self.client.nthreads().values()) + 2

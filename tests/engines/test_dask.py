@@ -90,8 +90,18 @@ def test_a_large_task_is_unpickled_once_a_worker_however_many_items_there_are(da
     assert 1 <= len(list(tmp_path.iterdir())) <= 2
 
 
-def test_a_call_leaves_nothing_on_the_scheduler(dask):
-    assert dask.reduce(bodies.name_of, bodies.in_brackets, FRAGMENTS)
+def slowly(part: pd.DataFrame) -> pd.DataFrame:
+    time.sleep(1.5)  # longer than the engine waits in one go: an error of time then refers to what it waited for
+    return part
+
+
+@pytest.mark.parametrize("call", ["reduce", "from_dask"])
+def test_a_call_leaves_nothing_on_the_scheduler(dask, call):
+    if call == "reduce":
+        assert dask.reduce(bodies.name_of, bodies.in_brackets, FRAGMENTS)
+    else:
+        slowly.__module__ = "__main__"  # sent by value
+        assert dask.from_dask(frame_of(3).map_partitions(slowly, meta={"x": "int64"})).count() == 3
     deadline = time.monotonic() + 5
     while left := dask.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
         assert time.monotonic() < deadline, left

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from typing import Any
 
 import pyarrow as pa
@@ -32,8 +31,8 @@ def test_the_words_of_scikit_learn_are_held_by_the_bound_stage():
     assert set(bound.stop_words) == text.ENGLISH_STOP_WORDS
 
 
-def test_without_scikit_learn_the_words_have_to_be_given(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+def test_without_scikit_learn_the_words_have_to_be_given(hide_modules):
+    hide_modules("sklearn")
     with pytest.raises(MissingExtraError, match=r"pip install 'penstock\[sklearn\]'"):
         StopWordsRemover("w").bind(LISTS.schema)
 

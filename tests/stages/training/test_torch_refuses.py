@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -192,8 +191,11 @@ def test_features_so_large_that_outputs_overflow_are_refused(local: Engine) -> N
         model.transform(data(local, x=holed(3e38))).to_arrow()
 
 
-def test_a_missing_pytorch_is_told_with_its_extra(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, package=None: None)
-    with pytest.raises(MissingExtraError, match="torch is not installed") as caught:
+@pytest.mark.parametrize("package", ["torch", "safetensors"])
+def test_a_missing_package_is_told_with_its_extra(
+    local: Engine, hide_modules: Callable[..., None], package: str
+) -> None:
+    hide_modules(package)
+    with pytest.raises(MissingExtraError, match=f"{package} is not installed") as caught:
         Pipeline(regressor()).fit(data(local))
     assert caught.value.hint == "pip install 'penstock[torch]'"
