@@ -286,6 +286,17 @@ class Dataset(Lags):
         raise TypeError("a Dataset is not iterable; use head, to_polars or map_partitions")
 
 
+def check_dataset(value: Any, what: str) -> None:
+    """Raise ConfigError, which says how to make one, unless a value that `what` takes is a dataset."""
+    if not isinstance(value, Dataset):
+        name = f"{type(value).__module__.partition('.')[0]}.{type(value).__qualname__}"
+        raise ConfigError(
+            f"{what} takes a Dataset, found {name}",
+            hint=f"Make one on an engine: {what}(engine.from_arrow(frame)) for a frame of pandas, Polars or Arrow,"
+            f" {what}(engine.read_parquet(path)) for files.",
+        )
+
+
 @dataclass(frozen=True)
 class _FirstRow:
     scan: Scan

@@ -9,18 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.cast_as_fitted import cast_as_fitted
 from penstock.counting import CountOptions
-from penstock.dataset import Dataset
+from penstock.dataset import Dataset, check_dataset
 from penstock.errors import (
     ConfigError,
     SchemaDriftError,
-    did_you_mean,
 )
 from penstock.explain import explain, unfitted_steps
 from penstock.fitting import Fit, FitReport
+from penstock.interchange import as_arrow, is_table
 from penstock.planner import Plan, plan
 from penstock.rows import RowScorer
-from penstock.schemas import widen
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Stage, Trainer
 from penstock.stages.evaluation.base import Evaluator
@@ -63,6 +63,7 @@ class Pipeline:
 
     def plan(self, dataset: Dataset) -> Plan:
         """Return what fitting to `dataset` will do; nothing is read."""
+        check_dataset(dataset, "fit")
         return plan(self.stages, dataset.schema)
 
     def explain(self, dataset: Dataset, *, counting: CountOptions | None = None) -> str:
@@ -103,7 +104,8 @@ class Pipeline:
         """
         planned = self.plan(dataset)
         if validation is not None:
-            _check_columns(_trained_on(planned), planned.schemas[0], validation.schema)
+            check_dataset(validation, "validation")
+            validation = cast_as_fitted(validation, _trained_on(planned), planned.schemas[0])
         fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions())
         fitted = fit.run()
         return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report)
@@ -171,13 +173,23 @@ class PipelineModel:
     def transform(self, dataset: Dataset) -> Dataset:
         """Return `dataset` with all stages to be applied; nothing is read.
 
+        The columns that the model needs get the types that it was fitted on, so that pandas' float64 for integers of
+        which one is missing, or whole numbers in place of floating ones, give what the same values give in a row; a
+        value that the type does not hold is an error.
+
         Raises
         ------
+        ConfigError
+            It is no dataset.
         SchemaDriftError
             A column that the model needs is missing or of another type; names all that are missing.
+        DataValueError
+            When it is read: a value that the type fitted on does not hold, a fraction for an integer, say; names the
+            column, how many there are, the first with its file and row.
         """
+        check_dataset(dataset, "transform")
         try:
-            _check_columns(self.input_columns, self.schema, dataset.schema)
+            dataset = cast_as_fitted(dataset, self.input_columns, self.schema)
         except SchemaDriftError as error:
             raise self._not_for(dataset, error) from error
         for step in self.steps:
@@ -211,7 +223,7 @@ class PipelineModel:
         return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)  # type: ignore[arg-type]
 
     def predict(
-        self, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, columns: str | Sequence[str] | None = None
+        self, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any, *, columns: str | Sequence[str] | None = None
     ) -> Any:
         """Score one row, or a few, in this thread: no engine, no files; the numbers of `transform`, to the bit.
 
@@ -220,25 +232,27 @@ class PipelineModel:
 
         Parameters
         ----------
-        rows : mapping, or sequence of mappings
-            Values by column, of the types in `schema`; None or NaN for a missing one. Labels and other columns that
-            scoring does not need may be left out, and are passed over.
+        rows : mapping, sequence of mappings, or frame
+            Values by column, of the types in `schema`; None, NaN or NA for a missing one. Labels and other columns that
+            scoring does not need may be left out, and are passed over. Numbers are taken for numbers that are equal:
+            3.0 for an integer, not 3.5. A frame of pandas, Polars or Arrow stands for its rows; many are better scored
+            by `transform`.
         columns : str or sequence of str, optional
             What to return; what the last stage makes, or a selector leaves of its columns, unless given.
 
         Returns
         -------
         dict, or list of dict
-            A dict for a mapping, and a list of as many dicts for a sequence.
+            A dict for a mapping, and a list of as many dicts for a sequence or a frame.
 
         Raises
         ------
         SchemaDriftError
             A column that the model needs is missing.
         SchemaError
-            A value is not of its column's type, or the model gives no such column.
+            A value is of another type than its column, or the model gives no such column.
         DataValueError
-            A stage refuses the value, or leaves the row out.
+            The type of the column does not hold the value, a stage refuses it, or leaves the row out.
 
         Examples
         --------
@@ -251,7 +265,9 @@ class PipelineModel:
         """
         wanted = (columns,) if isinstance(columns, str) else columns and tuple(columns)
         scorer = self._scorer(tuple(wanted or self._made_last()))
-        return scorer.one(rows) if isinstance(rows, Mapping) else scorer.many(rows)
+        if isinstance(rows, Mapping):
+            return scorer.one(rows)
+        return scorer.many(scorer.rows_of(as_arrow(rows)) if is_table(rows) else rows)
 
     def _made_last(self) -> Sequence[str]:
         if not self.stages:
@@ -307,22 +323,3 @@ def _trained_on(plan: Plan) -> list[str]:
         if isinstance(stage, Trainer):
             needs |= prune(unfitted_steps(plan)[:position], stage.training_columns())[1]
     return [name for name in plan.schemas[0].names if name in needs]
-
-
-def _check_columns(names: Sequence[str], fitted: pa.Schema, found: pa.Schema) -> None:
-    """Raise SchemaDriftError unless `found` has the columns `names`, in types that those of `fitted` go with."""
-    missing = [name for name in names if name not in found.names]
-    if missing:
-        raise SchemaDriftError(
-            f"the data lacks {len(missing)} column(s) that the model was fitted on: {', '.join(missing)}."
-            + did_you_mean(missing[0], found.names),
-            hint="Columns are bound by name; their order does not matter.",
-            column=missing[0],
-        )
-    for name in names:
-        if widen(fitted.field(name).type, found.field(name).type) is None:
-            raise SchemaDriftError(
-                f"column {name!r} is {found.field(name).type}, but the model was fitted on {fitted.field(name).type}.",
-                hint="Read it with the type it had, or convert it before.",
-                column=name,
-            )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
+from penstock.errors import ConfigError, DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
+from penstock.row_values import taking
 from penstock.stages.base import RowFunction
 from penstock.stages.step import StageStep
 from penstock.steps import RowLog, output_schema, prune, run
@@ -59,7 +58,7 @@ class RowScorer:
         for step in stages:
             functions.append(_function(step, known))
             known = step.output_schema(known)
-        takes = {field.name: _taking(field) for field in given}
+        takes = {field.name: taking(field) for field in given}
         return cls(tuple(columns), takes, given, tuple(functions), tuple(stages))
 
     def one(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,6 +70,7 @@ class RowScorer:
 
     def many(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the columns of each row, in order; many go through the stages as one frame."""
+        rows = list(rows) if isinstance(rows, Iterable) else [rows]
         if len(rows) <= _MOST_SINGLE or not self._steps:
             return [self.one(row) for row in rows]
         taken = [self._taken(row) for row in rows]
@@ -81,7 +81,19 @@ class RowScorer:
         made: list[dict[str, Any]] = frames.to_arrow(frame.select(list(self.columns))).to_pylist()
         return made
 
+    def rows_of(self, table: pa.Table) -> list[dict[str, Any]]:
+        """Return the rows of a table, in the columns that are needed and there."""
+        rows: list[dict[str, Any]] = table.select(
+            [name for name in self._takes if name in table.column_names]
+        ).to_pylist()
+        return rows
+
     def _taken(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(row, Mapping):
+            raise ConfigError(
+                f"a row is {row!r:.100} ({type(row).__name__}), expected a mapping of columns to values",
+                hint="Pass a dict, a list of dicts, or a frame of pandas, Polars or Arrow.",
+            )
         missing = [name for name in self._takes if name not in row]
         if missing:
             raise SchemaDriftError(
@@ -133,60 +145,3 @@ def _left_out(log: RowLog) -> DataValueError:
         f"there is no prediction for {sum(reasons.values())} row(s), which the model leaves out: {told}",
         hint="Check the row before; a batch of rows would have set it aside.",
     )
-
-
-def _taking(field: pa.Field) -> Callable[[Any], Any]:
-    """Return what turns a value into one of the column's type, NaN into None, and refuses any other."""
-    convert = _converter(field.type)
-
-    def take(value: Any) -> Any:
-        if value is None:
-            return None
-        try:
-            return convert(value)
-        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-            raise SchemaError(
-                f"the row has {value!r:.100} ({type(value).__name__}) in column {field.name!r}, expected {field.type}",
-                hint="Pass a value of the type that the model was fitted on, or None.",
-                column=field.name,
-            ) from error
-
-    return take
-
-
-def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
-    if pa.types.is_float64(kind):
-        return _float
-    if pa.types.is_float32(kind):
-        return lambda value: None if (number := _float(value)) is None else float(np.float32(number))
-    if pa.types.is_int64(kind):
-        return lambda value: _whole(value, -(2**63), 2**63)
-    if pa.types.is_int32(kind):
-        return lambda value: _whole(value, -(2**31), 2**31)
-    if pa.types.is_string(kind):
-        return _text
-    return lambda value: pa.scalar(value, kind).as_py()
-
-
-def _float(value: Any) -> float | None:
-    if isinstance(value, str):
-        raise TypeError(value)
-    number = float(value)
-    return None if math.isnan(number) else number
-
-
-def _whole(value: Any, low: int, stop: int) -> int | None:
-    if isinstance(value, str | bool | np.bool_) or not low <= value < stop:
-        if value != value:  # NaN, which is missing
-            return None
-        raise ValueError(value)
-    number = int(value)
-    if number != value:
-        raise ValueError(value)
-    return number
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value

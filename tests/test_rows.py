@@ -100,13 +100,19 @@ def test_a_missing_column_is_named_with_how_many_there_are(model):
 
 @pytest.mark.parametrize(
     ("column", "value", "kind"),
-    [("n", "7", "int32"), ("n", 2**31, "int32"), ("n", 1.5, "int32"), ("n", True, "int32"), ("x", "1", "double"),
-     ("x", [1.0], "double"), ("s", 3, "string")],
+    [("n", "7", "int32"), ("n", True, "int32"), ("x", "1", "double"), ("x", True, "double"), ("x", [1.0], "double"),
+     ("s", 3, "string")],
 )  # fmt: skip
 def test_a_value_of_another_type_is_refused_with_column_value_and_type(model, column, value, kind):
     with pytest.raises(SchemaError, match=f"column '{column}', expected {kind}") as raised:
         model.predict({"n": 1, "x": 2.0, "s": "a", column: value})
     assert repr(value) in str(raised.value)
+
+
+@pytest.mark.parametrize(("column", "value", "kind"), [("n", 2**31, "int32"), ("n", 1.5, "int32")])
+def test_a_value_that_the_type_does_not_hold_is_refused_with_column_value_and_type(model, column, value, kind):
+    with pytest.raises(DataValueError, match=f"{value}.*column '{column}', expected {kind}"):
+        model.predict({"n": 1, "x": 2.0, "s": "a", column: value})
 
 
 def test_an_unknown_column_is_refused_with_the_nearest(model):

@@ -14,7 +14,7 @@ from penstock.devices import Device
 from penstock.engines.relational import Relational
 from penstock.errors import SchemaError
 from penstock.fragments import FRAGMENT_BYTES
-from penstock.frames_pandas import from_pandas
+from penstock.interchange import as_arrow
 from penstock.names import check_names
 from penstock.progress import Progress
 from penstock.schemas import declared
@@ -343,9 +343,25 @@ class Engine(Relational, ABC):
         files = expand(paths, binary.SUFFIXES, storage, allow_unmanifested=True)
         return self._dataset(*binary.plan(files, storage, extensions=extensions, fragment_bytes=fragment_bytes))
 
-    def from_arrow(self, table: pa.Table, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a table in memory; NaN becomes null when it is read."""
-        return self._dataset(*MemorySource.plan(table, fragment_bytes))
+    def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+        """Return a dataset of a table in memory; NaN becomes null when it is read.
+
+        Parameters
+        ----------
+        table : pyarrow.Table, or any other table
+            One of pandas, of Polars, or what has ``__arrow_c_stream__``; a `pyarrow.RecordBatchReader`, say, is read to
+            its end.
+        fragment_bytes : int
+            Memory that the rows of one fragment take, about.
+
+        Raises
+        ------
+        ConfigError
+            It is no table, or a lazy one.
+        SchemaError
+            A column has values that Arrow does not have, or a name that it cannot have; a name stands twice.
+        """
+        return self._dataset(*MemorySource.plan(as_arrow(table), fragment_bytes))
 
     def from_pandas(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a pandas frame; its index is left out, NaN and NA are null, and no value changes.
@@ -355,11 +371,11 @@ class Engine(Relational, ABC):
         SchemaError
             A column has values of several kinds, or of one that Arrow does not have; a name stands twice.
         """
-        return self.from_arrow(from_pandas(frame), fragment_bytes=fragment_bytes)
+        return self.from_arrow(frame, fragment_bytes=fragment_bytes)
 
     def from_polars(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a Polars frame."""
-        return self.from_arrow(frame.to_arrow(), fragment_bytes=fragment_bytes)
+        """Return a dataset of a Polars frame; raises as `from_arrow` does."""
+        return self.from_arrow(frame, fragment_bytes=fragment_bytes)
 
     def from_cudf(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""

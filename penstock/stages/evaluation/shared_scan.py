@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from penstock.dataset import Dataset, check_dataset
 from penstock.errors import ConfigError, DataValueError
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.groups import Grouped
-
-if TYPE_CHECKING:
-    from penstock.dataset import Dataset
 
 By = str | Sequence[str]
 
@@ -71,6 +69,7 @@ def evaluate(
     >>> evaluate(scored, {"click": areas}, slices=["label"]).slices["label"].to_pylist()
     [{'label': 1, 'rows': 2, 'click.areaUnderROC': None}, {'label': 0, 'rows': 1, 'click.areaUnderROC': None}]
     """
+    check_dataset(dataset, "evaluate")
     schema, prefixed = dataset.schema, isinstance(evaluators, Mapping)
     members = {name: evaluator.bind(schema) for name, evaluator in _named(evaluators).items()}
     views: list[View] = [AllRows(members, schema, prefixed)]
