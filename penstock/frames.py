@@ -98,7 +98,11 @@ def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
     wanted = dtypes(schema)
     found = frame.schema
     absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in found]
-    casts = [nw.col(name).cast(dtype) for name, dtype in wanted.items() if name in found and found[name] != dtype]
+    casts = [
+        _null_cast(frame, name) if dtype == nw.Unknown else nw.col(name).cast(dtype)
+        for name, dtype in wanted.items()
+        if name in found and found[name] != dtype
+    ]
     return frame.with_columns(*absent, *casts).select(schema.names) if absent or casts else frame.select(schema.names)
 
 
@@ -127,6 +131,11 @@ def _item(dtype: Any) -> Any:
 def _is_exact(dtype: Any) -> bool:
     """Return whether values can be cast there and back; a text may be another one then."""
     return bool(dtype.is_numeric() or dtype.is_temporal() or dtype == nw.Boolean)
+
+
+def _null_cast(frame: nw.DataFrame, name: str) -> nw.Expr:
+    """Return a column without values as one of the null type, for which Narwhals has no name to cast to."""
+    return nw.lit(None).alias(name) if frame[name].null_count() == len(frame) else nw.col(name)
 
 
 def concat(frames: Sequence[nw.DataFrame]) -> nw.DataFrame:

@@ -6,6 +6,7 @@ or declared by a user has one spelling. The rules for files that disagree are th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ _NAMED = {
 
 
 def canonical_type(kind: pa.DataType) -> pa.DataType:
-    """Return the one spelling of a type; nested types keep their structure.
+    """Return the one spelling of a type, also of those nested in it.
 
     Examples
     --------
@@ -38,7 +39,25 @@ def canonical_type(kind: pa.DataType) -> pa.DataType:
         return pa.binary()
     if pa.types.is_large_list(kind) or pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(canonical_type(kind.value_type))
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, _zone(kind.tz))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, canonical_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(canonical_type(kind.key_type), canonical_type(kind.item_type))
     return kind
+
+
+def _zone(name: str) -> str:
+    """Return the name of a zone; that of the time zone database for a fixed offset of whole hours, as frames have it.
+
+    The database has the sign of an offset the other way round.
+    """
+    offset = re.fullmatch(r"([+-])(\d\d):?00", name)
+    if offset is None:
+        return name
+    hours = int(offset[2])
+    return f"Etc/GMT{'-' if offset[1] == '+' else '+'}{hours}" if hours else "UTC"
 
 
 def canonical(schema: pa.Schema) -> pa.Schema:
@@ -90,13 +109,13 @@ def check_type(column: str, kind: pa.DataType, path: str) -> None:
     Traceback (most recent call last):
         ...
     penstock.errors.SchemaError: column 'd' is list<item: decimal256(50, 2)> in a.parquet, which cannot be read
-      Hint: Cast it where it is written: a decimal to decimal128 or float64, others to numbers, text or a list; or ...
+      Hint: Cast it where it is written: a decimal to decimal128 or float64, times to UTC, others to ...
     """
     if _is_foreign(kind):
         raise SchemaError(
             f"column {column!r} is {kind} in {path}, which cannot be read",
-            hint="Cast it where it is written: a decimal to decimal128 or float64, others to numbers, text or a list;"
-            " or leave it out: name the other columns in schema.",
+            hint="Cast it where it is written: a decimal to decimal128 or float64, times to UTC, others to numbers,"
+            " text or a list; or leave it out: name the other columns in schema.",
             path=path,
             column=column,
         )
@@ -107,7 +126,8 @@ def _is_foreign(kind: pa.DataType) -> bool:
     views = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
     encoded = pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind) or pa.types.is_interval(kind)
     decimal = pa.types.is_decimal(kind) and (kind.bit_width > 128 or kind.scale < 0)
-    return bool(views or encoded or decimal or any(map(_is_foreign, inner)))
+    offset = pa.types.is_timestamp(kind) and (kind.tz or "").startswith(("+", "-"))  # of no zone that has a name
+    return bool(views or encoded or decimal or offset or isinstance(kind, pa.JsonType) or any(map(_is_foreign, inner)))
 
 
 def check_unique(names: Sequence[str], path: str) -> None:

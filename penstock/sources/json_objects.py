@@ -41,6 +41,8 @@ def parse(data: bytes, types: Mapping[str, pa.DataType], *, others: str = "ignor
     for place, field in enumerate(table.schema):
         kind = types.get(field.name, field.type)
         table = table.set_column(place, field.name, table[field.name].cast(kind)) if kind != field.type else table
+        if field.name in types and overflows(table[field.name]):
+            raise pa.ArrowInvalid(f"column {field.name!r} overflows {kind}")
     return table
 
 
@@ -66,6 +68,13 @@ def _read(data: bytes, schema: pa.Schema | None, others: str) -> pa.Table:
 
     # a type that is inferred block by block is not always the one that all values together give
     return whole_blocks(read, data, block=BLOCK_BYTES if others == "ignore" else len(data))
+
+
+def overflows(values: pa.ChunkedArray) -> bool:
+    """Return whether a number was too large for its floating type: it is infinite then, which JSON cannot say."""
+    while pa.types.is_list(values.type):
+        values = pc.list_flatten(values)
+    return pa.types.is_floating(values.type) and bool(pc.any(pc.is_inf(values)).as_py())
 
 
 def can_hold(kind: pa.DataType) -> bool:

@@ -184,7 +184,8 @@ def plan_json_lines(
     check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
     scanned: list[Scanned] = list(run(Scan(source, () if schema is None else None), ranges(opened)))
-    types = {name: settle(found.type) for name, (found, _) in _joined(scanned).items()}
+    types = {name: guess.type for name, (guess, _) in _joined(scanned).items()}
+    types = types if schema is not None else {name: settle(kind) for name, kind in types.items()}
     lead = [] if schema is None else [("the declared schema", schema)]
     united = unify(lead + _keys_of_files(scanned, types), missing=missing_columns, extra=extra_columns)
     known = pa.schema([field for field in united if not pa.types.is_null(field.type)])

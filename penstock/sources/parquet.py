@@ -152,7 +152,10 @@ def _read_rows(file: pq.ParquetFile, piece: Piece, columns: Sequence[str]) -> pa
             skip = skip if wanted else piece.first - start
             wanted.append(index)
         start += rows
-    return file.read_row_groups(wanted, columns=list(columns)).slice(skip, piece.rows)
+    # one by one: pyarrow cannot join the dictionaries of nested columns, which each row group has of its own
+    runs = [[index] for index in wanted] or [[]]
+    tables = [file.read_row_groups(run, columns=list(columns)) for run in runs]
+    return pa.concat_tables(tables).slice(skip, piece.rows)
 
 
 _verified: dict[tuple[str, float], str] = {}

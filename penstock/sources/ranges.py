@@ -117,6 +117,8 @@ def read_head(storage: Storage, file: InputFile, expected: str) -> tuple[bytes, 
         _check_hash(storage, file, file.sha256)
     with open_text(storage, file.path) as stream:
         head = stream.read(HEAD_BYTES)
+    if not head:
+        raise corrupt(file.path, f"0 bytes of text, expected {expected}")
     if detect(head[:4096]) != "text":
         raise corrupt(file.path, f"not {expected} ({file.size} bytes)", head[:4096])
     mark = len(BOM) if head.startswith(BOM) else 0
