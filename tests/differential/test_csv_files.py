@@ -1,0 +1,73 @@
+"""CSV: every dialect and line end, of declared and of inferred types, cut anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from budget import differential
+from csv_files import WRITERS, CsvWriter
+from hypothesis import strategies as st
+from outcomes import Outcome, Refusal, assert_same, expected, outcome
+from readers import SOME_WAYS, put, ways_to
+from table_strategies import NUMBERS, TEXT, TIMES, tables
+from text_values import says
+
+from penstock.engines.base import Engine
+from penstock.errors import CorruptFileError
+
+SIZES = st.sampled_from([1, 40, 400, 4000])
+
+
+TYPES = {
+    str(kind): kind
+    for kind in (
+        pa.string(),
+        pa.bool_(),
+        pa.int64(),
+        pa.float64(),
+        pa.date32(),
+        pa.timestamp("us"),
+        pa.timestamp("ns"),
+        pa.timestamp("us", "UTC"),
+        pa.timestamp("ns", "UTC"),
+    )
+}
+
+
+@differential(table=tables(NUMBERS, TIMES, TEXT), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
+def test_every_way_to_a_csv_file_of_declared_types_gives_what_was_written(
+    table: pa.Table, writer: CsvWriter, ways: list[str], size: int, local: Engine, folder: Path
+) -> None:
+    text = writer.write(table)
+    path = put(folder / "csv", writer.name, writer.encode(text))
+    wanted = expected(writer.as_read(table)) if text and "\0" not in text else Refusal(CorruptFileError)
+    options = {"schema": table.schema, **writer.options(table.column_names)}
+    for way, read in ways_to(local.read_csv, path, size, ways, **options).items():
+        assert_same(read, wanted, way)
+
+
+@differential(table=tables(NUMBERS, TIMES, TEXT), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
+def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(
+    table: pa.Table, writer: CsvWriter, ways: list[str], size: int, local: Engine, folder: Path
+) -> None:
+    text = writer.write(table)
+    path = put(folder / "csv", writer.name, writer.encode(text))
+    options = writer.options(table.column_names)
+    wanted = outcome(lambda: local.read_csv(path, **options))
+    if not text or "\0" in text:
+        assert wanted == Refusal(CorruptFileError)
+    else:
+        assert_said(wanted, writer.texts(table), writer.null)
+    for way, read in ways_to(local.read_csv, path, size, ways, **options).items():
+        assert_same(read, wanted, way)
+
+
+def assert_said(read: Outcome, texts: dict[str, list[str]], null: str) -> None:
+    """Fail unless each value that was read is what its text says."""
+    assert not isinstance(read, Refusal), read
+    for name, column in texts.items():
+        kind, items = read[name]
+        for text, item in zip(column, items, strict=True):
+            said = item is None if text == null else says(text, TYPES[kind], item)
+            assert said, f"column {name!r}: {text!r} was read as {kind} {item!r}"

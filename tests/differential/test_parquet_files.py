@@ -1,0 +1,61 @@
+"""Parquet: by pyarrow and by Polars, on disk and in a store, with pages checked or not, cut anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from budget import differential
+from consumers import CONSUMERS, fits
+from hypothesis import assume
+from hypothesis import strategies as st
+from outcomes import assert_same, expected
+from parquet_writers import WRITERS, Writer, write
+from readers import SOME_WAYS, ways_to
+from table_strategies import NESTED, NUMBERS, RARE, TEXT, TIMES, tables
+
+from penstock.engines.base import Engine
+
+
+@differential(
+    table=tables(NUMBERS, TIMES, TEXT, RARE, NESTED),
+    writer=WRITERS,
+    ways=SOME_WAYS,
+    size=st.sampled_from([1, 100, 1000]),
+    checked=st.booleans(),
+    consumer=st.sampled_from(sorted(CONSUMERS)),
+)
+def test_every_way_to_a_parquet_file_gives_what_was_written(
+    table: pa.Table,
+    writer: Writer,
+    ways: list[str],
+    size: int,
+    checked: bool,
+    consumer: str,
+    local: Engine,
+    folder: Path,
+    scratch: Path,
+) -> None:
+    path = folder / "a.parquet"
+    stored = write(table, path, writer)
+    wanted = expected(stored)
+    for way, read in ways_to(local.read_parquet, path, size, ways, page_checksum_verification=checked).items():
+        assert_same(read, wanted, way)
+    assume(fits(consumer, stored))
+    consume = CONSUMERS[consumer]
+    assert_same(lambda: consume(local.read_parquet(path, fragment_bytes=size), scratch), wanted, consumer)
+
+
+@differential(
+    few=8,
+    table=tables(NUMBERS, TIMES, TEXT, RARE, NESTED),
+    writer=WRITERS,
+    at=st.integers(0, 9),
+    size=st.sampled_from([1, 1000]),
+)
+def test_rows_of_two_files_are_those_of_one(
+    table: pa.Table, writer: Writer, at: int, size: int, local: Engine, folder: Path
+) -> None:
+    parts = [folder / "first.parquet", folder / "second.parquet"]
+    stored = pa.concat_tables([write(table.slice(0, at), parts[0], writer), write(table.slice(at), parts[1], writer)])
+    assert_same(lambda: local.read_parquet(parts, fragment_bytes=size), expected(stored), "two files")
