@@ -208,7 +208,7 @@ def test_a_warning_is_one_line(project, capsys):
     assert main(["explain", "line", "--data", "a.parquet", "--data", "b.parquet"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if "extra" in line] == [
-        "Warning: columns that a.parquet lacks are left out: extra in b.parquet"
+        f"Warning: columns that {project}/a.parquet lacks are left out: extra in {project}/b.parquet"
     ]
 
 
@@ -220,6 +220,32 @@ def test_a_wrong_use_exits_with_2_and_tells_it_in_json_too(capsys, arguments):
     assert capsys.readouterr().out == ""
     assert main([*arguments, "--json"]) == 2
     assert _last_line(capsys.readouterr().out)["error"]["type"] == "UsageError"
+
+
+def test_no_command_prints_what_a_terminal_obeys(project, capsys, monkeypatch):
+    name, red = "c\x1b[2J\x9b", "\x1b[31mred[bold]:smile:\u202e"
+    x = np.arange(100.0)
+    pq.write_table(pa.table({"x": x, "y": x, name: [red, "blue"] * 50}), "data.parquet")
+    monkeypatch.setenv("JAVA_HOME", f"/nowhere/{red}")
+    data = ["--data", "data.parquet", "--device", "cpu"]
+    pieces = []
+    for code, command in [
+        (0, ["fit", "line", *data, "--out", "model", "--slice", name]),
+        (0, ["evaluate", "line", "--model", "model", *data, "--slice", name]),
+        (0, ["explain", "line", *data]),
+        (0, ["score", "model", *data, "--out", "scored", "--column", name]),
+        (0, ["doctor"]),
+        (3, ["score", "model", *data, "--out", "other", "--column", f"{name}{red}", "--traceback"]),
+        (3, ["fit", "line", "--data", f"{red}.parquet", "--out", "other"]),
+        (2, ["fit", "line", *data, "--out", red, "--seed", red]),
+        (2, [red]),
+    ]:
+        assert main(command) == code
+        pieces += capsys.readouterr()
+    printed = "".join(pieces)
+    assert not set(printed) & set("\x1b\x9b\u202e")
+    assert r"\x1b[31mred[bold]:smile:\u202e" in printed
+    assert r"by c\x1b[2J\x9b" in printed
 
 
 def test_passwords_of_urls_are_not_printed(capsys, monkeypatch):

@@ -29,7 +29,7 @@ DOORS = {
     "getLogger": {"notices.py"},
     "Console": {"console.py"},
     "print": {"reporting.py"},
-    "format_exception": {"reporting.py", "engines/spark_tasks.py"},
+    "format_exception": {"reporting.py", "task_errors.py"},
     "format_exc": set(),
     "print_exc": set(),
     "print_exception": set(),
@@ -94,7 +94,8 @@ RESULTS = {
     "fit": FitResult(
         metrics={HOSTILE: 0.5, "none": None}, undefined={"none": HOSTILE}, bounds={}, intervals={HOSTILE: (0.0, 1.0)},
         slices={HOSTILE: [{HOSTILE: HOSTILE, "rows": 1}]}, report=HOSTILE, pipeline=HOSTILE, parameters={},
-        model=HOSTILE, manifest="", digest="", rows=1, rows_read=1, dropped={HOSTILE: 1}, quarantined={HOSTILE: 1},
+        model=HOSTILE, manifest="", digest="", preprocessing_digest="", rows=1, rows_read=1,
+        dropped={HOSTILE: 1}, quarantined={HOSTILE: 1},
         scans=1, seconds=1.0, seconds_of={HOSTILE: 1.0}, counts=[HOSTILE], notes=[HOSTILE, "two"], engine=HOSTILE,
         device=HOSTILE, device_reason=HOSTILE,
         scored=Scored(path=HOSTILE, rows=1, rows_read=1, dropped={}, quarantined={}, quarantine=HOSTILE, run_id=""),

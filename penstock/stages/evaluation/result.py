@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from penstock.redaction import presentable
+
 Value = TypeVar("Value")
 
 
@@ -95,7 +97,7 @@ class Evaluation(dict[str, float | None]):
         """Return one line a metric, aligned."""
         names = max((len(name) for name in self), default=0)
         numbers = max((len(f"{value:.6g}") for value in self.values() if value is not None), default=0)
-        return "\n".join(f"{name:<{names}}  {self._shown(name, numbers)}".rstrip() for name in self)
+        return "\n".join(presentable(f"{name:<{names}}  {self._shown(name, numbers)}".rstrip()) for name in self)
 
     def _shown(self, name: str, width: int) -> str:
         value = self[name]
