@@ -12,8 +12,8 @@ import pytest
 
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
 from penstock.outputs import StagedDirectory, file_entry
-from penstock.sources.directories import with_keys
 from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+from penstock.sources.hive import with_keys
 from penstock.sources.paths import expand
 
 LOCAL = Storage()

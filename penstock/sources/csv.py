@@ -228,5 +228,5 @@ def _bind(opened: Sequence[TextFile], schema: pa.Schema | None, missing: str, ex
         names = dict.fromkeys((*text.names, *dict(text.file.keys)))
         headers.append((text.file.path, pa.schema([(name, pa.null()) for name in names])))
     found = unify(lead + headers, missing=missing, extra=extra).names
-    keys = {key for text in opened for key, _ in text.file.keys}
-    return tuple(name for name in found if name not in keys)
+    stored = {name for text in opened for name in text.names}
+    return tuple(name for name in found if name in stored)

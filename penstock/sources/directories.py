@@ -1,4 +1,4 @@
-"""Directories as datasets: read only when they say that they are whole, hidden files left out, Hive keys as columns."""
+"""Directories as datasets: read only when they say that they are whole, hidden files left out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote
 
-import pyarrow as pa
-
-from penstock.errors import IncompleteInputError, SchemaDriftError
+from penstock.errors import IncompleteInputError
 from penstock.outputs import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
 from penstock.sources.files import InputFile, modified
 from penstock.sources.folders import LocalFolders, StoreFolders
+from penstock.sources.hive import hive_keys
 from penstock.sources.tables import refuse_tables
 
 _DEBRIS = ("_temporary", "_metadata.tmp")
@@ -111,18 +109,6 @@ def hidden(name: str) -> bool:
     return name.startswith((".", "_"))
 
 
-def hive_keys(name: str) -> tuple[tuple[str, str | None], ...]:
-    """Return the keys and values that the folders of a path stand for.
-
-    Examples
-    --------
-    >>> hive_keys("year=2024/city=S%C3%A3o/part.parquet")
-    (('year', '2024'), ('city', 'São'))
-    """
-    pairs = [part.split("=", 1) for part in PurePosixPath(name).parts[:-1] if "=" in part]
-    return tuple((key, None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)) for key, value in pairs)
-
-
 def _check_whole(root: str, names: Iterable[str], found: int, allow_unmanifested: bool) -> None:
     present: Sequence[str] = sorted(set(names))
     debris = [name for name in present if name in _DEBRIS]
@@ -139,45 +125,3 @@ def _check_whole(root: str, names: Iterable[str], found: int, allow_unmanifested
             hint="Pass allow_unmanifested=True to read it as it is, or name the files with a glob.",
             path=root,
         )
-
-
-def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
-    """Return `schema` with the Hive keys of the files that it lacks: int64 when all values are whole, else string.
-
-    Raises
-    ------
-    SchemaDriftError
-        A folder name does not have the type that `schema` gives the key.
-
-    Examples
-    --------
-    >>> file = InputFile("a/month=02/p.parquet", 1, 0.0, keys=(("month", "02"),))
-    >>> with_keys(pa.schema({"x": pa.int64()}), [file]).field("month").type
-    DataType(string)
-    """
-    values: dict[str, dict[str | None, str]] = {}
-    for file in files:
-        for key, value in file.keys:
-            values.setdefault(key, {}).setdefault(value, file.path)
-    fields = {field.name: field.type for field in schema}
-    for key, found in values.items():
-        fields.setdefault(key, pa.int64() if all(map(_is_int64, found)) else pa.string())
-        for value, path in found.items():
-            _check_key(key, value, fields[key], path)
-    return pa.schema(list(fields.items()))
-
-
-def _is_int64(text: str | None) -> bool:
-    """Return whether nothing is lost in reading `text` as a number: not for ``007``, which may name a thing."""
-    try:
-        return text is None or (str(int(text)) == text and -(2**63) <= int(text) < 2**63)
-    except ValueError:
-        return False
-
-
-def _check_key(key: str, value: str | None, kind: pa.DataType, path: str) -> None:
-    try:
-        pa.scalar(value).cast(kind)
-    except pa.ArrowInvalid as error:
-        problem = f"column {key!r} is {value!r} in the folder name, expected {kind}"
-        raise SchemaDriftError(f"{problem}, in {path}", path=path, column=key) from error

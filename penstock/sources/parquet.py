@@ -15,8 +15,8 @@ from penstock import frames
 from penstock.errors import CorruptFileError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
 from penstock.schemas import canonical, unify, widen
-from penstock.sources.directories import with_keys
 from penstock.sources.files import InputFile, Storage, corrupt, detect
+from penstock.sources.hive import check_stored, with_keys
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 
@@ -80,6 +80,8 @@ def _why(file: InputFile, head: bytes, error: Exception) -> str:
 class ParquetSource:
     """Pieces of Parquet files. Columns that a piece's file lacks are null; Hive keys are columns.
 
+    A key that a file stores too, and the schema does not leave out, is read from it, and must be what its folder says.
+
     Times stored as INT96, which Hive, Impala and early Spark write, are ``timestamp[us]``, as Spark reads them: years 1
     to 9999, and what is below a microsecond is cut off.
 
@@ -106,6 +108,8 @@ class ParquetSource:
             The file changed since it was planned.
         CorruptFileError
             A page cannot be decoded, or the file is not the one its manifest lists.
+        SchemaDriftError
+            A Hive key has another value in the file than in the name of its folder.
         """
         stored = [name for name in columns if name in piece.names]
         try:
@@ -118,10 +122,17 @@ class ParquetSource:
             raise self._blame(piece, stored, kind, error) from error
         finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
             self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
-        keys = dict(piece.keys)
-        literals = [nw.lit(keys[name], nw.String).alias(name) for name in columns if name in keys]
+        return self._with_keys(frame, piece, columns)
+
+    def _with_keys(self, frame: nw.DataFrame, piece: Piece, columns: Sequence[str]) -> nw.DataFrame:
+        keys = {name: text for name, text in piece.keys if name in columns}
+        literals = [nw.lit(text, nw.String).alias(name) for name, text in keys.items() if name not in piece.names]
         frame = frame.with_columns(*literals) if literals else frame
-        return frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
+        frame = frames.conform(frame, pa.schema([self.schema.field(name) for name in columns]))
+        for name in (name for name in keys if name in piece.names):
+            values = frames.to_arrow(frame.select(name), pa.schema([self.schema.field(name)]))
+            check_stored(values[name], name, piece)
+        return frame
 
     def _rows(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
         by_pyarrow = self.page_checksum_verification or not set(columns).isdisjoint(self.int96)
@@ -206,21 +217,26 @@ def plan(
     CorruptFileError, SchemaDriftError
     """
     footers = list(read_footers(ReadFooter(storage), files))
-    found = [(footer.file.path, footer.schema) for footer in footers]
-    keys = {key for file in files for key, _ in file.keys}
-    lead = [] if schema is None else [("the declared schema", _without(schema, keys))]
+    found = [(footer.file.path, _with_null_keys(footer, schema)) for footer in footers]
+    lead = [] if schema is None else [("the declared schema", schema)]
     united = unify(lead + found, missing=missing_columns, extra=extra_columns)
-    if schema is not None:
+    if schema is None:
+        stored = {name for footer in footers for name in footer.schema.names}
+        united = pa.schema([field for field in united if field.name in stored])
+    else:
         _check_declared(schema, found)
-    united = with_keys(united if schema is None else schema, files)
+        united = schema
     pieces = [piece for footer in footers for piece in _pieces(footer, united)]
+    united = with_keys(united, files)
     int96 = tuple(dict.fromkeys(name for footer in footers for name in footer.int96))
     source = ParquetSource(united, storage, page_checksum_verification, int96)
     return source, pack(pieces, row_bytes(united), fragment_bytes)
 
 
-def _without(schema: pa.Schema, names: set[str]) -> pa.Schema:
-    return pa.schema([field for field in schema if field.name not in names])
+def _with_null_keys(footer: Footer, schema: pa.Schema | None) -> pa.Schema:
+    """Return the columns of a file, and those that its folders name in its place, unless a schema leaves them out."""
+    named = [key for key, _ in footer.file.keys if schema is None or key in schema.names]
+    return pa.schema([*footer.schema, *((key, pa.null()) for key in named if key not in footer.schema.names)])
 
 
 def _check_declared(schema: pa.Schema, files: Sequence[tuple[str, pa.Schema]]) -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import ConfigError, IncompleteInputError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
-from penstock.sources.directories import with_keys
 from penstock.sources.files import InputFile, Storage, corrupt
+from penstock.sources.hive import check_stored, with_keys
 from penstock.sources.inference import Guess, join_text
 from penstock.sources.ranges import Range, TextFile, check_characters, read_bytes
 
@@ -39,7 +39,8 @@ class Scanned:
 class TextSource(ABC):
     """Pieces of text files, parsed by pyarrow whatever the engine and the device, so that values are the same.
 
-    Columns that a piece's file lacks are null; Hive keys are columns.
+    Columns that a piece's file lacks are null; Hive keys are columns. A key that a file stores too, and the schema does
+    not leave out, is read from it, and must be what its folder says.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class TextSource(ABC):
         Columns and their types, which later values cannot change.
     storage : Storage
     keys : tuple of str
-        The columns of `schema` whose values stand in the folder names.
+        The columns of `schema` whose values stand in the folder names only.
     """
 
     schema: pa.Schema
@@ -75,6 +76,8 @@ class TextSource(ABC):
             The file changed since it was planned.
         CorruptFileError
             The bytes are not those that were planned, though size and time of change are.
+        SchemaDriftError
+            A Hive key has another value in the file than in the name of its folder.
         """
         types = {name: self.schema.field(name).type for name in columns}
         keys = dict(piece.keys)
@@ -98,6 +101,8 @@ class TextSource(ABC):
                 hint="Read it again once nothing writes to it.",
                 path=piece.path,
             )
+        for key in (key for key, _ in piece.keys if key in types):
+            check_stored(table[key], key, piece)
         return table
 
     def planned(
@@ -105,7 +110,7 @@ class TextSource(ABC):
     ) -> tuple[Self, tuple[Fragment, ...]]:
         """Return the source with its final schema, to which Hive keys are added, and the fragments."""
         whole = with_keys(schema, [item.range.file for item in scanned])
-        keys = tuple(dict.fromkeys(key for item in scanned for key, _ in item.range.file.keys))
+        keys = tuple(name for name in whole.names if name not in schema.names)
         pieces = [piece for _, items in groupby(scanned, lambda item: item.range.file) for piece in _pieces(items)]
         return replace(self, schema=whole, keys=keys), pack(pieces, row_bytes(whole), fragment_bytes)
 
@@ -115,12 +120,13 @@ def _repeat(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
 
 
 def _pieces(scanned: Iterable[Scanned]) -> Iterable[Piece]:
-    first = 0
-    for item in scanned:
+    items, first = list(scanned), 0
+    known = tuple(dict.fromkeys(name for item in items for name in item.guesses))
+    for item in items:
         file, here = item.range.file, item.range
         yield Piece(
             file.path, first, item.rows, file.size, file.mtime,
-            begin=here.begin, end=item.end, names=here.names or tuple(item.guesses), keys=file.keys, sha256=file.sha256,
+            begin=here.begin, end=item.end, names=here.names or known, keys=file.keys, sha256=file.sha256,
         )  # fmt: skip
         first += item.rows
 
