@@ -93,7 +93,7 @@ class Reporter:
 
     def _interrupted(self, number: signal.Signals) -> int:
         during = f" during {self.progress.label!r}" if self.progress.label else ""
-        hint = "Outputs are as they were. Run it again; with --checkpoint-dir a training goes on where it was."
+        hint = "Outputs are as they were, or all of this run. Run again; --checkpoint-dir lets a training go on."
         code = 128 + number
         self._print_error({"type": number.name, "message": f"stopped{during}", "hint": hint, "exit_code": code})
         return code

@@ -1,0 +1,39 @@
+"""A few rounds of `kill_runs`, which is to be run for hundreds; a pipeline that fits in no time."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from kill_runs import Workplace, failures
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+def build(parameters):
+    return ps.Pipeline(st.Expect("x < 90", action="quarantine"), st.Imputer("x"))
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label="y", prediction="x", metrics=["mae"])]
+"""
+
+
+def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path: Path) -> None:
+    (tmp_path / "quick.py").write_text(PIPELINE)
+    x = np.arange(100.0)
+    pq.write_table(pa.table({"x": x, "y": x}), tmp_path / "data")
+    workplace = Workplace(tmp_path, "local", random.Random(3), ["quick.py"], ["--format", "parquet"], aimed=1.0)
+    workplace.prepare()
+    workplace.kill_one(["driver"])
+    workplace.kill_one(["driver"])
+    workplace.race()
+    assert workplace.counts["killed: driver"] == 2
+    assert failures(workplace.counts) == {}
