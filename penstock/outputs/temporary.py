@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import re
 import secrets
@@ -17,10 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from penstock.notices import get_logger
 from penstock.outputs.locks import claim, is_dead, unlocked
 from penstock.outputs.os_errors import translating
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 _RECORD = re.compile(r"\.(penstock-[0-9a-f]{16})\.owner")
 
