@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from penstock.errors import SchemaError
@@ -20,6 +21,10 @@ RESERVED = {
 }
 
 
+_PATTERN = re.compile(r"\*|\^.*\$", re.DOTALL)
+"""Names that Polars reads as all columns, or as a regular expression for columns."""
+
+
 def check_names(names: Iterable[str], where: str, *, path: str | None = None, stage: str | None = None) -> None:
     """Raise SchemaError for a column that cannot go by its name; `where` says in words what has it.
 
@@ -30,6 +35,16 @@ def check_names(names: Iterable[str], where: str, *, path: str | None = None, st
     penstock.errors.SchemaError: the table has a column '__row__', the name that Penstock keeps for row numbers
       Hint: Rename the column; any other name will do.
     """
+    names = list(names)
+    odd = next((name for name in names if _PATTERN.fullmatch(name) or "\0" in name), None)
+    if odd is not None:
+        raise SchemaError(
+            f"{where} has a column {odd!r}, which dataframe libraries take for a pattern, or cut at its NUL",
+            hint="Rename the column; any other name will do.",
+            path=path,
+            column=odd,
+            stage=stage,
+        )
     taken = RESERVED.keys() & set(names)
     if taken:
         name = min(taken)
