@@ -201,11 +201,14 @@ def _inputs(stage: Stage) -> tuple[str, ...]:
 
 
 def _check_schema(stages: Sequence[Stage], fitted: Sequence[Fitted], schema: pa.Schema) -> None:
-    """Raise ArtifactError unless every stage finds its columns in what comes to it."""
+    """Raise ArtifactError unless every stage finds its columns in what comes to it, and has learned what it needs."""
     for stage, learned in zip(stages, fitted, strict=True):
         try:
             require(schema, stage.inputs(), stage=stage.title)
+            shape = stage.fitted_shape(schema, learned)
+            if shape is not None:
+                shape.check(learned, "")
             schema = stage.learned_schema(schema, learned)
         except Exception as error:  # as above
-            message = f"{stage.title} does not fit {SCHEMA}: {error}"
+            message = f"{stage.title} does not fit {SCHEMA}, or what it learned: {error}"
             raise ArtifactError(message, path=SCHEMA, stage=stage.title) from error

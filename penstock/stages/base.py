@@ -19,6 +19,7 @@ from penstock.steps import RowLog
 
 if TYPE_CHECKING:
     from penstock.spmd import Rank
+    from penstock.stages.shapes import Shape
 
 Fitted = Mapping[str, Any]
 """What a stage learned: finite numbers, strings, lists and dicts of them, Arrow tables, and `Blob` for model files."""
@@ -165,6 +166,20 @@ class Stage(ABC):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return what is learned from the finished statistics."""
         return {}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        """Return the shape that `fitted` must have for the stage to score; the stage is bound.
+
+        A saved model is checked by it when it is loaded: somebody may have changed it. None takes it as it is.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+            What comes in.
+        fitted : mapping
+            The state itself, of which one part may decide the size of another; what it raises refuses the model.
+        """
+        return None
 
     @abstractmethod
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:

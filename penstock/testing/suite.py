@@ -35,6 +35,8 @@ _IN_PROCESS: tuple[Function, ...] = (
     frames.check_every_row_for_itself,
     frames.check_one_row_is_scored_the_same,
     states.check_state_is_plain,
+    states.check_state_has_its_shape,
+    states.check_changed_state_scores_or_is_refused,
     states.check_saved_model_is_the_same,
     states.check_fit_is_repeatable,
     plans.check_explaining_reads_nothing,

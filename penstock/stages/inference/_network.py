@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError, PenstockError, SchemaError
+from penstock.errors import ArtifactError, ConfigError, DataValueError, PenstockError, SchemaError
 from penstock.frames import Kind
 from penstock.selectors import Columns, is_numeric, resolve
 from penstock.stages.base import Fitted, Stage, Tags, check_number, normalise_columns, with_fields
@@ -156,7 +156,7 @@ class Inference(Stage):
         absent = np.isnan(values).any(axis=1)
         if bool(absent.any()):
             values = np.where(absent[:, None], 0, values)
-        made = self._through(self._load(fitted, kind), values, kind)
+        made = self._scored(fitted, values, kind)
         missing = arrays.to_host(absent) | np.isnan(made).any(axis=1)
         column = made[:, 0] if self.output_size == 1 else made
         return frame.with_columns(arrays.masked(frame, self.prediction, column, missing))
@@ -184,6 +184,16 @@ class Inference(Stage):
             worst = nw.max_horizontal(_infinite(nw.col(name).list.max()), _infinite(nw.col(name).list.min()))
             raise _bad(name, f"{count} number(s) in its lists are infinite, or too large for float32", worst)
         return values
+
+    def _scored(self, fitted: Fitted, values: Any, kind: Kind) -> np.ndarray:
+        try:
+            return self._through(self._load(fitted, kind), values, kind)
+        except (PenstockError, MemoryError):
+            raise
+        except Exception as error:  # PyTorch and ONNX Runtime have their own
+            problem = f"the stored network cannot be run: {type(error).__name__}: {str(error)[:300]}"
+            hint = "It ran when it was fitted: copy or fit the model again."
+            raise ArtifactError(problem, hint=hint, stage=self.title) from error
 
     def _through(self, network: Network, values: Any, kind: Kind) -> np.ndarray:
         """Return the results of all rows, of shape (n_rows, output_size)."""

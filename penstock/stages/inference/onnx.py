@@ -7,12 +7,15 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Self
 
+import pyarrow as pa
+
 from penstock.errors import ConfigError, MissingExtraError
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.inference._onnx_file import check_onnx
+from penstock.stages.shapes import Fields, ModelFile, Text
 
 _KIND = "onnx"
 
@@ -83,6 +86,9 @@ class OnnxInference(Inference):
                 stage=self.title,
             ) from error
         return {"network": Blob(_KIND, data), "sha256": sha256}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        return Fields({"network": ModelFile(_KIND), "sha256": Text()})
 
     def _load(self, fitted: Fitted, kind: Kind) -> Network:
         try:

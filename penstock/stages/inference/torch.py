@@ -10,12 +10,15 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import pyarrow as pa
+
 from penstock.errors import ArtifactError, ConfigError, MissingExtraError
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.modules import CarriesModule, module_factory
+from penstock.stages.shapes import Anything, Fields, ListOf, Maybe, ModelFile, Text, Whole
 
 _KIND = "safetensors"
 
@@ -116,6 +119,11 @@ class TorchInference(CarriesModule, Inference):
             ) from error
         return {"graph": graph, "weights": Blob(_KIND, weights), "sha256": sha256}
 
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        return Fields(
+            {"weights": ModelFile(_KIND), "sha256": Text()}, {} if self.program is None else {"graph": _GRAPH}
+        )
+
     def _load(self, fitted: Fitted, kind: Kind) -> Network:
         self._require()
         from penstock.stages.inference import _torch
@@ -137,6 +145,11 @@ class TorchInference(CarriesModule, Inference):
                 f"PyTorch cannot be imported: {error}", hint="pip install 'penstock[torch]'", stage=self.title
             ) from error
 
+
+_GRAPH = Fields(
+    {"input": Text(), "takes": ListOf(Maybe(Whole())), "nodes": ListOf(Anything()), "output": Text()},
+)
+"""What `read_program` keeps of a program; each of its nodes is checked before it runs."""
 
 EXAMPLE = str(Path(__file__).with_name("_examples") / "mean.pt2")
 """A program that gives the mean of two columns."""

@@ -18,6 +18,7 @@ from penstock.schemas import require
 from penstock.selectors import is_numeric
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, check_number, with_fields
 from penstock.stages.preprocessing.categories import coder, codes, values_of
+from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, by_column, like
 from penstock.statistics import Statistic
 from penstock.statistics.folded import Folded
 from penstock.statistics.group_sums import GroupSum, GroupSums
@@ -134,6 +135,21 @@ class SupervisedEncoder(ColumnStage):
         without = [self.learned(rest) if _rows(rest) else nothing for rest in rests]
         tables = {name: _aligned(name, learned["encodings"][name], without) for name in self.inputs()}
         return {**learned, "training": tables}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        count = len(fitted["prior"])
+        numbers = ListOf(Number(), count)
+        columns = {
+            "count": pa.types.is_integer,
+            **{f"encoding_{place}": pa.types.is_floating for place in range(count)},
+        }
+
+        def table(name: str) -> Shape:
+            return TableOf({"value": like(schema.field(name).type), **columns}, unique=("value",))
+
+        parts = {"prior": numbers, "encodings": by_column(self.inputs(), table)}
+        missing = {"missing": by_column(self.inputs(), numbers)}
+        return Fields({**parts, **missing}, {"information_value": by_column(self.inputs(), Number())})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call, and look the numbers up."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.selectors import Columns
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.preprocessing._selection import FeatureSelector
+from penstock.stages.shapes import Fields, Number, Shape, Text, by_column
 from penstock.statistics import CrossProducts, Gram, Statistic
 
 
@@ -88,6 +89,11 @@ class CorrelationSelector(FeatureSelector):
                 twins.setdefault(names[other], name)
                 correlations.setdefault(names[other], float(matrix[place, other]))
         return {"twins": twins, "correlations": correlations}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = self.doubtful()
+        twins = by_column(list(fitted["correlations"]), Text(names))
+        return Fields({"twins": twins, "correlations": by_column(names, Number(), some=True)})
 
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
         """Return the columns that are correlated with one that stays."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.preprocessing.categories import coder, codes, values_of
+from penstock.stages.shapes import Fields, Shape, Whole, by_column, vocabulary
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 
 
@@ -78,6 +79,10 @@ class CountEncoder(ColumnStage):
             "counts": {name: found[name].table for name in self.inputs()},
             "nulls": {name: found[name].nulls for name in self.inputs()},
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))
+        return Fields({"counts": tables, "nulls": by_column(self.inputs(), Whole())})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call, and look the counts up."""

@@ -18,6 +18,7 @@ from penstock.ragged import Ragged
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.preprocessing._vectors import Count, VectorStage
 from penstock.stages.preprocessing.categories import values_of
+from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics.base import Statistic
 from penstock.statistics.elements import ElementCounts, Elements
 
@@ -106,6 +107,10 @@ class CountVectorizer(VectorStage):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``vocabulary`` of each column."""
         return {"vocabulary": {name: self._vocabulary(name, results["words"][name]) for name in self.inputs()}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        words = vocabulary(pa.string(), count=pa.types.is_integer, lists=pa.types.is_integer)
+        return Fields({"vocabulary": by_column(self.inputs(), words)})
 
     def _vocabulary(self, name: str, found: Elements) -> pa.Table:
         least, most = (share if share >= 1 else share * found.lists for share in (self.min_df, self.max_df))

@@ -15,6 +15,7 @@ from penstock.stages.base import Fitted, Tags, check_choice, check_number
 from penstock.stages.preprocessing._filling import FillingStage
 from penstock.stages.preprocessing.affine import check_quality, quality
 from penstock.stages.preprocessing.outliers import Spread, between
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Counts, Extremes, Moments, Quantiles, Statistic
 
 
@@ -116,6 +117,9 @@ class EndTailImputer(FillingStage):
         """Return ``values``, what is put in by column."""
         check_quality(results)
         return {"values": {name: self._end(name, results) for name in self.inputs()}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({"values": by_column(self.inputs(), Number())})
 
     def _end(self, name: str, results: Mapping[str, Any]) -> float:
         if self.imputation_method == "max":

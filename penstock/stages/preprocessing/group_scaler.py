@@ -16,6 +16,7 @@ from penstock.errors import ConfigError
 from penstock.stages.base import Fitted, RowFunction, check_choice, normalise_columns, with_fields
 from penstock.stages.preprocessing._groups import GroupStage, group_place, group_places
 from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, like
 from penstock.statistics.group_moments import GroupMoment
 
 _PARTS = ("shift", "factor")
@@ -123,6 +124,14 @@ class GroupScaler(GroupStage):
             "lines": pa.table({f"{part}_{i}": line[part] for i, line in enumerate(lines) for part in _PARTS}),
             "overall": {part: [line[part][0].as_py() for line in overall] for part in _PARTS},
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        rows = fitted["groups"].num_rows
+        lines = {f"{part}_{i}": pa.types.is_floating for i in range(len(self.values)) for part in _PARTS}
+        overall = Fields(dict.fromkeys(_PARTS, ListOf(Number(), len(self.values))))
+        keys = {name: like(schema.field(name).type) for name in self.keys}
+        groups = TableOf(keys, unique=self.keys)
+        return Fields({"groups": groups, "lines": TableOf(lines, rows=rows, nullable=tuple(lines)), "overall": overall})
 
     def _lines(self, found: GroupMoment, name: str) -> dict[str, pa.Array]:
         """Return what is subtracted in each group, and by what it is multiplied; null for a group without a value."""

@@ -15,6 +15,7 @@ from penstock.stages.base import Fitted, RowFunction, Tags, normalise_columns, w
 from penstock.stages.preprocessing._groups import GroupStage, group_place, group_places
 from penstock.stages.preprocessing.categories import check_new
 from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.shapes import Fields, Maybe, Scalar, Shape, TableOf, by_column, is_number, like
 from penstock.statistics.group_moments import GroupMoment
 
 AGGREGATES = ("count", "sum", "mean", "std", "min", "max")
@@ -130,6 +131,14 @@ class GroupStatistics(GroupStage):
         columns |= {out: groups.of(name, each) for out, (name, each) in made}
         overall = {out: _OF_NONE.get(each, whole.of(name, each)[0].as_py()) for out, (name, each) in made}
         return {"groups": pa.table(columns), "overall": overall}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        keys = {name: like(schema.field(name).type) for name in self.keys}
+        numbers = dict.fromkeys(self.outputs(), is_number)
+        overall = by_column(self.outputs(), lambda name: Maybe(Scalar(fitted["groups"][name].type)))
+        return Fields(
+            {"groups": TableOf({**keys, **numbers}, nullable=self.outputs(), unique=self.keys), "overall": overall}
+        )
 
     def _found(self, fitted: Fitted, out: str) -> pa.Array:
         return self.looked_up(fitted["groups"][out], fitted["overall"][out])

@@ -17,6 +17,7 @@ from penstock.errors import ConfigError, DataValueError
 from penstock.ragged import Ragged, with_lists
 from penstock.stages.base import Fitted, RowFunction, Stage, check_number, normalise_columns, with_fields
 from penstock.stages.preprocessing.categories import check_new
+from penstock.stages.shapes import Fields, Shape, TableOf, Whole, by_column
 from penstock.statistics.base import Statistic
 from penstock.statistics.index_counts import IndexCounts, Indices, refuse_infinite
 
@@ -126,6 +127,12 @@ class IDF(Stage):
 
     def _weight(self, vectors: int, count: int) -> float:
         return math.log((vectors + 1) / (count + 1)) if count >= self.min_doc_freq else 0.0
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = [name for name, _ in self.pairs()]
+        columns = {"index": pa.types.is_integer, "count": pa.types.is_integer, "idf": pa.types.is_floating}
+        weights = by_column(names, TableOf(columns, unique=("index",)))
+        return Fields({"idf": weights, "vectors": by_column(names, Whole())})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Weigh the values of all vectors of a column in one call."""

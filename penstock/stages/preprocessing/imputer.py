@@ -16,6 +16,7 @@ from penstock.selectors import is_numeric
 from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, with_fields
 from penstock.stages.preprocessing._filling import FillingStage
 from penstock.stages.preprocessing.columns import check_finite, check_values
+from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
 from penstock.statistics import Counts, Keep, Moments, Quantiles, Statistic, ValueCounts, Violations
 
 _STATISTICS: Mapping[str, Callable[[tuple[str, ...]], Statistic]] = {
@@ -169,6 +170,15 @@ class Imputer(FillingStage):
         check_finite(results.get("infinite", {}))
         check_values(results["counts"])
         return {"values": {name: getattr(results["typical"][name], self.strategy) for name in self.inputs()}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        if self.strategy == "mode":
+            values = by_column(self.inputs(), lambda name: Scalar(schema.field(name).type))
+        elif self.strategy == "constant":
+            values = by_column(self.inputs(), Scalar(pa.scalar(self.fill_value).type))
+        else:
+            values = by_column(self.inputs(), Number())
+        return Fields({"values": values})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns, and make all indicators, in one list of expressions."""

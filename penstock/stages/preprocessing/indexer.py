@@ -26,6 +26,7 @@ from penstock.stages.preprocessing.categories import (
     text,
     values_of,
 )
+from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 from penstock.statistics.frequent_items import FrequentItems
 from penstock.statistics.keep import ALL
@@ -204,6 +205,10 @@ class StringIndexer(ColumnStage):
     def _kept(self, found: Frequencies) -> Frequencies:
         kept = frequent(found, self.min_frequency)
         return kept if self.max_categories is None else kept.top(self.max_categories)
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))
+        return Fields({"categories": tables})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call."""

@@ -13,6 +13,7 @@ from penstock.stages.base import Fitted, check_choice
 from penstock.stages.preprocessing.affine import check_quality, check_range, quality
 from penstock.stages.preprocessing.buckets import Buckets, BucketStage
 from penstock.stages.preprocessing.per_column import check_counts, per_column
+from penstock.stages.shapes import Fields, ListOf, Number, Shape, by_column
 from penstock.statistics import Extreme, Extremes, Statistic
 
 
@@ -102,6 +103,9 @@ class KBinsDiscretizer(BucketStage):
         check_quality(results)
         ends, counts = results["extremes"], per_column(self, "n_bins")
         return {"splits": {name: _splits(name, ends[name], count) for name, count in counts.items()}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({"splits": by_column(self.inputs(), ListOf(Number(), ascending=True))})
 
     def buckets(self, name: str, fitted: Fitted) -> Buckets:
         """Return the buckets between the splits of a column."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.stages.base import Fitted
 from penstock.stages.preprocessing.affine import Affine, AffineScaler, check_quality, quality, ratio
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Extremes, Statistic
 
 
@@ -61,6 +62,9 @@ class MaxAbsScaler(AffineScaler):
         check_quality(results)
         ends = results["extremes"].items()
         return {"max_abs": {name: max(abs(float(each.min)), abs(float(each.max))) for name, each in ends}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({"max_abs": by_column(self.inputs(), Number(least=0))})
 
     def affine(self, name: str, fitted: Fitted) -> Affine:
         """Return the line through zero; for a column of zeros the values themselves."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.errors import ConfigError
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.preprocessing.affine import Affine, AffineScaler, check_quality, check_range, quality, ratio
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Extremes, Statistic
 
 
@@ -90,6 +91,9 @@ class MinMaxScaler(AffineScaler):
             "data_min": {name: low for name, (low, _) in ends.items()},
             "data_max": {name: high for name, (_, high) in ends.items()},
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({end: by_column(self.inputs(), Number()) for end in ("data_min", "data_max")})
 
     def affine(self, name: str, fitted: Fitted) -> Affine:
         """Return the line through both ends; for a constant column the middle."""

@@ -24,6 +24,7 @@ from penstock.stages.base import (
 )
 from penstock.stages.preprocessing._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories import check_new
+from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics.base import Statistic
 from penstock.statistics.elements import ElementCounts, Elements
 
@@ -133,6 +134,12 @@ class MultiHot(IndicatorStage):
         table = found.table.select(["value", "lists"]).filter(pc.field("lists") >= least)
         ordered = table.sort_by([("lists", "descending"), ("value", "ascending")])
         return ordered.slice(0, self._width(name)).combine_chunks()
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        tables = by_column(
+            self.inputs(), lambda name: vocabulary(schema.field(name).type.value_type, lists=pa.types.is_integer)
+        )
+        return Fields({"categories": tables})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode column by column."""

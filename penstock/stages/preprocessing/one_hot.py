@@ -27,6 +27,7 @@ from penstock.stages.preprocessing.categories import (
     keep_frequent,
     values_of,
 )
+from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 
 
@@ -155,6 +156,10 @@ class OneHotEncoder(IndicatorStage):
                 column=name,
             )
         return frequent(found, self.min_frequency).top(self._width(name))
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))
+        return Fields({"categories": tables})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call, and compare the codes in another."""

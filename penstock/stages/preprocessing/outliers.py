@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.errors import ConfigError, DataValueError
 from penstock.stages.base import Fitted, Stage, Tags, check_choice, check_number
 from penstock.stages.preprocessing.affine import check_quality, quality
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Counts, Distribution, Extremes, Moments, Quantiles, Statistic
 
 _FOLDS = {"gaussian": 3.0, "iqr": 1.5, "mad": 3.29, "quantiles": 0.05}
@@ -80,6 +81,11 @@ class OutlierStage(Stage):
             "lower": {name: low for name, (low, _) in bounds.items() if self.tail != "right"},
             "upper": {name: high for name, (_, high) in bounds.items() if self.tail != "left"},
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        lower, upper = self.tail != "right", self.tail != "left"
+        sides = {"lower": lower, "upper": upper}
+        return Fields({side: by_column(self.inputs() if each else (), Number()) for side, each in sides.items()})
 
     def _bounds(self, name: str, results: Mapping[str, Any]) -> tuple[float, float]:
         fold = _FOLDS[self.capping_method] if self.fold == "auto" else float(self.fold)

@@ -7,9 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from penstock.stages.base import Fitted
 from penstock.stages.preprocessing._projection import Projection, axes, factor
+from penstock.stages.shapes import Fields, ListOf, Number, Shape
 from penstock.statistics.gram import CrossProducts
 
 _NO_MEAN = 1e-14
@@ -92,6 +94,13 @@ class PCA(Projection):
             "explained_variance": (lengths**2).tolist(),
             "explained_variance_ratio": (lengths**2 / (float(deviations @ deviations) or 1.0)).tolist(),
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        features, count = len(self.inputs()), len(fitted["components"])
+        numbers = ListOf(Number(least=0), count)
+        components = ListOf(ListOf(Number(), features), self.k)
+        shapes: dict[str, Shape] = {"mean": ListOf(Number(), features), "components": components}
+        return Fields({**shapes, "explained_variance": numbers, "explained_variance_ratio": numbers})
 
     def directions(self, fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
         """Return the means, or zeros, and the components, whitened if that is asked for."""

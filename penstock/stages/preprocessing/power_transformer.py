@@ -17,6 +17,7 @@ from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
 from penstock.stages.preprocessing._power_curve import PowerCurve, best_power
 from penstock.stages.preprocessing.affine import ratio
 from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Rule, Statistic
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.cells import Cells
@@ -125,6 +126,10 @@ class PowerTransformer(ColumnStage):
             key: {name: learned[key] for name, learned in found.items()}
             for key in ("lambdas", "origin", *(("mean", "scale") if self.standardize else ()))
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        keys = ("lambdas", "origin", *(("mean", "scale") if self.standardize else ()))
+        return Fields({key: by_column(self.inputs(), Number()) for key in keys})
 
     def _learned(self, cells: Cells, extreme: Extreme) -> dict[str, float]:
         values = cells.sums["value"] / cells.sums["rows"]

@@ -15,6 +15,7 @@ from penstock.selectors import Columns, is_numeric
 from penstock.stages.base import Fitted, Tags, check_number
 from penstock.stages.preprocessing._selection import FeatureSelector
 from penstock.stages.preprocessing.columns import check_finite
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Count, Counts, Distribution, Frequencies, Quantiles, Statistic, ValueCounts, Violations
 from penstock.statistics.parted import BEYOND, UP_TO, Parted
 
@@ -186,6 +187,9 @@ class PSISelector(FeatureSelector):
         if len(distinct) <= self.bins:
             return np.column_stack([np.nextafter(distinct, -np.inf), distinct]).ravel()
         return np.unique([early.quantile(place / self.bins) for place in range(1, self.bins)])
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({"psi": by_column(self.doubtful(), Number())})
 
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
         """Return the columns whose index is above the threshold."""

@@ -12,6 +12,7 @@ from penstock.stages.base import Fitted
 from penstock.stages.preprocessing.affine import check_quality, quality
 from penstock.stages.preprocessing.buckets import Buckets, BucketStage
 from penstock.stages.preprocessing.per_column import check_counts, per_column
+from penstock.stages.shapes import Fields, ListOf, Number, Shape, by_column
 from penstock.statistics import Distribution, Quantiles, Statistic
 
 
@@ -106,6 +107,10 @@ class QuantileDiscretizer(BucketStage):
             "splits": {name: _splits(found[name], count) for name, count in per_column(self, "num_buckets").items()},
             "rank_error": {name: float(found[name].rank_error) for name in self.inputs()},
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        splits = by_column(self.inputs(), ListOf(Number(), ascending=True))
+        return Fields({"splits": splits, "rank_error": by_column(self.inputs(), Number(least=0))})
 
     def buckets(self, name: str, fitted: Fitted) -> Buckets:
         """Return the buckets between the splits of a column."""

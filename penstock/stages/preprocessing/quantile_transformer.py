@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from penstock import arrays, frames, frames_cudf
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number
 from penstock.stages.preprocessing.affine import check_quality, check_range, quality
+from penstock.stages.shapes import Fields, Shape, TableOf, by_column
 from penstock.statistics import Distribution, Quantiles, Statistic
 
 _LEAST = 1e-7 - float(np.spacing(1.0))
@@ -104,6 +105,11 @@ class QuantileTransformer(ColumnStage):
         """Return ``quantiles`` of each column."""
         check_quality(results)
         return {"quantiles": {name: self._table(name, found) for name, found in results["quantiles"].items()}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = ("quantile", "place")
+        line = TableOf(dict.fromkeys(names, pa.types.is_floating), least=2, ascending=names)
+        return Fields({"quantiles": by_column(self.inputs(), line)})
 
     def _table(self, name: str, found: Distribution) -> pa.Table:
         n = max(min(self.n_quantiles, found.count), 2)

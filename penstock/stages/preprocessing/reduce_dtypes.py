@@ -14,6 +14,7 @@ from penstock import frames
 from penstock.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_number, with_fields
 from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.shapes import Fields, Shape, Text, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Rule, Statistic, Violations
 from penstock.statistics.aggregates import aggregate
 
@@ -109,6 +110,9 @@ class ReduceDtypes(ColumnStage):
         family = _UNSIGNED if self.unsigned and extreme.min >= 0 else _SIGNED
         fitting = [kind for kind in family if _range(kind)[0] <= extreme.min and extreme.max <= _range(kind)[1]]
         return fitting[0] if fitting else pa.uint64()
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({"types": by_column(self.inputs(), Text(tuple(_KINDS)), some=True)})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the values of all columns in one select, then cast them."""

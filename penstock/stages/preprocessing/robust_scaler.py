@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.errors import ConfigError
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.preprocessing.affine import Affine, AffineScaler, check_quality, check_range, quality, ratio
+from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Quantiles, Statistic
 
 
@@ -101,6 +102,11 @@ class RobustScaler(AffineScaler):
                 name: values.quantile(self.upper) - values.quantile(self.lower) for name, values in found.items()
             },
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields(
+            {"median": by_column(self.inputs(), Number()), "range": by_column(self.inputs(), Number(least=0))}
+        )
 
     def affine(self, name: str, fitted: Fitted) -> Affine:
         """Return the line; a constant 0 for a column without a range."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.shapes import Fields, Maybe, Number, Shape, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Moment, Moments, Statistic
 
 
@@ -82,6 +83,10 @@ class StandardScaler(ColumnStage):
             "mean": {name: moments[name].mean for name in self.inputs()},
             "scale": {name: _scale(moments[name], extremes[name]) for name in self.inputs()},
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        numbers = by_column(self.inputs(), Number())
+        return Fields({"mean": numbers, "scale": by_column(self.inputs(), Maybe(Number(least=0)))})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Scale all columns in one list of expressions."""

@@ -7,9 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from penstock.stages.base import Fitted
 from penstock.stages.preprocessing._projection import Projection, axes, factor
+from penstock.stages.shapes import Fields, ListOf, Number, Shape
 from penstock.statistics.gram import CrossProducts
 
 
@@ -85,6 +87,12 @@ class TruncatedSVD(Projection):
             "explained_variance": variance.tolist(),
             "explained_variance_ratio": (variance / (total or 1.0)).tolist(),
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        numbers = ListOf(Number(), self.k)
+        components = ListOf(ListOf(Number(), len(self.inputs())), self.k)
+        names = ("singular_values", "explained_variance", "explained_variance_ratio")
+        return Fields({"components": components, **dict.fromkeys(names, numbers)})
 
     def directions(self, fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
         """Return zeros and the components."""

@@ -14,6 +14,7 @@ from penstock.selectors import is_numeric
 from penstock.stages.base import Fitted, Tags, check_choice, check_number
 from penstock.stages.preprocessing import _association
 from penstock.stages.preprocessing._selection import FeatureSelector
+from penstock.stages.shapes import Fields, ListOf, Number, Shape, Text, by_column
 from penstock.statistics import Gram, Statistic
 from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.contingency import Contingencies
@@ -184,6 +185,10 @@ class UnivariateFeatureSelector(FeatureSelector):
                 hint="Nothing can be told of features where all rows are of one class.",
                 column=self.label,
             )
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        numbers = by_column(self.doubtful(), Number())
+        return Fields({"scores": numbers, "p_values": numbers, "selected": ListOf(Text(self.doubtful()))})
 
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
         """Return the columns that were not selected."""

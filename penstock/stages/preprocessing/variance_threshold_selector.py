@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.selectors import Columns, numeric
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.preprocessing._selection import FeatureSelector
+from penstock.stages.shapes import Fields, Maybe, Number, Shape, by_column
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
 
 
@@ -82,6 +83,9 @@ class VarianceThresholdSelector(FeatureSelector):
         """Return ``variances`` by column."""
         moments, extremes = results["moments"], results["extremes"]
         return {"variances": {name: _variance(moments[name], extremes[name]) for name in self.doubtful()}}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        return Fields({"variances": by_column(self.doubtful(), Maybe(Number()))})
 
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
         """Return the columns whose variance is not above the threshold."""

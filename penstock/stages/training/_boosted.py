@@ -15,6 +15,7 @@ from penstock import sparse
 from penstock.errors import ConfigError, DataValueError
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, check_number
+from penstock.stages.shapes import Fields, TableOf, Text
 from penstock.stages.training._objectives import LabelFaults, check_objective
 from penstock.stages.training._trees import NumberModel, TreeModel
 from penstock.stages.training._vector_features import vector_among
@@ -135,6 +136,12 @@ class Boosted(VectorLearner, TreeModel):
                 raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
             return {"vector": vector, "indices": found.table.select(["index"])}
         return {}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        model = super().fitted_shape(schema, fitted)
+        if "indices" not in fitted:
+            return model
+        return model.beside(vector=Text(), indices=TableOf({"index": pa.types.is_integer}, unique=("index",)))
 
     def _index(self, fitted: Fitted) -> np.ndarray | None:
         if "indices" not in fitted:

@@ -17,7 +17,7 @@ import xgboost as xgb
 from scipy import sparse
 
 from penstock import arrays, devices, frames
-from penstock.errors import ConfigError, ExecutionError, did_you_mean
+from penstock.errors import ArtifactError, ConfigError, ExecutionError, did_you_mean
 from penstock.outputs import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
@@ -269,6 +269,11 @@ def predict(blob: Blob, matrix: Any, kind: str) -> Any:
     threads = 1 if rows <= _FEW_ROWS else 0
     on_host = held or isinstance(matrix, np.ndarray)
     booster = load_booster(blob, device_name("cpu" if on_host else "gpu"), threads)
+    if booster.num_features() != matrix.shape[1]:
+        raise ArtifactError(
+            f"the booster was trained on {booster.num_features()} features, and is given {matrix.shape[1]}",
+            hint="It is not the booster that was saved with this stage: fit or copy the model again.",
+        )
     return booster.inplace_predict(matrix, predict_type=kind, validate_features=False).astype("float64")
 
 

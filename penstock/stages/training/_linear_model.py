@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock import arrays, frames
 from penstock.notices import warn
 from penstock.stages.base import Fitted, with_fields
+from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
 from penstock.stages.training._coordinate_descent import Descent
 from penstock.stages.training._learner import Learner
 from penstock.stages.training._least_squares import LeastSquares, Penalty
@@ -36,6 +37,12 @@ class LinearModel(Learner):
     @abstractmethod
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return at least ``features``, ``coefficients``, ``intercept`` and ``summary``."""
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        features = self.inputs()
+        names, numbers = ListOf(Text(features), len(features)), ListOf(Number(), len(features))
+        told = dict.fromkeys(("constant", "summary", "reg_param", "mean_rmse", "rmse"), Anything())
+        return Fields({"features": names, "coefficients": numbers, "intercept": Number()}, told)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Predict.

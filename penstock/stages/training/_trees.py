@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -12,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.errors import ArtifactError, ConfigError, DataValueError, SchemaError
 from penstock.selectors import Columns, is_numeric
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, normalise_columns, with_fields
+from penstock.stages.shapes import CLASSES, Anything, Fields, ModelFile, Whole
 from penstock.stages.training import _float32
 from penstock.stages.training._learner import Classifier, Learner
 from penstock.statistics.base import Statistic
@@ -104,6 +106,9 @@ class TreeModel(Learner, Trainer):
             if count := results[f"{rule.test} {name}"][name].count:
                 raise rule.error(name, count)
         return {}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        return Fields({"booster": ModelFile("xgboost-ubj"), "rounds": Whole()}, {"history": Anything()})
 
     def _converter(self, learned: Fitted) -> Any:
         """Return the `ToBatch` that reads what is learned from."""
@@ -222,6 +227,9 @@ class ClassModel(Classifier, TreeModel):
         self._check_classes(counted)
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
 
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        return super().fitted_shape(schema, fitted).beside(classes=CLASSES)
+
     def _fractions(self, odd: Sequence[float], count: int) -> DataValueError:
         from penstock.stages.training._matrix import bad_values
 
@@ -235,6 +243,19 @@ class ClassModel(Classifier, TreeModel):
         from penstock.stages.training._matrix import ToBatch
 
         return ToBatch(self.inputs(), self.label, tuple(learned["classes"]["value"].to_pylist()), self.weight)
+
+    def _of_classes(self, matrix: Any, fitted: Fitted, *, kind: str) -> Any:
+        """Return scores of shape (rows,) for two classes, and of shape (rows, classes) for more."""
+        scores = self._scores(matrix, fitted, kind=kind)
+        rows, classes = matrix.shape[0], fitted["classes"].num_rows
+        shape = (rows,) if classes == 2 else (rows, classes)
+        if scores.size != math.prod(shape) or (classes == 2 and scores.ndim > 1):
+            raise ArtifactError(
+                f"the booster gives {scores.size} scores for {rows} row(s) of {classes} classes",
+                hint="It is not the booster that was saved with these classes: fit or copy the model again.",
+                stage=self.title,
+            )
+        return scores.reshape(shape)
 
     @abstractmethod
     def _judged(self, matrix: Any, fitted: Fitted) -> tuple[Any, Any, Any]:

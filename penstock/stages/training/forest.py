@@ -162,12 +162,10 @@ class RandomForestClassifier(ClassModel, _Forest):
         return replace(super()._converter(learned), one_hot=learned["classes"].num_rows > 2)
 
     def _judged(self, matrix: Any, fitted: Fitted) -> tuple[Any, Any, Any]:
-        classes = fitted["classes"].num_rows
-        raw = self._scores(matrix, fitted, kind="value")
-        if classes == 2:
+        raw = self._of_classes(matrix, fitted, kind="value")
+        if raw.ndim == 1:
             probability = raw.clip(0.0, 1.0)
             return raw, probability, probability > 0.5
-        raw = raw.reshape(len(matrix), classes)
         probability = _normalised(raw.clip(0.0, 1.0))
         return raw, probability, probability.argmax(axis=1)
 

@@ -15,6 +15,7 @@ from penstock.errors import DataValueError
 from penstock.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns, with_fields
+from penstock.stages.shapes import Fields, Flag, ListOf, Number, Shape, TableOf, Whole
 from penstock.stages.training import _seeding
 from penstock.stages.training._binary_scaling import framing, scaling_of
 from penstock.stages.training._design import ToRows, finite_matrix, one_blas_thread
@@ -162,6 +163,18 @@ class GaussianMixture(Learner, Trainer):
             "largest_weight": largest_weight,
             **framing(moments, extremes, self.inputs(), None),
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names, count = self.inputs(), len(fitted["weights"])
+        numbers = dict.fromkeys(names, pa.types.is_floating)
+        places = {"component": pa.types.is_integer, "feature": pa.types.is_string}
+        told = {"log_likelihood": Number(), "iterations": Whole(), "converged": Flag()}
+        shapes: dict[str, Shape] = {
+            "weights": ListOf(Number(least=0), count),
+            "means": TableOf(numbers, rows=count, least=1),
+            "covariances": TableOf({**places, **numbers}, rows=count * len(names)),
+        }
+        return Fields(shapes, told)
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         scaling = scaling_of(learned, intercept=True)

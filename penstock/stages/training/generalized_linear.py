@@ -24,6 +24,7 @@ from penstock.stages.base import (
     normalise_columns,
     with_fields,
 )
+from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
 from penstock.stages.training._binary_scaling import framing, rounded_mean, scaling_of, unscaling
 from penstock.stages.training._design import Scaling, ToRows, finite_matrix, linear, one_blas_thread
 from penstock.stages.training._exact_gram import GramDesign
@@ -243,6 +244,13 @@ class GeneralizedLinearRegression(Learner, Trainer):
             "label_origin": rounded_mean(moments[self.label]),
             **framing(moments, extremes, self.inputs(), self.offset),
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = self.inputs()[: len(self.inputs()) - bool(self.offset)]
+        numbers = ListOf(Number(), len(names))
+        told = dict.fromkeys(("constant", "converged", "iterations", "summary"), Anything())
+        features = ListOf(Text(names), len(names))
+        return Fields({"features": features, "coefficients": numbers, "intercept": Number()}, told)
 
     def _check_varies(self, label: Extreme) -> None:
         if label.min == label.max and float(label.min) in self._family().edges:

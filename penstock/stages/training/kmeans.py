@@ -26,6 +26,7 @@ from penstock.stages.base import (
     normalise_columns,
     with_fields,
 )
+from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, Whole
 from penstock.stages.training import _lloyd, _seeding
 from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._design import one_blas_thread
@@ -165,6 +166,12 @@ class KMeans(Learner, Trainer):
         origin = [moved.get(name, 0.0) for name in names]
         largest = [_reach(extremes[name], centre) for name, centre in zip(names, origin, strict=True)]
         return {"origin": origin, "largest": largest, "largest_weight": self._largest_weight(extremes)}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = self.inputs()
+        centres = TableOf(dict.fromkeys(names, pa.types.is_floating), least=1)
+        told = {"sizes": ListOf(Whole()), "cost": Number(), "iterations": Whole()}
+        return Fields({"centres": centres, "origin": ListOf(Number(), len(names))}, told)
 
     def _largest_weight(self, extremes: Mapping[str, Extreme]) -> float:
         largest = float(extremes[self.weight].max) if self.weight else 1.0

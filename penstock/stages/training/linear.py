@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns
+from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text, numbers_at_indices
 from penstock.stages.training._least_squares import LeastSquares, Penalty
 from penstock.stages.training._linear_model import LinearModel, fitted_model, minimum, predicted
 from penstock.stages.training._linear_vector import VectorLeastSquares
@@ -215,6 +216,14 @@ class _LinearRegressionOnVector(LinearRegression, Trainer):
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         return self._regression.train(rank, learned)
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = self._numbers(self.vector)
+        numbers = ListOf(Number(), len(names))
+        shapes = {"features": ListOf(Text(names), len(names)), "coefficients": numbers, "intercept": Number()}
+        told = ("constant", "summary", "converged", "iterations", "objective_history")
+        of_vector = {"vector": Text((self.vector,)), "vector_coefficients": numbers_at_indices(1)}
+        return Fields({**shapes, **of_vector}, dict.fromkeys(told, Anything()))
 
     def _predicted(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
         values, lacking = self._regression.values(frame, fitted)

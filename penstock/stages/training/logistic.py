@@ -23,6 +23,7 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
+from penstock.stages.shapes import CLASSES, Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training._courses import course_from, tell, tell_end
 from penstock.stages.training._design import Scaling, Totals, one_blas_thread
@@ -211,6 +212,20 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
             "largest_weight": largest_weight,
             **inputs.learned(results),
         }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        rows = 1 if fitted["family"] == "binomial" else fitted["classes"].num_rows
+        shapes = {
+            "classes": CLASSES,
+            "family": Text(("binomial", "multinomial")),
+            "intercepts": ListOf(Number(), rows),
+        }
+        numbers = self._given(fitted.get("vector")).numbers
+        plain = {"coefficients": TableOf(dict.fromkeys(numbers, pa.types.is_floating), rows=rows)} if numbers else {}
+        vector = {"vector": Text(self.inputs()), "vector_coefficients": numbers_at_indices(rows)}
+        of_vector = vector if "vector" in fitted else {}
+        told = ("constant_features", "converged", "iterations", "objective_history")
+        return Fields({**shapes, **plain, **of_vector}, dict.fromkeys(told, Anything()))
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         classes = tuple(learned["classes"]["value"].to_pylist())

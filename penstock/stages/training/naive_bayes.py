@@ -20,6 +20,18 @@ from penstock.stages.base import (
     check_number,
     normalise_columns,
 )
+from penstock.stages.shapes import (
+    CLASSES,
+    Anything,
+    Fields,
+    ListOf,
+    Number,
+    Shape,
+    TableOf,
+    Text,
+    Whole,
+    numbers_at_indices,
+)
 from penstock.stages.training import _bayes
 from penstock.stages.training._bayes_vector import VectorBayes
 from penstock.stages.training._coefficient_memory import refuse_too_many
@@ -197,6 +209,23 @@ class NaiveBayes(VectorLearner, Classifier):
         tables = [pa.table(dict(zip(self.inputs(), matrix.T, strict=True))) for matrix in matrices]
         classes = pa.table({"value": moments.classes})
         return {"classes": classes, "pi": pi.tolist(), **dict(zip(("theta", "sigma"), tables, strict=False))}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        classes = fitted["classes"].num_rows
+        shapes: dict[str, Shape] = {
+            "classes": CLASSES,
+            "pi": ListOf(Number(), classes),
+        }
+        vector = fitted.get("vector")
+        numbers = self._numbers(vector)
+        plain = TableOf(dict.fromkeys(numbers, pa.types.is_floating), rows=classes)
+        names = ("theta", "sigma") if self.model_type == "gaussian" else ("theta",)
+        tables = dict.fromkeys(names, plain) if numbers else {}
+        if vector is None:
+            return Fields({**shapes, **tables})
+        of_vector = {"vector": Text((vector,)), "vector_theta": numbers_at_indices(classes), "size": Whole()}
+        others = ListOf(Number(), len(fitted["other_theta"]) and classes)
+        return Fields({**shapes, **tables, **of_vector, "other_theta": others}, {"theta": Anything()})
 
     def _with_vector(self, found: SumsByClass, moments: MomentsByClass | None) -> Fitted:
         """Return what is learned of a sparse vector, and of numbers beside it if there are any."""

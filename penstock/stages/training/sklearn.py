@@ -25,6 +25,7 @@ from penstock.stages.base import (
     normalise_columns,
     with_fields,
 )
+from penstock.stages.shapes import Fields, ListOf, ModelFile, TableOf, Text, Whole, by_column, is_class
 from penstock.stages.stored_values import jsonable
 from penstock.stages.training._design import finite_matrix
 from penstock.stages.training._learner import Learner, known
@@ -304,6 +305,19 @@ class SklearnEstimator(Learner, Trainer):
             return learned
         check_classes(self._labels[0], counted := results["classes"][self._labels[0]])
         return {**learned, "classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        shapes = {
+            "estimator": ModelFile("skops"),
+            "sklearn": Text(),
+            "rows": Whole(),
+            "warnings": ListOf(Text()),
+            "widths": by_column(self.outputs(), Whole()),
+        }
+        classes = TableOf({"value": is_class}, least=1, unique=("value",))
+        if self._described.kind == "classifier":
+            return Fields({**shapes, "classes": classes})
+        return Fields(shapes, {"classes": classes})
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         from penstock.stages.training._sklearn import fit, store

@@ -13,6 +13,7 @@ from penstock import arrays, frames
 from penstock.errors import SchemaError
 from penstock.selectors import is_numeric
 from penstock.stages.base import Fitted, with_fields
+from penstock.stages.shapes import CLASSES, Fields
 from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._torch.learner import TorchLearner
 from penstock.statistics import Statistic, ValueCounts
@@ -103,6 +104,9 @@ class TorchClassifier(Classifier, TorchLearner):
         counted = results["labels"][self.label]
         self._check_classes(counted)
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks(), **learned}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        return super().fitted_shape(schema, fitted).beside(classes=CLASSES)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         from penstock.stages.training._log_loss import sigmoid, softmax

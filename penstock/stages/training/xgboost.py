@@ -92,10 +92,7 @@ class XGBoostClassifier(ClassModel, Scalable):
         return {"objective": "binary:logistic", **default, **super()._parameters(learned)}
 
     def _judged(self, matrix: Any, fitted: Fitted) -> tuple[Any, Any, Any]:
-        classes = fitted["classes"].num_rows
-        margins = self._scores(matrix, fitted, kind="margin")
-        if classes > 2:
-            margins = margins.reshape(matrix.shape[0], classes)
+        margins = self._of_classes(matrix, fitted, kind="margin")
         winner = margins > 0 if margins.ndim == 1 else margins.argmax(axis=1)
         return margins, _probability(margins), winner
 

@@ -7,12 +7,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.engines.base import Engine
+from penstock.errors import PenstockError
 from penstock.pipeline import PipelineModel
 from penstock.stages.base import Blob, Stage, Trainer
 from penstock.testing import tables
+from penstock.testing.changes import changes
 from penstock.testing.compare import RTOL, demand, demand_alike, demand_equal
 from penstock.testing.datasets import cut
 from penstock.testing.trials import attempt, by_id, home, scattered, whole
@@ -37,6 +40,42 @@ def _foreign(value: Any, place: str) -> str | None:
         return f"{place} is {value}, which is not finite"
     plain = value is None or type(value) in (bool, int, float, str, pa.Table, Blob)
     return None if plain else f"{place} is {value!r:.100} of {type(value).__module__}.{type(value).__qualname__}"
+
+
+def check_state_has_its_shape(stage: Stage, engine: Engine) -> None:
+    """Check that a stage of the library says what its state looks like, and that it is so, and no part is left out."""
+    model, _ = whole(stage, engine, "ordinary").done()
+    [bound], [fitted] = model.stages, model.fitted
+    shape = bound.fitted_shape(model.schema, fitted)
+    ours = type(stage).__module__.startswith("penstock.stages.")
+    demand(
+        shape is not None or not ours or not fitted, f"{stage.title} has no fitted_shape, and learned {list(fitted)}"
+    )
+    if shape is not None:
+        shape.check(fitted, "")
+
+
+def check_changed_state_scores_or_is_refused(stage: Stage, engine: Engine) -> None:
+    """Check that a state of which a part was left out, or replaced, is refused by its shape, or is good to score by."""
+    model, _ = whole(stage, engine, "ordinary").done()
+    [bound], [fitted] = model.stages, model.fitted
+    if bound.fitted_shape(model.schema, fitted) is None:
+        return
+    rows = cut(engine, tables.ordinary())
+    for place, changed in changes(dict(fitted)):
+        try:
+            shape = bound.fitted_shape(model.schema, changed)
+            assert shape is not None, "it had one"
+            shape.check(changed, "")
+        except Exception:  # whatever it raises refuses the model
+            continue
+        try:
+            with np.errstate(all="ignore"):  # of numbers that no fit gives
+                PipelineModel((bound,), (changed,), model.schema).transform(rows).to_arrow()
+        except PenstockError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{stage.title} cannot score with another {place}, which has its shape") from error
 
 
 def check_saved_model_is_the_same(stage: Stage, engine: Engine) -> None:

@@ -19,6 +19,7 @@ from penstock.selectors import Columns, Selector, numeric, resolve
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_choice, check_number, normalise_columns
 from penstock.stages.modules import CarriesModule, module_factory
+from penstock.stages.shapes import Anything, Fields, ListOf, ModelFile, Shape, Whole
 from penstock.stages.training._learner import Learner
 from penstock.stages.training._torch import modules  # noqa: F401, registers those that are ready to use
 from penstock.statistics import Extremes, Statistic, Violations
@@ -256,6 +257,11 @@ class TorchLearner(CarriesModule, Learner, Trainer):
                     hint="Codes count categories from 0: put a StringIndexer before this step.", column=name,
                 )  # fmt: skip
         return {"cardinalities": [code + 2 for code in largest]}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
+        codes = ListOf(Whole(least=2, most=len(fitted["weights"].data)), len(self.category_names))
+        shapes: dict[str, Shape] = {"weights": ModelFile("safetensors"), "cardinalities": codes, "epochs": Whole()}
+        return Fields({**shapes, "best_epoch": Whole()}, {"history": Anything()})
 
     def _refused(self, rule: Rule, name: str, count: int) -> DataValueError:
         error = rule.error(name, count)
