@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 TABLES = int(os.environ.get("TABLES", "0"))
 
 
-def differential(few: int = 15, **strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def differential(few: int = 10, **strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test with values drawn from the strategies, `few` times in the suite."""
     budget = settings(
         max_examples=TABLES or few,

@@ -51,3 +51,12 @@ def tables(draw: st.DrawFn, *groups: Sequence[pa.DataType]) -> pa.Table:
         column = draw(st.lists(value, min_size=rows, max_size=rows))
         columns.append(build(kind, column * times))
     return pa.table(columns, chosen)
+
+
+@st.composite
+def wide_tables(draw: st.DrawFn, *groups: Sequence[pa.DataType]) -> pa.Table:
+    """Draw a table with a column of every type, for engines to which a table costs more than a column."""
+    kinds = list(dict.fromkeys(kind for group in groups for kind in group))
+    rows, times = draw(st.integers(1, 4)), draw(st.sampled_from([1, 20]))
+    columns = [build(kind, draw(st.lists(values(kind), min_size=rows, max_size=rows)) * times) for kind in kinds]
+    return pa.table(columns, [f"column {place}" for place in range(len(kinds))])

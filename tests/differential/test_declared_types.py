@@ -38,7 +38,7 @@ def _check(text: str, cell: str, declared: pa.DataType, local: Engine, folder: P
     assert_same(partial(local.read_json_lines, lines, schema=schema), wanted, f"{text!r} as {declared}")
 
 
-@differential(few=40, case=spelled(NUMBERS))
+@differential(few=20, case=spelled(NUMBERS))
 def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
     case: tuple[str, pa.DataType], local: Engine, folder: Path
 ) -> None:
@@ -47,7 +47,7 @@ def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
         _check(text, text, declared, local, folder)
 
 
-@differential(few=40, case=spelled(SPELLED))
+@differential(few=20, case=spelled(SPELLED))
 def test_csv_and_json_lines_agree_on_texts_of_declared_types(
     case: tuple[str, pa.DataType], local: Engine, folder: Path
 ) -> None:

@@ -47,7 +47,7 @@ def test_every_way_to_a_parquet_file_gives_what_was_written(
 
 
 @differential(
-    few=8,
+    few=5,
     table=tables(NUMBERS, TIMES, TEXT, RARE, NESTED),
     writer=WRITERS,
     at=st.integers(0, 9),
