@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -38,6 +38,9 @@ class CountVectorizer(VectorStage):
         Columns of lists of strings, such as :class:`Tokenizer` makes. Each has a vocabulary of its own.
     vocab_size : int, default=262144
         The first so many words are the vocabulary; the length of the vectors is at most that.
+    vocabulary : sequence of str, optional
+        The words in the order of their indices; nothing is learned then, and no data is read. It goes with none of
+        `vocab_size`, `min_df` and `max_df`.
     min_df, max_df : float, default=1.0 and 2**63 - 1
         Words in fewer lists, or in more, are no part of it. From 1 on it is a number of lists, below 1 the share of
         them; so 1.0 is one list, as in MLlib, and not all of them, as in scikit-learn.
@@ -83,9 +86,12 @@ class CountVectorizer(VectorStage):
     max_df: float = _ALL
     min_tf: float = 1.0
     binary: bool = False
+    vocabulary: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.vocabulary is not None:
+            self._check_vocabulary(self.vocabulary)
         check_number(self, "vocab_size", least=1, most=2**31 - 1, whole=True)
         for name in ("min_df", "max_df", "min_tf"):
             check_number(self, name, least=0)
@@ -95,17 +101,35 @@ class CountVectorizer(VectorStage):
                 stage=self.title,
             )
 
+    def _check_vocabulary(self, given: Sequence[str]) -> None:
+        words = (given,) if isinstance(given, str) else tuple(given)
+        if not words or len(set(words)) < len(words) or not all(isinstance(word, str) for word in words):
+            raise ConfigError(
+                f"vocabulary of {self.title} is {given!r:.200}, expected different words", stage=self.title
+            )
+        if (self.vocab_size, self.min_df, self.max_df) != (type(self).vocab_size, 1.0, _ALL):
+            raise ConfigError(
+                f"{self.title} has a vocabulary with vocab_size, min_df or max_df, which are for one that is learned",
+                hint="Leave out the vocabulary, or the others.",
+                stage=self.title,
+            )
+        object.__setattr__(self, "vocabulary", words)
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
-        return (cls("words", vocab_size=4, min_df=2, min_tf=0.3),)
+        return cls("words", vocab_size=4, min_df=2, min_tf=0.3), cls("words", vocabulary=("b", "zz", "a"))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        """Ask how often each word occurs, and in how many lists."""
+        """Ask how often each word occurs, and in how many lists, unless a vocabulary is given."""
+        if self.vocabulary is not None:
+            return {}
         return {"words": ElementCounts(self.inputs())}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``vocabulary`` of each column."""
+        if self.vocabulary is not None:
+            return {"vocabulary": dict.fromkeys(self.inputs(), pa.table({"value": list(self.vocabulary)}))}
         return {"vocabulary": {name: self._vocabulary(name, results["words"][name]) for name in self.inputs()}}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:

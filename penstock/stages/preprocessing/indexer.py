@@ -31,13 +31,20 @@ from penstock.statistics import Frequencies, Statistic, ValueCounts
 from penstock.statistics.frequent_items import FrequentItems
 from penstock.statistics.keep import ALL
 
+_ORDERS = {
+    "frequencyDesc": [("count", "descending"), ("value", "ascending")],
+    "frequencyAsc": [("count", "ascending"), ("value", "ascending")],
+    "alphabetDesc": [("value", "descending")],
+    "alphabetAsc": [("value", "ascending")],
+}
+
 
 @dataclass(frozen=True)
 class StringIndexer(ColumnStage):
     """Replaces each value by its place in the vocabulary of its column, as int32.
 
-    The vocabulary is ordered by count, largest first, and values of one count ascending: strings by their UTF-8 bytes,
-    numbers by size, false before true. With n values in it:
+    The vocabulary is ordered by count, largest first unless `string_order_type` says otherwise, and values of one count
+    ascending: strings by their UTF-8 bytes, numbers by size, false before true. With n values in it:
 
     ======================================= =========================== =======================
     value                                   ``handle_invalid="keep"``   ``"error"``
@@ -59,7 +66,10 @@ class StringIndexer(ColumnStage):
         Values that occur less often have no code of their own: an integer is a count, a float a share of all rows,
         nulls included, as in scikit-learn's ``OneHotEncoder``.
     max_categories : int, optional
-        At most so many values have a code of their own, the first of the order.
+        At most so many values have a code of their own, the most frequent.
+    string_order_type : {"frequencyDesc", "frequencyAsc", "alphabetDesc", "alphabetAsc"}, default="frequencyDesc"
+        The order of the vocabulary, as in MLlib: by count or by value, descending or ascending. Which values are in it
+        is decided before, by count.
     handle_invalid : {"keep", "error"}, default="keep"
         What to do with a value that is not in the vocabulary; ``error`` does not go with the two parameters above.
     num_oov_buckets : int, default=1
@@ -118,6 +128,7 @@ class StringIndexer(ColumnStage):
     vocabulary: Any = None
     joint: bool = False
     sketch_size: int | None = None
+    string_order_type: str = "frequencyDesc"
 
     tags: ClassVar[Tags] = Tags(accepts="categorical")
 
@@ -126,6 +137,7 @@ class StringIndexer(ColumnStage):
         check_frequency(self)
         check_number(self, "max_categories", least=1, whole=True)
         check_choice(self, "handle_invalid", ("keep", "error"))
+        check_choice(self, "string_order_type", tuple(_ORDERS))
         check_number(self, "sketch_size", least=1, whole=True)
         check_number(self, "num_oov_buckets", least=1, most=2**30, whole=True)
         normalise_columns(self, "reserved")
@@ -136,6 +148,12 @@ class StringIndexer(ColumnStage):
     def _check_together(self) -> None:
         """Raise ConfigError for parameters that do not go together."""
         chosen = self.min_frequency != 1 or self.max_categories is not None
+        if self.vocabulary is not None and self.string_order_type != "frequencyDesc":
+            raise ConfigError(
+                f"StringIndexer has a vocabulary, whose order counts, and string_order_type {self.string_order_type!r}",
+                hint="Leave out one of them.",
+                stage=self.title,
+            )
         if self.handle_invalid == "error" and (chosen or self.num_oov_buckets > 1):
             raise ConfigError(
                 "handle_invalid of StringIndexer is 'error' with min_frequency or max_categories, which leave values"
@@ -167,6 +185,7 @@ class StringIndexer(ColumnStage):
             cls(("s1", "s2"), min_frequency=0.05, max_categories=4, num_oov_buckets=3, joint=True),
             cls(("s1", "n1"), handle_invalid="error", output_columns=("s_code", "n_code")),
             cls(("s2", "n1"), max_categories=4, sketch_size=1000),
+            cls(("s2", "b"), string_order_type="alphabetDesc"),
         )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
@@ -198,13 +217,17 @@ class StringIndexer(ColumnStage):
             return {"categories": {name: pa.table({"value": list(values)}) for name, values in given(self).items()}}
         found: Mapping[str, Frequencies] = results["values"]
         if self.joint:
-            whole = self._kept(joined([found[name] for name in self.inputs()])).table
+            whole = self._ordered(joined([found[name] for name in self.inputs()]))
             return {"categories": dict.fromkeys(self.inputs(), whole)}
-        return {"categories": {name: self._kept(found[name]).table for name in self.inputs()}}
+        return {"categories": {name: self._ordered(found[name]) for name in self.inputs()}}
 
-    def _kept(self, found: Frequencies) -> Frequencies:
-        kept = frequent(found, self.min_frequency)
-        return kept if self.max_categories is None else kept.top(self.max_categories)
+    def _ordered(self, found: Frequencies) -> pa.Table:
+        """Return the values that have a code, in the order of their codes."""
+        often = frequent(found, self.min_frequency)
+        often = often if self.max_categories is None else often.top(self.max_categories)
+        if self.string_order_type == "frequencyDesc":
+            return often.table
+        return often.table.sort_by(_ORDERS[self.string_order_type]).combine_chunks()
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))

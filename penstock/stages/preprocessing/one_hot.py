@@ -66,9 +66,10 @@ class OneHotEncoder(IndicatorStage):
     handle_invalid : {"keep", "error", "ignore"}, default="keep"
         What becomes of other values; MLlib and scikit-learn say ``error`` by default. With ``error`` every value at fit
         needs a column of its own.
-    drop : {"first"}, optional
-        Leave out the column of the first category, so that columns do not add up to one: for linear models without a
-        penalty. MLlib leaves out the last category unless told otherwise (``dropLast``), which is the rarest.
+    drop : {"first", "last"}, optional
+        Leave out the column of the first category, or the last column, so that columns do not add up to one: for linear
+        models without a penalty. MLlib leaves out the last one unless told otherwise (``dropLast``); with ``keep`` that
+        is the one of null, which then has 0 everywhere.
 
     Raises
     ------
@@ -106,7 +107,7 @@ class OneHotEncoder(IndicatorStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.drop is not None:
-            check_choice(self, "drop", ("first",))
+            check_choice(self, "drop", ("first", "last"))
         if self.min_frequency != 1 and (self.categories is not None or self.handle_invalid == "error"):
             raise ConfigError(
                 f"min_frequency of OneHotEncoder is {self.min_frequency!r}, expected 1 with categories and with"
@@ -121,7 +122,7 @@ class OneHotEncoder(IndicatorStage):
             cls(("s1", "s2", "n1", "b"), max_categories=4),
             cls(("s1", "b"), categories=(("a", "b"), (True,)), handle_invalid="ignore"),
             cls(("s1", "n1"), max_categories=20, handle_invalid="error", drop="first"),
-            cls("s2", max_categories=8, min_frequency=0.05),
+            cls("s2", max_categories=8, min_frequency=0.05, drop="last"),
         )
 
     def bind(self, schema: pa.Schema) -> Self:
@@ -134,8 +135,9 @@ class OneHotEncoder(IndicatorStage):
         return bound
 
     def _made(self, name: str) -> list[tuple[str, int]]:
-        """Return the columns made of one, each with the code it is for; without the first if that is dropped."""
-        return super()._made(name)[self.drop is not None :]
+        """Return the columns made of one, each with the code it is for; without the one that is dropped."""
+        made = super()._made(name)
+        return made[self.drop == "first" : len(made) - (self.drop == "last")]
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask how often each value occurs, unless categories are given."""

@@ -29,12 +29,14 @@ class Learner(Stage):
 
     features: Columns | None
     weight: str | None
+    _of_nothing: ClassVar[bool] = False
+    """Whether there is a model of no features: an intercept."""
 
     def bind(self, schema: pa.Schema) -> Self:
         aside = self._aside()
         require(schema, aside.values(), stage=self.title)
         chosen = numeric() - list(aside.values()) if self.features is None else self.features
-        features = resolve(chosen, schema, self.title)
+        features = () if self._of_nothing and chosen == () else resolve(chosen, schema, self.title)
         self._check_vectors(schema, features)
         check_types(self, schema, (*features, *([self.weight] if self.weight else [])))
         for role, name in aside.items():

@@ -16,6 +16,7 @@ from penstock.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
+    RowFunction,
     Tags,
     Trainer,
     check_choice,
@@ -60,7 +61,8 @@ class GeneralizedLinearRegression(Learner, Trainer):
     label : str
         The column to learn: numbers.
     features : str, sequence of str, or Selector, optional
-        Columns of numbers or booleans; all but label, weight and offset, unless given. Without null.
+        Columns of numbers or booleans; all but label, weight and offset, unless given. Without null. An empty list fits
+        the intercept alone.
     weight : str, optional
         Column of row weights, 0 or more, without null.
     offset : str, optional
@@ -146,9 +148,12 @@ class GeneralizedLinearRegression(Learner, Trainer):
     link_prediction: str | None = None
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
+    _of_nothing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         normalise_columns(self, "features")
+        if self.features == () and not self.fit_intercept:
+            raise ConfigError("GeneralizedLinearRegression has neither features nor an intercept", stage=self.title)
         check_choice(self, "family", (*SUPPORTED, "tweedie"))
         check_number(self, "variance_power", least=0)
         check_number(self, "link_power")
@@ -364,15 +369,30 @@ class GeneralizedLinearRegression(Learner, Trainer):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Predict, feature by feature."""
         kind = frames.kind_of(frame)
+        if not self.inputs():
+            constant = self._predicted(np.full(len(frame), fitted["intercept"]))
+            return frame.with_columns(*(arrays.column(frame, *each) for each in constant.items()))
         matrix = finite_matrix(frame, self.inputs())
         coefficients = np.array([[*fitted["coefficients"], *([1.0] if self.offset else [])]])
         with np.errstate(all="ignore"):
             predictor = linear(matrix.T, arrays.to_device(coefficients, kind))[0] + fitted["intercept"]
-            mean = self._family().trimmed(self._link().inverse(arrays.to_host(predictor)))
+        made = self._predicted(arrays.to_host(predictor))
         self._check_predictor(predictor, matrix)
-        made = (predictor, arrays.to_device(mean, kind))[-len(self.outputs()) :]
-        columns = [arrays.column(frame, *each).to_frame() for each in zip(self.outputs(), made, strict=True)]
+        columns = [arrays.column(frame, name, arrays.to_device(each, kind)).to_frame() for name, each in made.items()]
         return frame.with_columns(*(frames.nan_to_null(each)[each.columns[0]] for each in columns))
+
+    def _predicted(self, predictor: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the outputs by name."""
+        with np.errstate(all="ignore"):
+            mean = self._family().trimmed(self._link().inverse(predictor))
+        return dict(zip(self.outputs(), (predictor, mean)[-len(self.outputs()) :], strict=True))
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Return the prediction of every row where there are no features."""
+        if self.inputs():
+            return None
+        made = {name: float(each[0]) for name, each in self._predicted(np.array([fitted["intercept"]])).items()}
+        return lambda row: row.update(made)
 
     def _check_predictor(self, predictor: Any, matrix: Any) -> None:
         lost = int((~np.isfinite(predictor) & ~np.isnan(matrix).any(axis=1)).sum())

@@ -36,6 +36,32 @@ def test_the_order_is_count_descending_as_pandas_counts(learn):
     assert dict(zip(table["value"].to_pylist(), table["count"].to_pylist(), strict=True)) == oracle.to_dict()
 
 
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("frequencyDesc", ["b", "c", "a", "d"]),
+        ("frequencyAsc", ["a", "d", "c", "b"]),
+        ("alphabetDesc", ["d", "c", "b", "a"]),
+        ("alphabetAsc", ["a", "b", "c", "d"]),
+    ],
+)
+def test_the_orders_are_those_of_mllib(learn, request, order, expected):
+    values = ["b", "c", "b", "a", "c", "d", "b"]
+    learned = learn(StringIndexer("c", string_order_type=order), pa.table({"c": values}))
+    assert learned[1]["categories"]["c"]["value"].to_pylist() == expected
+    if "spark" in request.config.getoption("--engines"):
+        from pyspark.ml.feature import StringIndexer as Theirs
+
+        data = request.getfixturevalue("spark").createDataFrame([(value,) for value in values], ["c"])
+        assert Theirs(inputCol="c", outputCol="i", stringOrderType=order).fit(data).labels == expected
+
+
+def test_the_most_frequent_values_have_codes_in_any_order(learn):
+    table = pa.table({"c": ["z", "z", "a", "m", "m"]})
+    learned = learn(StringIndexer("c", max_categories=2, string_order_type="alphabetAsc"), table)
+    assert codes(learned, "m", "z", "a", None) == [0, 1, 2, 3]
+
+
 def test_ties_are_in_the_order_of_utf8_bytes(learn):
     values = ["é", "a", "Z", "é", "a", "Z", "\U0001f600", "￿", "first", "first", "first"]
     _, fitted = learn(StringIndexer("c"), pa.table({"c": values}))
@@ -274,6 +300,8 @@ def test_a_vocabulary_that_does_not_fit_its_column_is_refused(vocabulary, messag
         ({"vocabulary": {"c": "abc"}}, r"vocabulary of StringIndexer is .*, expected a sequence"),
         ({"vocabulary": ["a"], "joint": True}, r"has a vocabulary with min_frequency, max_categories or joint"),
         ({"vocabulary": ["a"], "max_categories": 1}, r"has a vocabulary with min_frequency"),
+        ({"vocabulary": ["a"], "string_order_type": "alphabetAsc"}, r"has a vocabulary, whose order counts"),
+        ({"string_order_type": "count"}, r"string_order_type of StringIndexer is 'count', expected one of frequency"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, message):

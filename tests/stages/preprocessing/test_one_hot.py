@@ -81,7 +81,8 @@ def test_infrequent_values_share_a_column_as_in_scikit_learn(learn, min_frequenc
     assert not made[:, len(order) : 4].any()
 
 
-def test_the_vectors_are_those_of_mllib(spark, learn):
+@pytest.mark.parametrize("drop", [None, "last"])
+def test_the_vectors_are_those_of_mllib(spark, learn, drop):
     from pyspark.ml.feature import OneHotEncoder as Theirs
     from pyspark.ml.feature import StringIndexer
     from pyspark.ml.functions import vector_to_array
@@ -89,10 +90,16 @@ def test_the_vectors_are_those_of_mllib(spark, learn):
     values = ["b", "a", "b", "c", "c", "c"]
     data = spark.createDataFrame([(value,) for value in values], ["c"]).coalesce(1)
     data = StringIndexer(inputCol="c", outputCol="i").fit(data).transform(data)
-    theirs = Theirs(inputCol="i", outputCol="v", dropLast=False).fit(data).transform(data)
+    theirs = Theirs(inputCol="i", outputCol="v", dropLast=drop == "last").fit(data).transform(data)
     expected = [tuple(row.v) for row in theirs.select(vector_to_array("v").alias("v")).collect()]
-    assert rows(learn(OneHotEncoder("c", max_categories=3, handle_invalid="ignore"), pa.table({"c": values})),
-                *values) == expected  # fmt: skip
+    encoder = OneHotEncoder("c", max_categories=3, handle_invalid="ignore", drop=drop)
+    assert rows(learn(encoder, pa.table({"c": values})), *values) == expected
+
+
+def test_the_last_column_is_that_of_null_where_invalid_values_are_kept(learn):
+    learned = learn(OneHotEncoder("c", max_categories=2, drop="last"), pa.table({"c": ["a", "a", "b"]}))
+    assert learned[0].outputs() == ("c_0", "c_1", "c_other")
+    assert rows(learned, "a", "b", "z", None) == [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)]
 
 
 def test_fewer_values_than_columns_leave_columns_of_zeros(learn):
@@ -143,7 +150,7 @@ def test_a_trainer_takes_the_columns_and_learns_the_mean_of_each_category(local,
         ({"max_categories": 2, "min_frequency": 2, "handle_invalid": "error"}, "min_frequency"),
         ({"categories": [["a"]], "min_frequency": 0.1}, "min_frequency"),
         ({"max_categories": 2, "handle_invalid": "skip"}, "handle_invalid"),
-        ({"max_categories": 2, "drop": "last"}, "drop"),
+        ({"max_categories": 2, "drop": "if_binary"}, "drop"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, message):

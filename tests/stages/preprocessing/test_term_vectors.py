@@ -43,6 +43,25 @@ def test_counts_are_those_of_scikit_learn(learn, binary):
     np.testing.assert_array_equal(dense(made, "w", len(vocabulary)), other.fit_transform(LISTS).toarray())
 
 
+def test_a_vocabulary_that_is_given_is_that_of_scikit_learn(learn):
+    words = ("d", "a", "zzz")
+    bound, fitted = learn(CountVectorizer("w", vocabulary=words), TABLE)
+    assert bound.statistics(TABLE.schema) == {}
+    made = frames.to_arrow(bound.transform(frames.from_arrow(TABLE), fitted))
+    other = Counted(analyzer=lambda words: words, vocabulary=words, lowercase=False)
+    np.testing.assert_array_equal(dense(made, "w", 3), other.transform(LISTS).toarray())
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"vocabulary": []}, "expected different words"), ({"vocabulary": ["a", "a"]}, "expected different words"),
+    ({"vocabulary": ["a", 1]}, "expected different words"), ({"vocabulary": ["a"], "min_df": 2}, "has a vocabulary"),
+    ({"vocabulary": ["a"], "vocab_size": 9}, "has a vocabulary with"),
+])  # fmt: skip
+def test_a_vocabulary_that_does_not_fit_is_refused(given, message):
+    with pytest.raises(ConfigError, match=message):
+        CountVectorizer("w", **given)
+
+
 def test_words_of_one_count_are_in_ascending_order(learn):
     lists = pa.table({"w": [["b", "ä", "a"], ["c", "B", "c"]]})
     _, fitted = learn(CountVectorizer("w"), lists)

@@ -31,7 +31,7 @@ from penstock.stages.training._matrix import Batches, ToBatch
 # Checkpoints
 
 
-class Interrupted(BaseException):
+class Interrupted(KeyboardInterrupt):
     """Ends the process, as far as training can tell."""
 
 

@@ -205,7 +205,7 @@ def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size
     assert Gang(size).run(stage, data) == [Pipeline(stage).fit(data).fitted[0]] * size
 
 
-class Interrupted(BaseException):
+class Interrupted(KeyboardInterrupt):
     """Ends the process, as far as training can tell."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from gangs import Gang
-from scipy import stats
+from scipy import special, stats
 from sklearn import linear_model
 
 from penstock import stages as st
@@ -266,6 +266,22 @@ def test_features_far_from_zero_cost_no_digits(local: Engine) -> None:
     close(models[1]["coefficients"], models[0]["coefficients"], 1e-8)
 
 
+@pytest.mark.parametrize(
+    ("family", "link"), [("gaussian", lambda mean: mean), ("poisson", np.log), ("binomial", special.logit)]
+)
+def test_no_features_are_a_fit_of_the_intercept(local: Engine, family: str, link: Any) -> None:
+    model = Pipeline(st.GeneralizedLinearRegression(family, features=[], family=family)).fit(dataset(local))
+    mean = float(np.average(SAMPLE[family]))
+    assert model.fitted[0]["intercept"] == pytest.approx(link(mean), rel=1e-8)
+    assert model.transform(dataset(local)).to_arrow()["prediction"].to_pylist() == pytest.approx([mean] * ROWS)
+    assert model.predict({})["prediction"] == pytest.approx(mean)
+
+
+def test_neither_features_nor_an_intercept_is_refused() -> None:
+    with pytest.raises(ConfigError, match="neither features nor an intercept"):
+        st.GeneralizedLinearRegression("gaussian", features=[], fit_intercept=False)
+
+
 # Partitions, ranks and engines
 
 
@@ -327,7 +343,7 @@ def test_two_ranks_on_a_cluster_give_the_model_of_one_to_the_bit(
     assert Pipeline(stage).fit(dataset(engines.get(name)), options=options).fitted[0] == alone
 
 
-class Interrupted(BaseException):
+class Interrupted(KeyboardInterrupt):
     """Ends the process, as far as training can tell."""
 
 

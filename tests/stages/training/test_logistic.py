@@ -335,7 +335,7 @@ def test_a_rank_without_rows_takes_part(request: pytest.FixtureRequest, engines:
     assert models[0].fitted[0] == models[1].fitted[0]
 
 
-class Interrupted(BaseException):
+class Interrupted(KeyboardInterrupt):
     """Ends the process, as far as training can tell."""
 
 
