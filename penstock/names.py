@@ -1,9 +1,10 @@
-"""Names of columns: which ones Penstock keeps for columns that it adds to frames itself."""
+"""Names of columns: those that none may have, and those under which pandas stores an index."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 
 from penstock.errors import SchemaError
 
@@ -26,7 +27,7 @@ _PATTERN = re.compile(r"\*|\^.*\$", re.DOTALL)
 
 
 def check_names(names: Iterable[str], where: str, *, path: str | None = None, stage: str | None = None) -> None:
-    """Raise SchemaError for a column that cannot go by its name; `where` says in words what has it.
+    """Raise SchemaError for a column that has no name, or one that is kept; `where` says in words what has it.
 
     Examples
     --------
@@ -36,6 +37,8 @@ def check_names(names: Iterable[str], where: str, *, path: str | None = None, st
       Hint: Rename the column; any other name will do.
     """
     names = list(names)
+    if "" in names:
+        raise unnamed(names.index(""), len(names), where, path=path, stage=stage)
     odd = next((name for name in names if _PATTERN.fullmatch(name) or "\0" in name), None)
     if odd is not None:
         raise SchemaError(
@@ -55,3 +58,45 @@ def check_names(names: Iterable[str], where: str, *, path: str | None = None, st
             column=name,
             stage=stage,
         )
+
+
+def unnamed(
+    position: int, columns: int, where: str, *, path: str | None = None, stage: str | None = None
+) -> SchemaError:
+    """Return the error for the column at `position`, from 0, which has no name."""
+    return SchemaError(
+        f"{where} has a column without a name, the one at position {position} of {columns}",
+        hint="pandas writes its index so: write with to_csv(..., index=False). Name the column, or declare a schema"
+        " without it.",
+        path=path,
+        column="",
+        stage=stage,
+    )
+
+
+_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
+
+
+def without_index(names: Sequence[str], where: str, declared: Sequence[str] = ()) -> list[str]:
+    """Return the names but for those under which pandas and Dask store an index that has none, and warn of them.
+
+    Row labels of a frame are no data of it; taken for a feature, they may tell the label of sorted rows.
+
+    Parameters
+    ----------
+    declared : sequence of str
+        Names that a user asks for, which stay.
+
+    Examples
+    --------
+    >>> without_index(["b", "__index_level_0__"], "the table", declared=["__index_level_0__"])
+    ['b', '__index_level_0__']
+    """
+    index = [name for name in names if _INDEX.fullmatch(name) and name not in declared]
+    if index:
+        warnings.warn(
+            f"the index of pandas in {where}, {', '.join(index)}, is left out; declare it in a schema, or rename it, to"
+            " have it as a column",
+            stacklevel=2,
+        )
+    return [name for name in names if name not in index]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaDriftError, SchemaError, did_you_mean
-from penstock.names import check_names
+from penstock.names import check_names, unnamed
 from penstock.notices import warn
 
 _NAMED = {
@@ -134,6 +134,8 @@ def check_unique(names: Sequence[str], path: str) -> None:
     """Raise SchemaDriftError when a column name stands twice."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names):
+        if name in seen and not name:
+            raise unnamed(seen[name], len(names), path, path=path)
         if name in seen:
             raise SchemaDriftError(
                 f"column {name!r} stands twice, at positions {seen[name]} and {position}, in {path}",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,6 +99,84 @@ def test_a_reserved_name_that_a_declared_schema_leaves_out_does_no_harm(local: E
     assert data.to_arrow().to_pydict()["b"][0] == 1
 
 
+# Columns without a name
+
+
+@pytest.mark.parametrize("read", FILES)
+def test_a_column_of_a_file_without_a_name_is_refused_with_the_file(local: Engine, tmp_path: Path, read: Read):
+    with pytest.raises(SchemaError, match="a column without a name") as raised:
+        read(local, tmp_path, "")
+    assert Path(raised.value.path).is_file()
+    assert "index=False" in raised.value.hint
+
+
+@pytest.mark.parametrize("read", [*MEMORY.values(), declared], ids=[*MEMORY, "declared"])
+def test_a_column_in_memory_without_a_name_is_refused(local: Engine, tmp_path: Path, read: Read):
+    with pytest.raises(SchemaError, match="a column without a name"):
+        read(local, tmp_path, "")
+
+
+@pytest.mark.parametrize("read", [parquet, text, json_lines])
+def test_a_column_without_a_name_that_a_declared_schema_leaves_out_does_no_harm(
+    local: Engine, tmp_path: Path, read: Any
+):
+    with pytest.warns(UserWarning, match="are left out"):
+        data = read(local, tmp_path, "", schema={"b": "int64"})
+    assert data.to_arrow().to_pydict()["b"][0] == 1
+
+
+@pytest.mark.parametrize("index", [None, ["one", "two"]])
+def test_what_pandas_writes_with_its_index_is_told_with_the_position_and_what_to_do(
+    local: Engine, tmp_path: Path, index: Any
+):
+    frame = pd.DataFrame({"b": [5, 6]})
+    if index:
+        frame.index = pd.MultiIndex.from_product([["x"], index])
+    frame.to_csv(tmp_path / "a.csv")
+    with pytest.raises(SchemaError, match=r"at position 0 of [23]\n.*pandas writes its index so"):
+        local.read_csv(tmp_path / "a.csv")
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    assert local.read_csv(tmp_path / "b.csv").to_arrow().to_pydict() == {"b": [5, 6]}
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_index_that_pandas_stores_in_parquet_is_left_out_with_one_warning(
+    local: Engine, tmp_path: Path, columns: int
+):
+    frame = pd.DataFrame({"b": [5, 6, 7]}, index=pd.MultiIndex.from_product([["x"], [3, 1, 9]][-columns:]))
+    for name in ("1", "2"):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.warns(UserWarning, match="index of pandas.*__index_level_0__.* is left out") as warned:
+        data = local.read_parquet(str(tmp_path / "*.parquet"))
+    assert len(warned) == 1
+    assert data.to_arrow().to_pydict() == {"b": [5, 6, 7] * 2}
+
+
+def test_one_file_with_an_index_among_others_does_no_harm(local: Engine, tmp_path: Path):
+    frame = pd.DataFrame({"b": [5, 6, 7]})
+    frame.to_parquet(tmp_path / "1.parquet")
+    frame.set_index(pd.Index([3, 1, 9])).to_parquet(tmp_path / "2.parquet")
+    with pytest.warns(UserWarning, match="index of pandas"):
+        data = local.read_parquet(str(tmp_path / "*.parquet"))
+    assert data.to_arrow().to_pydict() == {"b": [5, 6, 7] * 2}
+
+
+def test_an_index_that_is_declared_is_a_column(local: Engine, tmp_path: Path):
+    pd.DataFrame({"b": [5, 6, 7]}, index=[3, 1, 9]).to_parquet(tmp_path / "a.parquet")
+    data = local.read_parquet(tmp_path / "a.parquet", schema={"b": "int64", "__index_level_0__": "int64"})
+    assert data.to_arrow()["__index_level_0__"].to_pylist() == [3, 1, 9]
+
+
+def test_an_index_in_a_table_is_left_out_as_that_of_a_pandas_frame(local: Engine):
+    frame = pd.DataFrame({"b": [5, 6, 7]}, index=[3, 1, 9])
+    with pytest.warns(UserWarning, match="index of pandas"):
+        data = local.from_arrow(pa.Table.from_pandas(frame))
+    assert data.to_arrow().equals(local.from_pandas(frame).to_arrow())
+
+
+# What is made
+
+
 def renamed(name: str) -> Callable[[Any], Any]:
     return lambda frame: frame.rename({"b": name})
 
@@ -112,10 +191,13 @@ MADE: dict[str, Callable[[Dataset, str], Any]] = {
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_a_reserved_name_for_what_is_made_is_refused(local: Engine, make: Callable[[Dataset, str], Any]):
+@pytest.mark.parametrize(("name", "problem"), [("", "without a name"), (names.ROW, "keeps for row numbers")])
+def test_what_is_made_cannot_have_such_a_name(
+    local: Engine, make: Callable[[Dataset, str], Any], name: str, problem: str
+):
     data = local.from_arrow(pa.table({"b": [1, 2, 3], "x": [0.0, 1.0, 3.0]}))
-    with pytest.raises(SchemaError, match=r"column '__row__'.*keeps for row numbers"):
-        make(data, names.ROW)
+    with pytest.raises(SchemaError, match=problem):
+        make(data, name)
 
 
 @pytest.mark.parametrize("name", names.RESERVED)
@@ -134,12 +216,9 @@ def test_every_name_of_this_form_in_the_code_is_reserved():
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    form = {text for text in texts if re.fullmatch(r"__\w+__", text) and not hasattr(object, text)}
+    form = {text for text in texts if re.fullmatch(r"__[a-z]+__", text) and not hasattr(object, text)}
     assert form - FOREIGN == set(names.RESERVED)
 
 
-FOREIGN = {
-    "__args__", "__dict__", "__id__", "__loader__", "__main__", "__metadata__", "__name__", "__version__",
-    "__HIVE_DEFAULT_PARTITION__",
-}  # fmt: skip
+FOREIGN = {"__args__", "__dict__", "__id__", "__loader__", "__main__", "__metadata__", "__name__", "__version__"}
 """Attributes of Python's objects, and what stands in files of others."""

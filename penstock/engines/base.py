@@ -196,7 +196,8 @@ class Engine(Relational, ABC):
         missing_columns : {"error", "null"}
             What to do with a file that lacks a column; rows that are null for it are logged.
         extra_columns : {"warn", "error"}
-            What to do with a column that the first file lacks.
+            What to do with a column that the first file lacks. The index that pandas stores (``__index_level_0__``) is
+            left out with a warning, unless `schema` has it.
         allow_unmanifested : bool
             Read a directory that does not say it is whole.
         storage_options : mapping, optional
@@ -261,7 +262,8 @@ class Engine(Relational, ABC):
         Raises
         ------
         MissingInputError, CorruptFileError, SchemaDriftError, BadRowsError
-            Names file, line, column and value.
+            Names file, line, column and value. SchemaError: a column has no name, as the index that pandas' ``to_csv``
+            writes, and is not left out by `schema`.
         """
         storage = Storage(dict(storage_options or {}))
         files = expand(paths, csv.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)

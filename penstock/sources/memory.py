@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.fragments import Fragment, Piece, pack, row_bytes
+from penstock.names import without_index
 from penstock.schemas import canonical, check_type, check_unique
 
 
@@ -36,6 +37,7 @@ class MemorySource:
             A column has a type that cannot be read.
         """
         check_unique(table.schema.names, "the table")
+        table = table.select(without_index(table.schema.names, "the table"))
         schema = canonical(table.schema)
         for field in schema:
             check_type(field.name, field.type, "the table")

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from penstock import frames
 from penstock.errors import CorruptFileError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
-from penstock.schemas import canonical, unify, widen
+from penstock.names import without_index
+from penstock.schemas import canonical, shorten, unify, widen
 from penstock.sources.files import InputFile, Storage, corrupt, detect
 from penstock.sources.hive import check_stored, with_keys
 
@@ -217,7 +218,8 @@ def plan(
     CorruptFileError, SchemaDriftError
     """
     footers = list(read_footers(ReadFooter(storage), files))
-    found = [(footer.file.path, _with_null_keys(footer, schema)) for footer in footers]
+    index = _index(footers, () if schema is None else schema.names)
+    found = [(footer.file.path, _with_null_keys(footer, schema, index)) for footer in footers]
     lead = [] if schema is None else [("the declared schema", schema)]
     united = unify(lead + found, missing=missing_columns, extra=extra_columns)
     if schema is None:
@@ -233,10 +235,18 @@ def plan(
     return source, pack(pieces, row_bytes(united), fragment_bytes)
 
 
-def _with_null_keys(footer: Footer, schema: pa.Schema | None) -> pa.Schema:
+def _index(footers: Sequence[Footer], declared: Sequence[str]) -> set[str]:
+    """Return the columns that are the index of a frame of pandas, and not declared, with one warning."""
+    names = list(dict.fromkeys(name for footer in footers for name in footer.schema.names))
+    where = shorten([footer.file.path for footer in footers], 1)
+    return set(names) - set(without_index(names, where, declared))
+
+
+def _with_null_keys(footer: Footer, schema: pa.Schema | None, index: set[str]) -> pa.Schema:
     """Return the columns of a file, and those that its folders name in its place, unless a schema leaves them out."""
     named = [key for key, _ in footer.file.keys if schema is None or key in schema.names]
-    return pa.schema([*footer.schema, *((key, pa.null()) for key in named if key not in footer.schema.names)])
+    stored = [field for field in footer.schema if field.name not in index]
+    return pa.schema([*stored, *((key, pa.null()) for key in named if key not in footer.schema.names)])
 
 
 def _check_declared(schema: pa.Schema, files: Sequence[tuple[str, pa.Schema]]) -> None:
