@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 
@@ -13,6 +12,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, did_you_mean
 from penstock.locations import is_url, read_location
 from penstock.sources import csv, jsonlines, parquet
+from penstock.sources.globs import match_local
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 SUFFIXES = {"parquet": parquet.SUFFIXES, "csv": csv.SUFFIXES, "jsonl": jsonlines.SUFFIXES, "files": IMAGES}
@@ -93,7 +93,7 @@ def _names(path: str) -> list[str]:
     path = read_location(path)
     if is_url(path) or _kind(path) is not None:
         return [path]
-    matches = [path] if os.path.exists(path) else glob.glob(path, recursive=True)
+    matches = [path] if os.path.exists(path) else match_local(path)
     return [name for match in matches for name in (_files(match) if os.path.isdir(match) else [match])]
 
 

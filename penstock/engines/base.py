@@ -189,8 +189,9 @@ class Engine(Relational, ABC):
         Parameters
         ----------
         paths : path or list of paths
-            Files, globs, directories (whole ones: a manifest or ``_SUCCESS``) or fsspec URLs. ``key=value`` folders of
-            a directory become columns.
+            Files, globs, directories (whole ones: a manifest or ``_SUCCESS``) or fsspec URLs, each file once.
+            ``key=value`` folders of a directory become columns. What a directory holds and is not read, and a glob
+            that selects a part of an output of Penstock, are warned of.
         schema : pyarrow.Schema or dict of name to type, optional
             What is expected; without it the first file leads.
         missing_columns : {"error", "null"}
@@ -206,12 +207,13 @@ class Engine(Relational, ABC):
             Memory that the rows of one fragment take, about.
         page_checksum_verification : bool
             Compare pages with the checksums in the file, where its writer put any; slower, pages are then decoded by
-            pyarrow on the CPU. Files of a directory with a Penstock manifest are always compared with its hashes; in
-            any other file a changed byte that still decodes is not noticed.
+            pyarrow on the CPU. Files that lie beside a Penstock manifest are always compared with its hashes (not
+            those of a store that are named one by one); in any other file a changed byte that still decodes is not
+            noticed.
 
         Raises
         ------
-        MissingInputError, CorruptFileError, IncompleteInputError, SchemaDriftError
+        ConfigError, MissingInputError, CorruptFileError, IncompleteInputError, SchemaDriftError
             Before any row is read.
         """
         storage = Storage(dict(storage_options or {}))
@@ -342,7 +344,7 @@ class Engine(Relational, ABC):
             When it is read: a file changed since it was planned, or is gone.
         """
         storage = Storage(dict(storage_options or {}))
-        files = expand(paths, binary.SUFFIXES, storage, allow_unmanifested=True)
+        files = expand(paths, binary.SUFFIXES, storage, allow_unmanifested=True, whole_files=True)
         return self._dataset(*binary.plan(files, storage, extensions=extensions, fragment_bytes=fragment_bytes))
 
     def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import InputError, MissingInputError, PenstockError
 from penstock.fragments import Fragment, Piece
-from penstock.sources.files import InputFile, Storage
+from penstock.sources.files import InputFile, Storage, check_sha256
 from penstock.sources.stores import why
 
 FILE_FRAGMENT_BYTES = 32 * 2**20
@@ -41,6 +42,8 @@ class BinarySource:
         ------
         IncompleteInputError
             The file changed since it was planned, or is gone.
+        CorruptFileError
+            It is not the one that its manifest lists.
         InputError
             It cannot be read, or has more than 2 GiB.
         """
@@ -64,6 +67,8 @@ class BinarySource:
             raise InputError(f"cannot read {piece.path}: {why(error)}", path=piece.path) from error
         finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
             self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+        if piece.sha256 is not None:
+            check_sha256(piece.path, hashlib.sha256(content).hexdigest(), piece.sha256)
         return content
 
 
@@ -103,6 +108,6 @@ def _packed(files: Sequence[InputFile], target: int) -> Iterator[Fragment]:
         if held and taken + file.size + _PER_FILE > target:
             yield Fragment(index, start, tuple(held))
             index, start, taken, held = index + 1, start + len(held), 0, []
-        held.append(Piece(file.path, 0, 1, file.size, file.mtime))
+        held.append(Piece(file.path, 0, 1, file.size, file.mtime, sha256=file.sha256))
         taken += file.size + _PER_FILE
     yield Fragment(index, start, tuple(held))

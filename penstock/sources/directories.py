@@ -10,7 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from penstock.errors import IncompleteInputError
+from penstock.notices import warn
 from penstock.outputs import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
+from penstock.schemas import shorten
 from penstock.sources.files import InputFile, modified
 from penstock.sources.folders import LocalFolders, StoreFolders
 from penstock.sources.hive import hive_keys
@@ -35,11 +37,25 @@ def local_directory(root: str, suffixes: tuple[str, ...], *, allow_unmanifested:
         verify_files(Path(root), manifest)
         listed = [entry for entry in manifest.files if entry.path.endswith(suffixes)]
         return [_local_file(root, entry.path, entry.sha256) for entry in listed]
-    names = [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names]
+    names, links = _walk(root)
     found = sorted(name for name in names if is_data(name, suffixes))
     refuse_tables([root, *(os.path.dirname(os.path.join(root, name)) for name in found)], LocalFolders())
     _check_whole(root, os.listdir(root), len(found), allow_unmanifested)
+    _report_unread(root, suffixes, set(names) - set(found), links)
     return [_local_file(root, name) for name in found]
+
+
+def _walk(root: str) -> tuple[list[str], list[str]]:
+    """Return all files below a folder, and the links to folders, which are not followed."""
+    files, links = [], []
+    for folder, folders, names in os.walk(root, onerror=_refuse):
+        files += [os.path.join(folder, name) for name in names]
+        links += [path for name in folders if os.path.islink(path := os.path.join(folder, name))]
+    return [os.path.relpath(path, root) for path in files], [os.path.relpath(path, root) for path in links]
+
+
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def _local_file(root: str, name: str, sha256: str | None = None) -> InputFile:
@@ -48,7 +64,7 @@ def _local_file(root: str, name: str, sha256: str | None = None) -> InputFile:
 
 
 def remote_directory(
-    filesystem: Any, root: str, suffixes: tuple[str, ...], *, allow_unmanifested: bool
+    filesystem: Any, root: str, suffixes: tuple[str, ...], folders: StoreFolders, *, allow_unmanifested: bool
 ) -> list[InputFile]:
     """Return the files of a directory of an fsspec file system; the rules are those of `local_directory`."""
     files = {posixpath.relpath(path, root): info for path, info in filesystem.find(root, detail=True).items()}
@@ -60,9 +76,10 @@ def remote_directory(
         listed = [entry for entry in manifest.files if entry.path.endswith(suffixes)]
         return [_remote_file(filesystem, entry.path, files[entry.path], entry.sha256) for entry in listed]
     found = sorted(name for name in files if is_data(name, suffixes))
-    folders = StoreFolders(filesystem, root, [info["name"] for info in files.values()])
+    folders.remember(root, [info["name"] for info in files.values()])
     refuse_tables([root, *(posixpath.dirname(files[name]["name"]) for name in found)], folders)
     _check_whole(shown, [PurePosixPath(name).parts[0] for name in files], len(found), allow_unmanifested)
+    _report_unread(shown, suffixes, files.keys() - set(found))
     return [_remote_file(filesystem, name, files[name]) for name in found]
 
 
@@ -102,6 +119,19 @@ def is_data(name: str, suffixes: tuple[str, ...]) -> bool:
     *folders, last = PurePosixPath(name).parts
     seen = not any(hidden(part) and "=" not in part for part in folders)
     return seen and last.endswith(suffixes) and not hidden(last)
+
+
+def _report_unread(root: str, suffixes: tuple[str, ...], others: Iterable[str], links: Iterable[str] = ()) -> None:
+    """Warn once of what a directory holds and is not read, but for what is hidden, and checksums."""
+    files = [name for name in others if is_data(name, ("",)) and not name.endswith(".crc")]
+    folders = [f"{name} (a link to a folder)" for name in links if is_data(f"{name}/file", ("",))]
+    unread = sorted(os.fsencode(name).decode(errors="backslashreplace") for name in files + folders)
+    if unread:
+        endings = ", ".join(suffixes)
+        warn(
+            f"{root} holds {len(unread)} file(s) or link(s) that are not read: {shorten(unread, _SHOWN)}."
+            + (f" Read are files that end in {endings}" if endings else ""),
+        )
 
 
 def hidden(name: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,9 +14,16 @@ from typing import Any
 import fsspec
 
 from penstock.errors import CorruptFileError, IncompleteInputError, InputError
-from penstock.locations import is_url
+from penstock.locations import check_name, is_url
 from penstock.secrets import secret_values
 from penstock.sources.stores import open_patiently, patiently, why
+
+_OF_A_PROCESS = re.compile("/(dev/(std(in|out|err)$|fd/)|proc/)")
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+def _kind(path: str, mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), f"what one process has open as {os.path.basename(path)}")
 
 
 @dataclass(frozen=True)
@@ -26,15 +35,31 @@ class InputFile:
     mtime: float
     sha256: str | None = None
     keys: tuple[tuple[str, str | None], ...] = ()
+    inode: tuple[int, int] | None = None
+    """Device and number of a local file, the same under all of its names."""
 
     @classmethod
     def of(cls, path: str) -> InputFile:
-        """Return a local file as it is now; InputError when it cannot be looked at."""
+        """Return a local file as it is now.
+
+        Raises
+        ------
+        ConfigError
+            Its name is not UTF-8.
+        InputError
+            It cannot be looked at, or is a pipe, a socket or a device: data is read more than once, by any process.
+        """
         try:
-            found = os.stat(path)
+            status = os.stat(check_name(path))
         except OSError as error:
             raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
-        return cls(path, found.st_size, found.st_mtime)
+        if not stat.S_ISREG(status.st_mode) or _OF_A_PROCESS.match(path):
+            raise InputError(
+                f"{path} is {_kind(path, status.st_mode)}, expected a file on disk",
+                hint="Write it to a file first: data is read more than once, and by other processes than this one.",
+                path=path,
+            )
+        return cls(path, status.st_size, status.st_mtime, inode=(status.st_dev, status.st_ino))
 
 
 @dataclass(frozen=True)
@@ -69,6 +94,16 @@ class Storage:
         except OSError as error:
             raise InputError(f"cannot open {path}: {why(error)}", path=path) from error
 
+    def version(self, path: str, size: int, mtime: float) -> tuple[object, ...]:
+        """Return what changes with the content of a file; of a local one also where size and mtime were put back."""
+        if not self.is_local(path):
+            return path, size, mtime
+        try:
+            status = os.stat(path)
+        except FileNotFoundError as error:
+            raise _gone(path) from error
+        return path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
+
     def check_unchanged(self, path: str, size: int, mtime: float) -> None:
         """Raise IncompleteInputError when a file, local or not, is not the one that was planned."""
         if self.is_local(path):
@@ -95,10 +130,10 @@ def modified(info: Mapping[str, Any]) -> float:
 def check_unchanged(path: str, size: int, mtime: float) -> None:
     """Raise IncompleteInputError when a local file is not the one that was planned."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError as error:
         raise _gone(path) from error
-    _compare(path, (size, mtime), (found.st_size, found.st_mtime))
+    _compare(path, (size, mtime), (status.st_size, status.st_mtime))
 
 
 def _gone(path: str) -> IncompleteInputError:
@@ -151,3 +186,9 @@ def corrupt(path: str, problem: str, head: bytes = b"") -> CorruptFileError:
     looks = f"; it starts with {head[:8]!r}, which looks like {detect(head)}" if head else ""
     hint = "Restore the file or leave it out; nothing was written."
     return CorruptFileError(f"{path}: {problem}{looks}", hint=hint, path=path)
+
+
+def check_sha256(path: str, found: str, expected: str) -> None:
+    """Raise CorruptFileError for a file whose content is not the one that its manifest lists."""
+    if found != expected:
+        raise corrupt(path, f"sha256 is {found[:16]}..., its manifest lists {expected[:16]}...")

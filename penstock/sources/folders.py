@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from penstock.outputs import MANIFEST_NAME, Manifest, read_manifest
+
 
 class Folders(Protocol):
     """Answers what a folder holds; folders have the paths of their file system."""
@@ -20,6 +22,9 @@ class Folders(Protocol):
 
     def above(self, folder: str) -> Iterable[str]:
         """Return the folders that a folder lies in, the nearest first."""
+
+    def manifest(self, folder: str) -> Manifest | None:
+        """Return the manifest of an output of Penstock, None where there is none."""
 
     def show(self, folder: str) -> str:
         """Return a folder as messages name it."""
@@ -37,6 +42,9 @@ class LocalFolders:
     def above(self, folder: str) -> Iterable[str]:
         return map(str, Path(folder).parents)
 
+    def manifest(self, folder: str) -> Manifest | None:
+        return read_manifest(folder)
+
     def show(self, folder: str) -> str:
         return folder
 
@@ -49,15 +57,16 @@ class StoreFolders:
     filesystem : fsspec.AbstractFileSystem
     root : str
         The folder of a directory, or that of a glob before its first magic character.
-    files : iterable of str, optional
-        All files below `root`, so that nothing has to be listed again.
     """
 
-    def __init__(self, filesystem: Any, root: str, files: Iterable[str] = ()) -> None:
+    def __init__(self, filesystem: Any, root: str) -> None:
         self._filesystem, self._root = filesystem, root.rstrip("/")
         self._names: dict[str, set[str]] = {}
+
+    def remember(self, root: str, files: Iterable[str]) -> None:
+        """Take all files below a folder, so that nothing there has to be listed again."""
         for path in files:
-            while len(path) > len(self._root):
+            while len(path) > len(root.rstrip("/")):
                 path, name = posixpath.split(path)
                 self._names.setdefault(path, set()).add(name)
 
@@ -80,6 +89,12 @@ class StoreFolders:
                 return
             yield parent
             folder = parent
+
+    def manifest(self, folder: str) -> Manifest | None:
+        if not self.holds(folder, MANIFEST_NAME):
+            return None
+        path = f"{folder}/{MANIFEST_NAME}"
+        return Manifest.decode(self._filesystem.cat_file(path), path=self.show(path))
 
     def show(self, folder: str) -> str:
         return str(self._filesystem.unstrip_protocol(folder))

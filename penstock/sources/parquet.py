@@ -16,7 +16,7 @@ from penstock.errors import CorruptFileError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
 from penstock.names import without_index
 from penstock.schemas import canonical, shorten, unify, widen
-from penstock.sources.files import InputFile, Storage, corrupt, detect
+from penstock.sources.files import InputFile, Storage, check_sha256, corrupt, detect
 from penstock.sources.hive import check_stored, with_keys
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -115,7 +115,7 @@ class ParquetSource:
         stored = [name for name in columns if name in piece.names]
         try:
             if piece.sha256 is not None:
-                _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
+                _check_hash(piece, piece.sha256, self.storage)
             frame = self._rows(piece, stored or list(piece.names[:1]), kind)
         except PenstockError:
             raise
@@ -170,16 +170,16 @@ def _read_rows(file: pq.ParquetFile, piece: Piece, columns: Sequence[str]) -> pa
     return pa.concat_tables(tables).slice(skip, piece.rows)
 
 
-_verified: dict[tuple[str, float], str] = {}
+_verified: dict[tuple[object, ...], str] = {}
 
 
-def _check_hash(path: str, expected: str, mtime: float, storage: Storage) -> None:
+def _check_hash(piece: Piece, expected: str, storage: Storage) -> None:
     """Compare a file with its manifest, once in a process and version of the file."""
-    if (path, mtime) not in _verified:
-        with storage.open(path) as stream:
-            _verified[path, mtime] = hashlib.file_digest(stream, "sha256").hexdigest()
-    if _verified[path, mtime] != expected:
-        raise corrupt(path, f"sha256 is {_verified[path, mtime][:16]}..., its manifest lists {expected[:16]}...")
+    version = storage.version(piece.path, piece.size, piece.mtime)
+    if version not in _verified:
+        with storage.open(piece.path) as stream:
+            _verified[version] = hashlib.file_digest(stream, "sha256").hexdigest()
+    check_sha256(piece.path, _verified[version], expected)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Verify:
     def __call__(self, piece: Piece) -> None:
         """Raise IncompleteInputError or CorruptFileError for another file."""
         if piece.sha256 is not None:
-            _check_hash(piece.path, piece.sha256, piece.mtime, self.storage)
+            _check_hash(piece, piece.sha256, self.storage)
         self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
 
 

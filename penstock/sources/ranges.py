@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.errors import BadRowsError, CorruptFileError
 from penstock.fragments import Piece
-from penstock.sources.files import InputFile, Storage, corrupt, detect
+from penstock.sources.files import InputFile, Storage, check_sha256, corrupt, detect
 from penstock.sources.quotes import RecordEnds
 
 HEAD_BYTES = 2**20
@@ -128,8 +128,7 @@ def read_head(storage: Storage, file: InputFile, expected: str) -> tuple[bytes, 
 def _check_hash(storage: Storage, file: InputFile, expected: str) -> None:
     with storage.open(file.path) as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != expected:
-        raise corrupt(file.path, f"sha256 is {found[:16]}..., its manifest lists {expected[:16]}...")
+    check_sha256(file.path, found, expected)
 
 
 def cut(

@@ -19,7 +19,7 @@ def read_file(path: str, stage: str) -> tuple[bytes, str]:
         It is not there, or cannot be read.
     """
     storage = Storage()
-    files = expand(path, ("",), storage)
+    files = expand(path, ("",), storage, whole_files=True)
     if len(files) != 1:
         raise ConfigError(f"{path!r} stands for {len(files)} files, expected one", path=path, stage=stage)
     try:
