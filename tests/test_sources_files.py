@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import fsspec
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather, orc
 
+import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
 from penstock.outputs import StagedDirectory, file_entry
 from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
@@ -338,6 +344,13 @@ def test_a_file_of_a_store_that_changed_is_told(memory: fsspec.AbstractFileSyste
         (b"\x1f\x8b\x08", "gzip"),
         (b"PK\x03\x04", "zip"),
         (b"a,b\n", "text"),
+        (b"Obj\x01\x04\x14avro.codec", "Avro"),
+        (b"ARROW1\0\0\xff\xff", "Arrow"),
+        (b"SQLite format 3\0\x10", "SQLite"),
+        (b"ARROW1,b\n", "text"),
+        (b"SQLite format 3,b\n", "text"),
+        (b"PAR1,b\n", "text"),
+        (b"ORC\tb\n1\t2\n", "text"),
         (b"\0\1", "binary data"),
     ],
 )
@@ -378,3 +391,45 @@ def test_a_folder_called_metadata_makes_no_table(tmp_path: Path) -> None:
     make(tmp_path, "metadata/photo.metadata.json", "a.pq", "_SUCCESS")
     with pytest.warns(UserWarning, match="photo"):
         assert names(expand(tmp_path, (".pq",), LOCAL), tmp_path) == ["a.pq"]
+
+
+def other_formats(folder: Path) -> dict[str, Path]:
+    """Write a file of each format, by the libraries that have them."""
+    table = pa.table({"x": [1, 2, 3]})
+    orc.write_table(table, folder / "a.orc")
+    feather.write_feather(table, folder / "a.arrow")
+    with pa.ipc.new_stream(folder / "a.stream", table.schema) as writer:
+        writer.write_table(table)
+    pl.from_arrow(table).write_avro(folder / "a.avro")
+    with closing(sqlite3.connect(folder / "a.db")) as connection:
+        connection.execute("create table t (x int)")
+        connection.commit()
+    names = {"ORC": "orc", "Arrow": "arrow", "an Arrow stream": "stream", "Avro": "avro", "SQLite": "db"}
+    return {kind: folder / f"a.{name}" for kind, name in names.items()}
+
+
+def test_a_file_of_another_format_is_named_with_what_reads_it(tmp_path: Path) -> None:
+    engine = ps.LocalEngine(device="cpu")
+    readers = ("pyarrow.orc.read_table", "feather.read_table", "ipc.open_stream", "read_avro", "read_database")
+    for (kind, path), reader in zip(other_formats(tmp_path).items(), readers, strict=True):
+        for read in (engine.read_parquet, engine.read_csv, engine.read_json_lines):
+            with pytest.raises(CorruptFileError, match=f"which looks like {kind}\n") as caught:
+                read(path)
+            assert reader in str(caught.value.hint)
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(CorruptFileError) as caught:
+        engine.read_csv(tmp_path / "a.parquet")
+    assert "engine.read_parquet" in str(caught.value.hint)
+
+
+def test_orc_is_told_whatever_its_compression(tmp_path: Path) -> None:
+    for table in (pa.table({"x": [1, 2, 3], "s": ["a", None, "c"]}), pa.table({"x": pa.array([], pa.int64())})):
+        for codec in ("uncompressed", "snappy", "zlib", "zstd"):
+            orc.write_table(table, tmp_path / "a.orc", compression=codec)
+            assert detect((tmp_path / "a.orc").read_bytes()[:16]) == "ORC"
+
+
+@pytest.mark.parametrize("name", ["ORC", "PAR1", "ARROW1", "PARE"])
+def test_a_header_that_begins_as_another_format_is_a_header(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{name},b\n1,2\n")
+    assert ps.LocalEngine(device="cpu").read_csv(tmp_path / "a.csv").schema.names == [name, "b"]

@@ -163,28 +163,43 @@ def _shown(stamp: float) -> str:
 
 
 _MAGIC = {
-    b"PAR1": "Parquet", b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"ARROW1": "Arrow",
+    b"PAR1": "Parquet", b"PARE": "encrypted Parquet", b"ORC": "ORC", b"Obj\x01": "Avro", b"ARROW1\0\0": "Arrow",
+    b"\xff\xff\xff\xff": "an Arrow stream", b"SQLite format 3\0": "SQLite", b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz",
 }  # fmt: skip
+_READERS = {
+    "ORC": "pyarrow.orc.read_table(path), and pass the table to engine.from_arrow",
+    "Avro": "polars.read_avro(path), and pass the frame to engine.from_polars",
+    "Arrow": "pyarrow.feather.read_table(path), and pass the table to engine.from_arrow",
+    "an Arrow stream": "pyarrow.ipc.open_stream(path).read_all(), and pass the table to engine.from_arrow",
+    "SQLite": "polars.read_database(query, sqlite3.connect(path)), and pass the frame to engine.from_polars",
+    "Parquet": "engine.read_parquet",
+}
 
 
 def detect(head: bytes) -> str:
-    """Return what a file's first bytes look like.
+    r"""Return what a file's first bytes look like.
 
     Examples
     --------
-    >>> detect(b"PAR1...."), detect(b"a,b,c")
-    ('Parquet', 'text')
+    >>> detect(b"PAR1\x15\x04"), detect(b"ORC\x11\0"), detect(b"ORC,b,c")
+    ('Parquet', 'ORC', 'text')
     """
     for magic, name in _MAGIC.items():
-        if head.startswith(magic):
+        after = head[len(magic) : len(magic) + 8]
+        is_header = magic.isalnum() and after and not any(byte < 32 and byte not in b"\t\r\n" for byte in after)
+        if head.startswith(magic) and not is_header:
             return name
     return "binary data" if b"\0" in head else "text"
 
 
-def corrupt(path: str, problem: str, head: bytes = b"") -> CorruptFileError:
-    """Return the error for a file that cannot be read as its format."""
-    looks = f"; it starts with {head[:8]!r}, which looks like {detect(head)}" if head else ""
+def corrupt(path: str, problem: str, head: bytes = b"", expected: str | None = None) -> CorruptFileError:
+    """Return the error for a file that cannot be read as its format, `expected`."""
+    kind = detect(head) if head else None
+    looks = f"; it starts with {head[:8]!r}, which looks like {kind}" if kind else ""
     hint = "Restore the file or leave it out; nothing was written."
+    if kind in _READERS and kind != expected:
+        hint = f"Read it with {_READERS[kind]}."
     return CorruptFileError(f"{path}: {problem}{looks}", hint=hint, path=path)
 
 

@@ -49,14 +49,14 @@ class ReadFooter:
         with self.storage.open(file.path) as stream:
             if not file.size:
                 raise corrupt(file.path, "0 bytes, expected a Parquet file")
-            head = stream.read(8)
+            head = stream.read(16)
             stream.seek(0)
             try:
                 opened = _open(stream)
                 metadata, schema = opened.metadata, opened.schema_arrow
                 uncoerced = metadata.schema.to_arrow_schema()
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-                raise corrupt(file.path, _why(file, head, error), head) from error
+                raise corrupt(file.path, _why(file, head, error), head, "Parquet") from error
             groups = tuple(metadata.row_group(index).num_rows for index in range(metadata.num_row_groups))
             int96 = tuple(
                 field.name for field, plain in zip(schema, uncoerced, strict=True) if field.type != plain.type
