@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Thread
 from typing import TypeVar
+from weakref import WeakSet
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_left_behind: WeakSet[Thread] = WeakSet()
 
 
 def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
@@ -25,7 +30,10 @@ def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -
     Raises
     ------
     Exception
-        What `task` raises; items that have not begun are given up then, or when the caller stops.
+        What `task` raises; items that have not begun are given up then, or when the caller stops, and those that have
+        are waited for.
+    KeyboardInterrupt
+        At once: what still runs is left behind, in threads that the end of the process does not wait for.
 
     Examples
     --------
@@ -33,13 +41,55 @@ def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -
     [3, 2, 1]
     """
     waiting: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="penstock")
+    calls: SimpleQueue[tuple[Future[Result], Item] | None] = SimpleQueue()
+    workers: list[Thread] = []
     try:
         for item in items:
-            waiting.append(pool.submit(task, item))
+            waiting.append(Future())
+            calls.put((waiting[-1], item))
+            if len(workers) < threads:
+                workers.append(_start(task, calls))
             if len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    except KeyboardInterrupt:
+        _left_behind.update(workers)
+        raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        for future in waiting:
+            future.cancel()
+        for _ in workers:
+            calls.put(None)
+        for worker in workers:
+            if worker not in _left_behind:
+                worker.join()
+
+
+def is_working() -> bool:
+    """Return whether a thread still works on an item whose result nobody waits for, after an interrupt."""
+    return any(worker.is_alive() for worker in _left_behind)
+
+
+def _start(task: Callable[[Item], Result], calls: SimpleQueue[tuple[Future[Result], Item] | None]) -> Thread:
+    # Not of a pool: Python waits for those of all pools before it ends, and so for a task that never does.
+    worker = Thread(target=_work, args=(task, calls), name="penstock", daemon=True)
+    worker.start()
+    return worker
+
+
+def _work(task: Callable[[Item], Result], calls: SimpleQueue[tuple[Future[Result], Item] | None]) -> None:
+    while (call := calls.get()) is not None:
+        _answer(task, *call)
+        del call  # or its result would be held until there is a next one
+
+
+def _answer(task: Callable[[Item], Result], future: Future[Result], item: Item) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = task(item)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

@@ -11,13 +11,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from penstock import errors
+from penstock.ahead import is_working
 from penstock.console import PlainConsole
 from penstock.progress import Progress, RichProgress, Track
 from penstock.redaction import presentable, redact
+from penstock.stopping import Terminated, leave, stoppable
 from penstock.tables import show
 
 EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
@@ -33,10 +34,6 @@ _OPTIONS = {
     "allow_unmanifested=True": "--allow-unmanifested",
     "memory_budget of CountOptions": "--memory-budget",
 }
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came; raised where the program is, so that what it started is stopped and what it staged removed."""
 
 
 class CommandProgress(RichProgress):
@@ -73,10 +70,13 @@ class Reporter:
     def run(self, work: Callable[[Progress], Any]) -> int:
         """Do `work`, show its result, a dataclass, and return the exit code."""
         try:
-            with _terminable(), self._warnings():
+            with stoppable(self._force), self._warnings():
                 result = work(self.progress)
         except KeyboardInterrupt as stop:
-            return self._interrupted(signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
+            code = self._interrupted(signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
+            if is_working():  # the end of Python would be one of a thread of Rust's, too
+                leave(code)
+            return code
         except BaseException as error:  # a panic of Rust, or sys.exit where a pipeline is built, is no Exception
             return self.failed(error)
         show(result, self.console)
@@ -91,11 +91,14 @@ class Reporter:
         self._print_error(description)
         return int(description["exit_code"])
 
-    def _interrupted(self, number: signal.Signals) -> int:
+    def _force(self, number: signal.Signals) -> None:
+        leave(self._interrupted(number, " by force: it did not end in time"))
+
+    def _interrupted(self, number: signal.Signals, how: str = "") -> int:
         during = f" during {self.progress.label!r}" if self.progress.label else ""
         hint = "Outputs are as they were, or all of this run. Run again; --checkpoint-dir lets a training go on."
         code = 128 + number
-        self._print_error({"type": number.name, "message": f"stopped{during}", "hint": hint, "exit_code": code})
+        self._print_error({"type": number.name, "message": f"stopped{during}{how}", "hint": hint, "exit_code": code})
         return code
 
     def _print_error(self, description: Mapping[str, Any]) -> None:
@@ -156,25 +159,6 @@ def _redacted(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_redacted(inner) for inner in value]
     return redact(value) if isinstance(value, str) else value
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Raise Terminated on SIGTERM; a second one ends the process at once."""
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        signal.signal(number, signal.SIG_DFL)
-        raise Terminated
-
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread, which alone may listen
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def usage_failed(error: Any, argv: list[str]) -> int:

@@ -25,15 +25,16 @@ pair compares the ``run_id`` of the two.
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from penstock.errors import CommitConflictError
+from penstock.errors import CommitConflictError, PenstockError
 from penstock.outputs.failpoints import failpoint
 from penstock.outputs.journal import Journal, logger
 from penstock.outputs.locks import commit_locks
@@ -98,6 +99,7 @@ class JointCommit:
         if not self._outputs:
             return self
         failpoint("entered")
+        atexit.register(self._abandon)
         try:
             for output in self._outputs:
                 with translating(output.target):
@@ -187,8 +189,14 @@ class JointCommit:
                 return CommitConflictError(message, hint=hint, path=str(output.target), run_id=output.run_id)
         return None
 
+    def _abandon(self) -> None:
+        """Remove what is staged at the end of a process that does not leave this in its turn; not during a commit."""
+        with suppress(PenstockError, OSError), commit_locks((output.names for output in self._outputs), 0.0):
+            self._close()
+
     def _close(self) -> None:
         """Remove what is left beside the targets, unless a journal still speaks of it."""
+        atexit.unregister(self._abandon)
         pending = any(os.path.lexists(output.names.journal) for output in self._outputs)
         for output in self._outputs:
             output.release(keep=pending)

@@ -1,0 +1,151 @@
+"""A command ends soon after a signal, whatever its tasks do, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.ahead import ahead, is_working
+from penstock.stopping import GRACE
+
+ROOT = Path(__file__).parents[1]
+SOON = 5.0
+SIGNALS = [(signal.SIGINT, "SIGINT", 130), (signal.SIGTERM, "SIGTERM", 143)]
+HEAD = """
+import hashlib, sys, time
+import pyarrow as pa
+import penstock as ps
+from penstock.outputs import StagedDirectory, TemporaryFolder
+from penstock.reporting import Reporter
+
+def work(progress):
+    engine = ps.LocalEngine(device="cpu", progress=progress)
+    data = engine.from_arrow(pa.table({"x": range(9)}), fragment_bytes=24)
+"""
+TAIL = """
+sys.exit(Reporter(as_json=True, traceback=False).run(work))
+"""
+SLEEPS = """
+    def sleeps(frame):
+        print("at work\\n", end="", flush=True)
+        time.sleep(60)
+        return frame
+    data.map_partitions(sleeps, {"x": "int64"}).write_parquet("out")
+"""
+STUCK_IN_C = """
+    folder = TemporaryFolder(".")
+    with StagedDirectory("out", run_id="r") as staged:
+        (staged.path / "part").write_text("...")
+        print("at work\\n", end="", flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
+"""
+IGNORES = """
+    with StagedDirectory("out", run_id="r"):
+        while True:
+            try:
+                print("at work\\n", end="", flush=True)
+                time.sleep(60)
+            except KeyboardInterrupt:
+                pass
+"""
+Start = Callable[[str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Run a job in a process of its own, until it is at work."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(body: str) -> subprocess.Popen[str]:
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+        process = subprocess.Popen(
+            [sys.executable, "-c", HEAD + body + TAIL],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, cwd=tmp_path,
+        )  # fmt: skip
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n", process.communicate()
+        return process
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[float, int, dict[str, Any]]:
+    """Return the seconds until a process has ended, its exit code, and the error that it tells."""
+    began = time.monotonic()
+    out, _ = process.communicate(timeout=30)
+    return time.monotonic() - began, process.returncode, json.loads(out.splitlines()[-1])["error"]
+
+
+@pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
+def test_a_function_that_sleeps_is_not_waited_for(
+    start: Start, tmp_path: Path, number: int, name: str, code: int
+) -> None:
+    process = start(SLEEPS)
+    process.send_signal(number)
+    seconds, returned, error = ended(process)
+    assert seconds < SOON
+    assert (returned, error["type"], error["exit_code"]) == (code, name, code)
+    assert error["message"] == "stopped during 'write'"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
+def test_a_main_thread_that_is_stuck_in_c_is_ended_and_its_staging_removed(
+    start: Start, tmp_path: Path, number: int, name: str, code: int
+) -> None:
+    process = start(STUCK_IN_C)
+    assert len(list(tmp_path.iterdir())) == 4  # what is staged, a temporary folder, and who owns them
+    time.sleep(0.5)  # it says so just before
+    process.send_signal(number)
+    seconds, returned, error = ended(process)
+    assert GRACE <= seconds < SOON + 1  # on a busy machine
+    assert (returned, error["type"]) == (code, name)
+    assert error["message"] == "stopped by force: it did not end in time"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_signal_ends_what_ignores_the_first(start: Start, tmp_path: Path) -> None:
+    process = start(IGNORES)
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    process.send_signal(signal.SIGINT)
+    seconds, returned, error = ended(process)
+    assert seconds < GRACE
+    assert (returned, error["type"]) == (143, "SIGTERM")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_end_with_the_last_item_or_the_first_error() -> None:
+    assert list(ahead(str, range(9), 3)) == list("012345678")
+    with pytest.raises(ZeroDivisionError):
+        list(ahead((1).__truediv__, [1, 0, 1], 3))
+    assert not is_working()
+
+
+def test_what_an_interrupt_leaves_behind_is_known_until_it_ends() -> None:
+    def task(item: int) -> None:
+        if item == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.5)
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(ahead(task, [0, 1, 2], 3))
+    assert time.monotonic() - began < 0.4
+    assert is_working()
+    time.sleep(0.6)
+    assert not is_working()
