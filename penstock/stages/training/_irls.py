@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from penstock import arrays
+from penstock.spmd import Rank
 from penstock.stages.training._coordinate_descent import SMALLEST_PIVOT, is_regular
-from penstock.stages.training._design import Rows, linear
+from penstock.stages.training._design import Rows, Scaling, linear
 from penstock.stages.training._exact_gram import GramDesign, host
 from penstock.stages.training._families import Family
 from penstock.stages.training._links import Link
@@ -60,6 +61,12 @@ class Course:
     iterations: int = 0
     converged: bool = False
 
+    def report(self, rank: Rank) -> None:
+        """Tell how far it is, and keep it in a checkpoint now and then."""
+        rank.report(self.iterations, f"deviance {self.point.deviance:.8g}")
+        if self.iterations % rank.checkpoint_interval == 0:
+            rank.save(self.iterations, self.point.coefficients.astype("<f8").tobytes())
+
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
@@ -84,6 +91,33 @@ class Likelihood:
     fixed: np.ndarray
     used: np.ndarray
     penalties: np.ndarray
+
+    @classmethod
+    def of(
+        cls, design: GramDesign, family: Family, link: Link, scaling: Scaling, penalties: np.ndarray, offset: bool
+    ) -> Self:
+        """Return the likelihood of all features that vary, and of the intercept if the scaling has one.
+
+        Parameters
+        ----------
+        penalties : numpy.ndarray of shape (features,)
+        offset : bool
+            Whether the last feature is an offset, which has no coefficient.
+        """
+        free = scaling.scale > 0
+        fixed = np.zeros(len(free) + scaling.intercept)
+        if offset:
+            free[-1], fixed[len(free) - 1] = False, 1.0
+        used = np.append(np.flatnonzero(free), [len(free)] * scaling.intercept).astype(int)
+        return cls(design, family, link, fixed, used, np.append(penalties[free], [0.0] * scaling.intercept))
+
+    def resumed(self, rank: Rank) -> Course | None:
+        """Return the course that the checkpoint of a rank has; None where there is none."""
+        if rank.checkpoint is None:
+            return None
+        point = self.at(np.frombuffer(rank.checkpoint.data, dtype="<f8").astype(float))
+        assert point is not None, "these coefficients were possible when they were saved"
+        return Course(point, rank.checkpoint.rounds)
 
     def at(self, coefficients: np.ndarray) -> Point | None:
         """Return what the rows say; None where means, or weights, are impossible. Every rank calls it."""

@@ -68,16 +68,30 @@ class LinearModel(Learner):
             Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``; the last three are null
             after a penalised fit.
         """
-        more = [("(intercept)", fitted["intercept"])] if self.fit_intercept else []
-        terms = [*self._terms(fitted), *more]
-        summary, none = fitted["summary"], [None] * len(terms)
-        columns = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
-        inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in columns.items()}
-        return pa.table({"term": [term for term, _ in terms], "coefficient": [value for _, value in terms], **inferred})
+        return coefficient_table(
+            self._terms(fitted), fitted["intercept"] if self.fit_intercept else None, fitted["summary"]
+        )
 
     def _terms(self, fitted: Fitted) -> list[tuple[str, float]]:
         """Return features and their coefficients."""
         return list(zip(fitted["features"], fitted["coefficients"], strict=True))
+
+
+def coefficient_table(
+    terms: Sequence[tuple[str, float]], intercept: float | None, summary: Mapping[str, Any]
+) -> pa.Table:
+    """Return a row per term, and one for the intercept if there is one, with what was inferred of each, or null.
+
+    Examples
+    --------
+    >>> coefficient_table([("x", 2.0)], 1.0, {"p_values": [0.01, 0.5]}).to_pylist()[1]
+    {'term': '(intercept)', 'coefficient': 1.0, 'standard_error': None, 't_value': None, 'p_value': 0.5}
+    """
+    rows = [*terms, *([] if intercept is None else [("(intercept)", intercept)])]
+    names = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
+    none = [None] * len(rows)
+    inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in names.items()}
+    return pa.table({"term": [term for term, _ in rows], "coefficient": [value for _, value in rows], **inferred})
 
 
 def predicted(frame: nw.DataFrame, numbers: tuple[str, ...], fitted: Fitted) -> Any:

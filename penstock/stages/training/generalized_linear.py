@@ -33,6 +33,7 @@ from penstock.stages.training._families import FAMILIES, SUPPORTED, Family, Gaus
 from penstock.stages.training._glm_summary import Inference, Totals
 from penstock.stages.training._irls import Course, Likelihood, Point
 from penstock.stages.training._learner import Learner
+from penstock.stages.training._linear_model import coefficient_table
 from penstock.stages.training._links import LINKS, Link, Power
 from penstock.statistics import Extreme, Extremes, Moments, Statistic, Violations
 from penstock.statistics.rules import Checks, Rule
@@ -287,7 +288,8 @@ class GeneralizedLinearRegression(Learner, Trainer):
         design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
         with one_blas_thread():
             totals = Totals.of(design, len(self.inputs()), learned["label_origin"], self._taken_from_label())
-            likelihood = self._likelihood(design, scaling, totals)
+            penalties = self._penalties(scaling, totals)
+            likelihood = Likelihood.of(design, self._family(), self._link(), scaling, penalties, bool(self.offset))
             null = likelihood.null(totals.mean, self.fit_intercept, self.tol, self.max_iter)
             course = self._iterate(rank, likelihood, null)
             return self._fitted(likelihood, course, scaling, totals, null)
@@ -299,15 +301,6 @@ class GeneralizedLinearRegression(Learner, Trainer):
     def _taken_from_label(self) -> int | None:
         """Return which term is an offset that amounts to another label."""
         return len(self.inputs()) - 1 if self.offset and self._is_linear else None
-
-    def _likelihood(self, design: GramDesign, scaling: Scaling, totals: Totals) -> Likelihood:
-        free = scaling.scale > 0
-        fixed = np.zeros(len(free) + self.fit_intercept)
-        if self.offset:
-            free[-1], fixed[len(free) - 1] = False, 1.0
-        penalties = np.append(self._penalties(scaling, totals)[free], [0.0] * self.fit_intercept)
-        used = np.append(np.flatnonzero(free), [len(free)] * self.fit_intercept).astype(int)
-        return Likelihood(design, self._family(), self._link(), fixed, used, penalties)
 
     def _penalties(self, scaling: Scaling, totals: Totals) -> np.ndarray:
         """Return the factors of half the squares of coefficients of features as they were scaled."""
@@ -322,18 +315,11 @@ class GeneralizedLinearRegression(Learner, Trainer):
         return self.reg_param * totals.feature_variances / (totals.deviation or 1.0)
 
     def _iterate(self, rank: Rank, likelihood: Likelihood, null: Point | None) -> Course:
-        course = self._resumed(rank, likelihood) or Course(self._start(likelihood, null))
-        likelihood.iterate(course, self.tol, self.max_iter, lambda course: _tell(rank, course))
+        course = likelihood.resumed(rank) or Course(self._start(likelihood, null))
+        likelihood.iterate(course, self.tol, self.max_iter, lambda course: course.report(rank))
         if not course.converged:
             rank.report(course.iterations, f"deviance {course.point.deviance:.8g}, not converged")
         return course
-
-    def _resumed(self, rank: Rank, likelihood: Likelihood) -> Course | None:
-        if rank.checkpoint is None:
-            return None
-        point = likelihood.at(np.frombuffer(rank.checkpoint.data, dtype="<f8").astype(float))
-        assert point is not None, "these coefficients were possible when they were saved"
-        return Course(point, rank.checkpoint.rounds)
 
     def _start(self, likelihood: Likelihood, null: Point | None) -> Point:
         start = likelihood.start(null)
@@ -412,14 +398,5 @@ class GeneralizedLinearRegression(Learner, Trainer):
         pyarrow.Table
             Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``.
         """
-        more = [("(intercept)", fitted["intercept"])] if self.fit_intercept else []
-        terms = [*zip(fitted["features"], fitted["coefficients"], strict=True), *more]
-        named = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
-        inferred = {name: pa.array(fitted["summary"][key], pa.float64()) for name, key in named.items()}
-        return pa.table({"term": [term for term, _ in terms], "coefficient": [value for _, value in terms], **inferred})
-
-
-def _tell(rank: Rank, course: Course) -> None:
-    rank.report(course.iterations, f"deviance {course.point.deviance:.8g}")
-    if course.iterations % rank.checkpoint_interval == 0:
-        rank.save(course.iterations, course.point.coefficients.astype("<f8").tobytes())
+        terms = list(zip(fitted["features"], fitted["coefficients"], strict=True))
+        return coefficient_table(terms, fitted["intercept"] if self.fit_intercept else None, fitted["summary"])

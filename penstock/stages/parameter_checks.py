@@ -1,0 +1,45 @@
+"""Checks of parameters, when a stage is made: a choice among words, a number in its range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from penstock.stages.base import Stage
+
+
+def check_choice(stage: Stage, name: str, choices: tuple[str, ...]) -> None:
+    """Raise ConfigError unless a parameter is one of `choices`."""
+    value = getattr(stage, name)
+    if value not in choices:
+        raise ConfigError(
+            f"{name} of {stage.title} is {value!r}, expected one of {', '.join(choices)}."
+            + did_you_mean(str(value), choices),
+            stage=stage.title,
+        )
+
+
+def check_number(stage: Stage, name: str, *, least: float | None = None, above: float | None = None,
+                 most: float | None = None, whole: bool = False) -> None:  # fmt: skip
+    """Raise ConfigError unless a parameter is a number in its range; None is left alone."""
+    value = getattr(stage, name)
+    if value is None:
+        return
+    kinds = (int,) if whole else (int, float)
+    right = isinstance(value, kinds) and not isinstance(value, bool) and value == value
+    if (
+        right
+        and (least is None or value >= least)
+        and (above is None or value > above)
+        and (most is None or value <= most)
+    ):
+        return
+    bounds = (
+        [f">= {least}"] * (least is not None)
+        + [f"> {above}"] * (above is not None)
+        + [f"<= {most}"] * (most is not None)
+    )
+    expected = " ".join(["an integer" if whole else "a number", " and ".join(bounds)]).strip()
+    raise ConfigError(f"{name} of {stage.title} is {value!r}, expected {expected}", stage=stage.title)
