@@ -42,6 +42,14 @@ class Named(Generic[Code]):
         """Return what is registered as `name`, if anything is."""
         return self.known.get(name)
 
+    def check(self, name: Any) -> None:
+        """Raise ConfigError for what cannot be the name of one: the function itself, say."""
+        if not isinstance(name, str) or not name:
+            raise ConfigError(
+                f"the {self._what} is given as {name!r:.100}, expected the name that one is registered under",
+                hint=f'Put @penstock.{self._decorator}("my-own") before it, and pass "my-own".',
+            )
+
     def lookup(self, name: str, more: Collection[str] = ()) -> Code:
         """Return what is registered as `name`; `more` are names to suggest besides.
 
@@ -49,7 +57,10 @@ class Named(Generic[Code]):
         ------
         UnsupportedStepError
             Nothing is; nothing is imported by name.
+        ConfigError
+            It is no name.
         """
+        self.check(name)
         if name not in self.known:
             known = sorted({*self.known, *more})
             raise UnsupportedStepError(

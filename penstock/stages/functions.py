@@ -38,6 +38,11 @@ def register_function(name: str) -> Callable[[Function], Function]:
     return _FUNCTIONS.register(name)
 
 
+def check_function(name: Any) -> None:
+    """Raise ConfigError for what cannot be the name of a function."""
+    _FUNCTIONS.check(name)
+
+
 class CarriesFunction:
     """A stage with a field `function`, a registered name: the code goes with it when it is sent to a worker."""
 

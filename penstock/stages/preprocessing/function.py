@@ -15,7 +15,7 @@ from penstock.errors import ConfigError, UserCodeError
 from penstock.schemas import declared
 from penstock.selectors import Columns, resolve
 from penstock.stages.base import Fitted, Stage, normalise_columns, with_fields
-from penstock.stages.functions import CarriesFunction, register_function
+from penstock.stages.functions import CarriesFunction, check_function, register_function
 from penstock.steps import MapPartitions, RowLog
 
 
@@ -44,7 +44,8 @@ class FunctionStage(CarriesFunction, Stage):
     UnsupportedStepError
         The function is not registered: before reading, and when a saved model is used.
     ConfigError, SchemaError
-        Before reading: `returns` is empty or names a type that is not known; a column is missing.
+        Before reading: `function` is no name; `returns` is empty or names a type that is not known; a column is
+        missing.
     UserCodeError
         When it runs: the function raised, or returned another number of rows. SchemaError: it left out a column, or
         returned a value that its type does not hold.
@@ -74,6 +75,7 @@ class FunctionStage(CarriesFunction, Stage):
     frame: str = "narwhals"
 
     def __post_init__(self) -> None:
+        check_function(self.function)
         normalise_columns(self, "columns")
         frames.check_form(self.frame)
         if not self.returns:

@@ -140,6 +140,16 @@ class Classifier(Learner):
         )
 
 
+def check_weights(name: str | None, largest: Any) -> None:
+    """Raise DataValueError where the largest weight of all rows is 0, so that there is nothing to learn from."""
+    if largest is not None and not largest > 0:
+        raise DataValueError(
+            f"all weights in column {name!r} are 0, so there is nothing to learn from",
+            hint="A row of weight 0 is as if absent; name the right column, or leave the weight out.",
+            column=name,
+        )
+
+
 def known(frame: nw.DataFrame, series: nw.Series, missing: Any) -> nw.Series:
     """Return a series for `frame` with null in the rows where `missing`, a mask on its device, is true."""
     if not bool(missing.any()):

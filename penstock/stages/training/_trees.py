@@ -19,13 +19,15 @@ from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, normalise_columns, with_fields
 from penstock.stages.shapes import CLASSES, Anything, Fields, ModelFile, Whole
 from penstock.stages.training import _float32
-from penstock.stages.training._learner import Classifier, Learner
+from penstock.stages.training._learner import Classifier, Learner, check_weights
 from penstock.statistics.base import Statistic
+from penstock.statistics.extremes import Extremes
 from penstock.statistics.rules import Checks, Rule
 from penstock.statistics.value_counts import ValueCounts
 from penstock.statistics.violations import Violations
 
 CONTRIBUTIONS = "contributions"
+_LARGEST = "largest weight"
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,15 @@ class TreeModel(Learner, Trainer):
         return [*training_checks(self.label, self.weight), *weight]
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        return {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
+        largest = {} if self.weight is None else {_LARGEST: Extremes((self.weight,))}
+        return {**{f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}, **largest}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         for name, rule in self._checks():
             if count := results[f"{rule.test} {name}"][name].count:
                 raise rule.error(name, count)
+        if self.weight is not None:
+            check_weights(self.weight, results[_LARGEST][self.weight].max)
         return {}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:

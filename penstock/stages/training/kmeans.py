@@ -30,7 +30,7 @@ from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, Whole
 from penstock.stages.training import _lloyd, _seeding
 from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._design import one_blas_thread
-from penstock.stages.training._learner import Learner
+from penstock.stages.training._learner import Learner, check_weights
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
 from penstock.statistics.points import DISTANCES
 from penstock.statistics.rules import LARGE, Checks, Rule, refuse, valid_rows
@@ -175,9 +175,7 @@ class KMeans(Learner, Trainer):
 
     def _largest_weight(self, extremes: Mapping[str, Extreme]) -> float:
         largest = float(extremes[self.weight].max) if self.weight else 1.0
-        if largest == 0:
-            problem = f"column {self.weight!r} is 0 in every row, so there is nothing to learn from"
-            raise DataValueError(problem, column=self.weight)
+        check_weights(self.weight, largest)
         return largest
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:

@@ -27,7 +27,7 @@ from penstock.stages.shapes import CLASSES, Anything, Fields, ListOf, Number, Sh
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training._courses import course_from, tell, tell_end
 from penstock.stages.training._design import Scaling, Totals, one_blas_thread
-from penstock.stages.training._learner import MOST_CLASSES, Classifier, known
+from penstock.stages.training._learner import MOST_CLASSES, Classifier, check_weights, known
 from penstock.stages.training._log_loss import Objective, binomial, multinomial, sigmoid, softmax
 from penstock.stages.training._logistic_inputs import Inputs, NumberInputs
 from penstock.stages.training._quasi_newton import COURSE, Course, Inverse, minimise
@@ -204,8 +204,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         most = 2 if self.family == "binomial" else MOST_CLASSES
         self._check_classes(labels, most, "the binomial family is for two.")
         largest_weight = float(results["extremes"][self.weight].max) if self.weight else 1.0
-        if not largest_weight:
-            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        check_weights(self.weight, largest_weight)
         return {
             "classes": labels.table.select(["value"]).sort_by("value").combine_chunks(),
             "rows": labels.total,

@@ -126,3 +126,10 @@ def test_it_must_return_something():
 def test_a_type_that_is_not_known_is_refused():
     with pytest.raises((ConfigError, SchemaError), match="flaot"):
         st.FunctionStage("tests: per month", "total", {"x": "flaot"})
+
+
+@pytest.mark.parametrize("function", [lambda frame: frame, per_month, "", None])
+def test_a_function_given_as_itself_is_refused_with_how_to_register_it(function):
+    with pytest.raises(ConfigError, match="expected the name that one is registered under") as raised:
+        stage(function)
+    assert "@penstock.register_function" in raised.value.hint

@@ -538,7 +538,7 @@ def test_a_weight_that_is_none_is_told_with_file_and_row(
 def test_no_row_and_no_weight_are_nothing_to_learn_from(local: Engine) -> None:
     with pytest.raises(EmptyInputError, match="nothing to learn from"):
         fit(local, table(blobs()[:0]))
-    with pytest.raises(DataValueError, match="'w' is 0 in every row"):
+    with pytest.raises(DataValueError, match="all weights in column 'w' are 0"):
         fit(local, table(blobs(), w=np.zeros(ROWS)), weight="w")
 
 

@@ -189,3 +189,13 @@ def test_an_id_that_one_rank_alone_has_is_noted(request: pytest.FixtureRequest) 
     notes = Pipeline(st.XGBoostRegressor("label", num_boost_round=1)).fit(data).report.notes
     assert len(notes) == 1
     assert f"as large as {2**31}" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "stage", [st.XGBoostClassifier, st.XGBoostRegressor, st.RandomForestClassifier, st.RandomForestRegressor]
+)
+def test_weights_that_are_all_0_are_refused_before_training(local: Engine, stage: Any) -> None:
+    data = local.from_arrow(pa.table({"x": [0.0, 1.0, 2.0], "label": [0, 1, 0], "w": [0.0, 0.0, 0.0]}))
+    with pytest.raises(DataValueError, match="all weights in column 'w' are 0") as caught:
+        Pipeline(stage("label", features="x", weight="w")).fit(data)
+    assert caught.value.column == "w"

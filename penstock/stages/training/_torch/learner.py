@@ -20,7 +20,7 @@ from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_choice, check_number, normalise_columns
 from penstock.stages.modules import CarriesModule, module_factory
 from penstock.stages.shapes import Anything, Fields, ListOf, ModelFile, Shape, Whole
-from penstock.stages.training._learner import Learner
+from penstock.stages.training._learner import Learner, check_weights
 from penstock.stages.training._torch import modules  # noqa: F401, registers those that are ready to use
 from penstock.statistics import Extremes, Statistic, Violations
 from penstock.statistics.rules import Checks, Rule
@@ -247,8 +247,8 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         for name, rule in self._checks():
             if count := results[f"{rule.test} {name}"][name].count:
                 raise self._refused(rule, name, count)
-        if self.weight is not None and not results["extremes"][self.weight].max:
-            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        if self.weight is not None:
+            check_weights(self.weight, results["extremes"][self.weight].max)
         largest = [int(results["extremes"][name].max) for name in self.category_names]
         for name, code in zip(self.category_names, largest, strict=True):
             if code >= _MOST_CODES:
