@@ -24,6 +24,9 @@ _RECORD_LIMIT = 2**16
 _PAUSE = 0.02
 _UNWRITTEN_SECONDS = 60.0
 
+# The locks of this process. One that a forked child has inherited, of a pool, say, would outlive the owner.
+_claims: set[int] = set()
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -97,7 +100,28 @@ def claim(record: Path, targets: Sequence[str] = ()) -> int:
         record.unlink()
         os.close(descriptor)
         raise
+    _claims.add(descriptor)
     return descriptor
+
+
+def is_claimed(descriptor: int) -> bool:
+    """Return whether this process holds a claim; a child that it forked does not, and leaves what is claimed alone."""
+    return descriptor in _claims
+
+
+def release(descriptor: int) -> None:
+    """Let go of a claim."""
+    _claims.remove(descriptor)
+    os.close(descriptor)
+
+
+def _leave_to_parent() -> None:
+    for descriptor in _claims:
+        os.close(descriptor)
+    _claims.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from penstock.notices import get_logger
 from penstock.outputs.failpoints import failpoint
 from penstock.outputs.joint_commit import JointCommit
 from penstock.outputs.journal import Change, encode_path
-from penstock.outputs.locks import claim
+from penstock.outputs.locks import claim, is_claimed, release
 from penstock.outputs.staging import RUN_ID, Siblings, discard
 from penstock.outputs.target import describe, fingerprint, resolve
 
@@ -100,7 +100,7 @@ class Staged(ABC):
 
         The outcome is settled by now, so that a failure is only reported.
         """
-        if self._record is None:
+        if self._record is None or not is_claimed(self._record):
             return
         try:
             if not keep:
@@ -108,7 +108,7 @@ class Staged(ABC):
         except OSError as error:
             logger.warning("cannot remove %s; the next run tries again: %s", self.names.sealed, error)
         finally:
-            os.close(self._record)
+            release(self._record)
             self._record = None
 
     def _commit_alone(self) -> None:

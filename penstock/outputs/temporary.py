@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from penstock.notices import get_logger
-from penstock.outputs.locks import claim, is_dead, unlocked
+from penstock.outputs.locks import claim, is_claimed, is_dead, release, unlocked
 from penstock.outputs.os_errors import translating
 
 logger = get_logger(__name__)
@@ -112,9 +112,11 @@ def _is_own(status: os.stat_result, of_kind: Callable[[int], bool]) -> bool:
 
 
 def _remove(path: Path, lock: int) -> None:
+    if not is_claimed(lock):
+        return
     with suppress(OSError):
         _discard(path)
-    os.close(lock)
+    release(lock)
 
 
 def _discard(path: Path) -> None:

@@ -18,7 +18,7 @@ import penstock.outputs
 from penstock.errors import CommitConflictError, ConfigError, OutputError
 from penstock.outputs import JointCommit, StagedDirectory, StagedFile, joint_commit, read_manifest, swap
 from penstock.outputs.journal import Change, Journal
-from penstock.outputs.locks import Owner, claim
+from penstock.outputs.locks import Owner, claim, release
 from penstock.outputs.staging import Siblings
 from penstock.outputs.target import fingerprint
 
@@ -276,7 +276,7 @@ def test_a_record_in_a_folder_of_others_names_no_targets_for_removal(
     save(tmp_path / "shared", "mine", "a")
     before = fingerprint(tmp_path / "home" / "model")
     names = Siblings(tmp_path / "shared" / "a", "evil")
-    os.close(claim(names.record, ["a", "../home/model"]))
+    release(claim(names.record, ["a", "../home/model"]))
     names.journal.write_text(json.dumps([{"target": "../home/model", "before": before, "after": None}]))
     monkeypatch.setattr(Owner, "is_alive", lambda _: False)
     with run(tmp_path / "shared", "next", "a"):

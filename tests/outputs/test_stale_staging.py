@@ -6,6 +6,7 @@ import fcntl
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.outputs import StagedDirectory
+import penstock.outputs
+from penstock.outputs import StagedDirectory, TemporaryFolder
 from penstock.outputs.locks import Owner
 
 
@@ -88,6 +90,47 @@ def test_locked_staging_is_kept_though_its_process_cannot_be_seen(tmp_path: Path
         fcntl.flock(held, fcntl.LOCK_EX)
         next_run(tmp_path)
     assert staging.is_dir()
+
+
+FORKS = """
+import os, signal, sys, time
+import penstock.outputs
+from penstock.outputs import StagedDirectory, TemporaryFolder
+
+with StagedDirectory(sys.argv[1], run_id="r0"):
+    child = os.fork()
+    if child == 0:
+        os.close(1)
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_lives(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.outputs.__file__).parents[2])}
+    command = [sys.executable, "-c", FORKS, str(tmp_path / "out")]
+    killed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    try:
+        next_run(tmp_path)
+        assert os.listdir(tmp_path) == []
+    finally:
+        os.kill(int(killed.stdout), signal.SIGKILL)
+
+
+def test_a_forked_process_that_leaves_the_block_removes_nothing(tmp_path: Path) -> None:
+    with StagedDirectory(tmp_path / "out", run_id="r0") as staged:
+        temporary = TemporaryFolder(tmp_path)
+        child = os.fork()
+        if child == 0:
+            staged.__exit__(None, None, None)
+            temporary.remove()
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert staged.path.is_dir()
+        assert temporary.path.is_dir()
 
 
 def test_staging_of_another_host_is_kept_and_reported(
