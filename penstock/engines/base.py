@@ -251,7 +251,8 @@ class Engine(Relational, ABC):
         Parameters
         ----------
         schema : pyarrow.Schema or dict of name to type, optional
-            Types, which no value may break. Without it they are inferred from all rows, then frozen.
+            Types, which no value may break: a whole number that a floating type would round is refused too. Without it
+            they are inferred from all rows, then frozen.
         header : bool
             Whether the first record of each file names its columns; columns are bound by name.
         column_names : sequence of str, optional

@@ -24,10 +24,10 @@ from penstock.sources.text import (
     Scanned,
     TextSource,
     check_types,
+    declaration_hint,
     guessed,
     range_bytes,
     shorten_text,
-    zone_hint,
 )
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
@@ -156,7 +156,7 @@ class CsvSource(TextSource):
                 value = self.dialect.parse(record, names, {name: pa.string()})[name][0].as_py()
                 return SchemaDriftError(
                     f"{place}, column {name!r}: {shorten_text(value)} is not a value of {kind}, its declared type",
-                    hint=zone_hint(value, kind)
+                    hint=declaration_hint(value, kind)
                     or "Declare the column as string, add the value to null_values, or repair the file.",
                     path=path,
                     column=name,

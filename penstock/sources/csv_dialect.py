@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from penstock.errors import ConfigError
-from penstock.sources.inference import EXACT, TEXT, Guess, guess
+from penstock.sources.inference import TEXT, Guess, guess
+from penstock.sources.numerals import Texts, is_any, is_hexadecimal, is_overflow, is_rounded, loses_digits
 from penstock.sources.quotes import NEWLINE, RecordEnds
 from penstock.sources.ranges import BLOCK_BYTES, BOM, whole_blocks
-
-Texts = Callable[[], pa.ChunkedArray]
 
 
 @dataclass(frozen=True)
@@ -74,11 +73,19 @@ class Dialect:
         return self.read(data, names, options) if data else pa.schema(list(types.items())).empty_table()
 
     def parse_exactly(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
-        """Parse, and refuse a number that is too large for its floating type, which pyarrow reads as infinity."""
+        """Parse, and refuse the numbers that pyarrow would change.
+
+        Those are a whole number that a floating type does not hold exactly, any that is too large for it, and an
+        integer in hexadecimal digits, which may turn out negative.
+        """
         table = self.parse(data, names, types)
+        hexadecimal = b"0x" in data or b"0X" in data
         for name, kind in types.items():
-            if pa.types.is_floating(kind) and _overflows(table[name], partial(self._texts, data, names, name)):
-                raise pa.ArrowInvalid(f"column {name!r} overflows {kind}")
+            texts = partial(self._texts, data, names, name)
+            if pa.types.is_floating(kind) and (is_overflow(table[name], texts) or is_rounded(table[name], texts)):
+                raise pa.ArrowInvalid(f"column {name!r} has a number that {kind} does not hold")
+            if pa.types.is_integer(kind) and hexadecimal and is_hexadecimal(texts()):
+                raise pa.ArrowInvalid(f"column {name!r} has hexadecimal digits")
         return table
 
     def guess(self, data: bytes, names: Sequence[str], columns: Sequence[str]) -> tuple[int, dict[str, Guess]]:
@@ -167,20 +174,6 @@ def _guess(values: pa.ChunkedArray, padded: bool, texts: Texts) -> Guess:
     floating = pa.types.is_float64(values.type)
     if not floating and not pa.types.is_int64(values.type):
         return guess(values)
-    if padded and _any(pc.match_substring_regex(texts(), r"^\s*[+-]?0[0-9xX]")):
+    if padded and is_any(pc.match_substring_regex(texts(), r"^\s*[+-]?0[0-9xX]")):
         return TEXT
-    return TEXT if floating and (_overflows(values, texts) or _loses_digits(values, texts)) else guess(values)
-
-
-def _any(mask: pa.ChunkedArray) -> bool:
-    return bool(pc.any(mask).as_py())
-
-
-def _overflows(values: pa.ChunkedArray, texts: Texts) -> bool:
-    infinite = pc.is_inf(values)
-    return _any(infinite) and _any(pc.and_(infinite, pc.match_substring_regex(texts(), "[0-9]")))
-
-
-def _loses_digits(values: pa.ChunkedArray, texts: Texts) -> bool:
-    large = pc.greater(pc.abs(values), float(EXACT))
-    return _any(large) and _any(pc.and_(large, pc.match_substring_regex(texts(), r"^\s*[+-]?[0-9]+\s*$")))
+    return TEXT if floating and (is_overflow(values, texts) or loses_digits(values, texts)) else guess(values)

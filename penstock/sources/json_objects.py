@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -12,8 +13,10 @@ import pyarrow.json as pajson
 
 from penstock.sources.inference import EXACT, Guess, guess, join
 from penstock.sources.json_shape import decode
+from penstock.sources.numerals import holds_exactly, is_any, may_round
 from penstock.sources.ranges import BLOCK_BYTES, whole_blocks
 
+_EIGHT_DIGITS, _SIXTEEN_DIGITS = (re.compile(rb"[:,\[]\s*-?[0-9]{%d,}\s*[,}\]]" % digits) for digits in (8, 16))
 _TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time)
 
 
@@ -44,6 +47,34 @@ def parse(data: bytes, types: Mapping[str, pa.DataType], *, others: str = "ignor
         if field.name in types and overflows(table[field.name]):
             raise pa.ArrowInvalid(f"column {field.name!r} overflows {kind}")
     return table
+
+
+def parse_exactly(data: bytes, types: Mapping[str, pa.DataType], *, others: str = "ignore") -> pa.Table:
+    """Parse, and refuse a whole number that a floating type does not hold exactly, which pyarrow rounds."""
+    table = parse(data, types, others=others)
+    for name, kind in types.items():
+        if holds(kind, pa.types.is_floating) and _is_rounded(table[name], name, data):
+            raise pa.ArrowInvalid(f"column {name!r} has a whole number that {kind} does not hold")
+    return table
+
+
+def _is_rounded(values: pa.ChunkedArray, name: str, data: bytes) -> bool:
+    values = _flatten(values)
+    digits = _EIGHT_DIGITS if pa.types.is_float32(values.type) else _SIXTEEN_DIGITS
+    if not is_any(may_round(values)) or not digits.search(data):  # without them nothing as large is written whole
+        return False
+    return not all(holds_exactly(values.type, int(number)) for number in _whole_numbers(name, data))
+
+
+def _flatten(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    while pa.types.is_list(values.type):
+        values = pc.list_flatten(values)
+    return values
+
+
+def _whole_numbers(name: str, data: bytes) -> Iterator[Decimal]:
+    numbers = (number for row in decode(data) for number in _leaves(row.get(name)))
+    return (number for number in numbers if isinstance(number, Decimal))
 
 
 def _parsed_as(kind: pa.DataType) -> pa.DataType:
@@ -112,12 +143,10 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def lossy_number(values: pa.ChunkedArray, name: str, data: bytes) -> Decimal | None:
     """Return a whole number that lost digits when column `name` of `data` was inferred as float64, or None."""
-    while pa.types.is_list(values.type):
-        values = pc.list_flatten(values)
-    if not pa.types.is_float64(values.type) or not pc.any(pc.greater(pc.abs(values), float(EXACT))).as_py():
+    values = _flatten(values)
+    if not pa.types.is_float64(values.type) or not is_any(pc.greater(pc.abs(values), float(EXACT))):
         return None
-    numbers = (number for row in decode(data) for number in _leaves(row.get(name)))
-    return next((number for number in numbers if isinstance(number, Decimal) and abs(number) > EXACT), None)
+    return next((number for number in _whole_numbers(name, data) if abs(number) > EXACT), None)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -132,7 +161,7 @@ def misfit(record: bytes, types: Mapping[str, pa.DataType]) -> tuple[str, str] |
     """Return the column whose value in `record` is not of its declared type, and what it should be."""
     for name, kind in types.items():
         try:
-            parse(record, {name: kind})
+            parse_exactly(record, {name: kind})
         except pa.ArrowInvalid:
             return name, f"{kind}, its declared type"
     return None

@@ -24,9 +24,9 @@ from penstock.sources.text import (
     Scanned,
     TextSource,
     check_types,
+    declaration_hint,
     range_bytes,
     shorten_text,
-    zone_hint,
 )
 
 SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
@@ -87,7 +87,7 @@ class JsonLinesSource(TextSource):
         self, item: Range, data: bytes, types: Mapping[str, pa.DataType], error: pa.ArrowInvalid
     ) -> PenstockError:
         def check(text: bytes) -> None:
-            check_rows(json_objects.parse(text, types) if types else json_objects.infer(text), examine(text)[0])
+            check_rows(json_objects.parse_exactly(text, types) if types else json_objects.infer(text), examine(text)[0])
 
         ends = [*(newline.end() for newline in re.finditer(b"\n", data)), len(data)]
         begin, end = first_bad(data, ends, check)
@@ -106,7 +106,7 @@ class JsonLinesSource(TextSource):
         value = shown_value(record, name)
         return SchemaDriftError(
             f"{place}, column {name!r}: {shorten_text(value)} is not a value of {expected}",
-            hint=zone_hint(value.strip('"'), types.get(name, pa.null()))
+            hint=declaration_hint(value.strip('"'), types.get(name, pa.null()))
             or "Repair the line, or declare a type that holds all values.",
             path=path,
             column=name,
@@ -116,9 +116,9 @@ class JsonLinesSource(TextSource):
 def _declared(data: bytes, types: Mapping[str, pa.DataType]) -> tuple[pa.Table, bool]:
     """Parse as declared, if possible with the columns that are not, and return whether it was."""
     try:
-        return json_objects.parse(data, types, others="infer"), True
+        return json_objects.parse_exactly(data, types, others="infer"), True
     except pa.ArrowInvalid:  # a column that is not declared may hold values of several kinds
-        return json_objects.parse(data, types), False
+        return json_objects.parse_exactly(data, types), False
 
 
 def _keys(table: pa.Table, types: Mapping[str, pa.DataType], complete: bool, data: bytes) -> list[str]:

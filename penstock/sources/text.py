@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from penstock.fragments import Fragment, Piece, pack, row_bytes
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.hive import check_stored, with_keys
 from penstock.sources.inference import Guess, join_text
+from penstock.sources.numerals import WHOLE
 from penstock.sources.ranges import Range, TextFile, check_characters, read_bytes
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
@@ -173,14 +175,18 @@ def shorten_text(text: str, most: int = 80) -> str:
     return repr(text if len(text) <= most else text[:most] + "...")
 
 
-def zone_hint(text: str, kind: pa.DataType) -> str | None:
-    """Return what to declare where `text` is a time, but one with a zone or without one unlike its type.
+def declaration_hint(text: str, kind: pa.DataType) -> str | None:
+    """Return what to declare where `text` is a value of another type, one that is easily taken for `kind`.
 
     Examples
     --------
-    >>> zone_hint("2020-01-01 12:00Z", pa.timestamp("us"))
+    >>> declaration_hint("2020-01-01 12:00Z", pa.timestamp("us"))
     "Declare a type with a zone, such as pa.timestamp('us', 'UTC'), or repair the file."
+    >>> declaration_hint("9007199254740993", pa.float64())
+    'double would round this whole number: declare int64, uint64, a decimal or string.'
     """
+    if pa.types.is_floating(kind) and re.fullmatch(WHOLE, text):
+        return f"{kind} would round this whole number: declare int64, uint64, a decimal or string."
     if not pa.types.is_timestamp(kind):
         return None
     try:

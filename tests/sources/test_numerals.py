@@ -1,0 +1,82 @@
+"""Whole numbers declared as floating types: read as they are written, or refused, in CSV and JSON lines alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.errors import SchemaDriftError
+from penstock.sources.numerals import holds_exactly
+
+Read = Callable[[list[str], pa.DataType], pa.Table]
+
+
+@pytest.fixture(params=["csv", "json"])
+def read(request: pytest.FixtureRequest, read_csv, read_json_lines, write) -> Read:
+    """Return what reads numbers as they are written into a column of a type."""
+
+    def read_numbers(numbers: list[str], kind: pa.DataType) -> pa.Table:
+        schema = pa.schema({"x": kind})
+        if request.param == "csv":
+            return read_csv(write("x\n" + "".join(f"{number}\n" for number in numbers)), schema=schema)
+        lines = "".join(f'{{"x": {number}}}\n' for number in numbers)
+        return read_json_lines(write(lines, "a.jsonl"), schema=schema)
+
+    return read_numbers
+
+
+ROUNDED = [
+    ("9007199254740993", pa.float64()), ("-9007199254740993", pa.float64()), ("18446744073709551615", pa.float64()),
+    ("1" * 400, pa.float64()), ("16777217", pa.float32()), ("4294967295", pa.float32()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "kind"), ROUNDED)
+def test_a_whole_number_that_would_be_rounded_is_refused_with_its_place(
+    read: Read, number: str, kind: pa.DataType
+) -> None:
+    with pytest.raises(SchemaDriftError) as found:
+        read(["0.5", "1e30", number], kind)
+    assert f"column 'x': '{number[:80]}" in found.value.message
+    assert f"is not a value of {kind}, its declared type" in found.value.message
+    assert ", line 4," in found.value.message or (
+        "a.jsonl" in found.value.message and ", line 3," in found.value.message
+    )
+    assert found.value.hint == f"{kind} would round this whole number: declare int64, uint64, a decimal or string."
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        (["9007199254740992", "-9007199254740992", "1152921504606846976", "1700000000000000000"], pa.float64()),
+        (["16777216", "-33554432", "340282346638528859811704183484516925440"], pa.float32()),
+        (["0.1", "9007199254740993.5", "9007199254740993e0", "1e300"], pa.float64()),
+        (["0.1", "16777217.5", "1e38"], pa.float32()),
+    ],
+)
+def test_other_numbers_become_the_nearest(read: Read, numbers: list[str], kind: pa.DataType) -> None:
+    nearest = np.float32 if pa.types.is_float32(kind) else np.float64
+    assert read(numbers, kind)["x"].to_pylist() == [float(nearest(number)) for number in numbers]
+
+
+def test_numbers_in_lists_are_looked_at_too(read_json_lines, write) -> None:
+    schema = pa.schema({"x": pa.list_(pa.list_(pa.float64()))})
+    with pytest.raises(SchemaDriftError, match=r"line 2, column 'x': '\[\[1, 9007199254740993\]\]' is not a value of"):
+        read_json_lines(write('{"x": [[1]]}\n{"x": [[1, 9007199254740993]]}\n', "a.jsonl"), schema=schema)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint8()])
+@pytest.mark.parametrize("number", ["0xFF", "0XFF"])
+def test_hexadecimal_digits_are_no_integer(read_csv, write, kind: pa.DataType, number: str) -> None:
+    with pytest.raises(SchemaDriftError, match=f"line 3, column 'x': '{number}' is not a value of {kind}"):
+        read_csv(write(f"x,y\n1,0x\n{number},0x\n"), schema=pa.schema({"x": kind, "y": pa.string()}))
+
+
+@pytest.mark.parametrize(("kind", "numpy_type"), [(pa.float32(), np.float32), (pa.float64(), np.float64)])
+def test_what_is_exact_is_what_numpy_gives_back(kind: pa.DataType, numpy_type: type) -> None:
+    near = [base + step for base in (2**24, 2**53, 2**60, 3**30, 10**22, 2**100) for step in range(-3, 4)]
+    assert [holds_exactly(kind, number) for number in near] == [int(numpy_type(number)) == number for number in near]
+    assert holds_exactly(kind, 0)
