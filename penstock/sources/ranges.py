@@ -184,7 +184,8 @@ def _at_records(
         seen += len(block)
         if seen - last > RECORD_BYTES:
             if record_ends.open:
-                raise unclosed(storage, file.path, begin + record_ends.opened)
+                within = f"within {RECORD_BYTES} bytes, which a record may have"
+                raise unclosed(storage, file.path, begin + record_ends.opened, within)
             raise _too_long(storage, file.path, last)
     return bounds
 
@@ -195,9 +196,10 @@ def _too_long(storage: Storage, path: str, position: int) -> BadRowsError:
     return BadRowsError(problem, hint="Repair or leave out the line.", path=path)
 
 
-def unclosed(storage: Storage, path: str, position: int) -> CorruptFileError:
-    """Return the error for a quote that opens at `position` of the text and never closes."""
-    return corrupt(path, f"the quote that opens in line {line_at(storage, path, position)} is never closed")
+def unclosed(storage: Storage, path: str, position: int, within: str = "") -> CorruptFileError:
+    """Return the error for a quote that opens at `position` of the text and never closes, or not `within` so far."""
+    closed = f"not closed {within}" if within else "never closed"
+    return corrupt(path, f"the quote that opens in line {line_at(storage, path, position)} is {closed}")
 
 
 def check_characters(storage: Storage, item: Range, data: bytes) -> None:

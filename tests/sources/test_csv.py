@@ -256,7 +256,7 @@ def test_an_unterminated_quote_names_the_line_where_it_opened(read_csv, write, s
 
 def test_a_quote_that_stays_open_too_long_is_found_before_the_rest_is_read(read_csv, write, monkeypatch):
     monkeypatch.setattr(ranges, "RECORD_BYTES", 100)
-    with pytest.raises(CorruptFileError, match="the quote that opens in line 3 is never closed"):
+    with pytest.raises(CorruptFileError, match="the quote that opens in line 3 is not closed within 100 bytes"):
         read_csv(write('x,y\n1,a\n2,"b\n' + "3,c\n" * 100 + '4,"d"\n'), fragment_bytes=64)
 
 
