@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -13,7 +14,9 @@ from penstock import arrays, sparse
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.schemas import require
 from penstock.selectors import Columns, is_numeric, numeric, resolve
-from penstock.stages.base import Fitted, Stage, check_types, with_fields
+from penstock.stages.base import Fitted, Stage, check_types, normalise_columns, with_fields
+from penstock.stages.shapes import CLASSES, Shape
+from penstock.stages.training._thresholds import are_thresholds, winners
 from penstock.statistics.frequencies import Frequencies
 
 MOST_CLASSES = 1000
@@ -31,6 +34,9 @@ class Learner(Stage):
     weight: str | None
     _of_nothing: ClassVar[bool] = False
     """Whether there is a model of no features: an intercept."""
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "features")
 
     def bind(self, schema: pa.Schema) -> Self:
         aside = self._aside()
@@ -75,16 +81,33 @@ class Learner(Stage):
         return (*self.inputs(), *self._aside().values())
 
 
+@dataclass(frozen=True)
 class Classifier(Learner):
     """A learner of classes: the columns that it writes, for two classes and for more, and its labels."""
 
     label: str
-    raw_prediction: str
-    probability: str
-    prediction: str
+    _: KW_ONLY
+    thresholds: tuple[float, ...] | None = None
+    prediction: str = "prediction"
+    probability: str = "probability"
+    raw_prediction: str = "rawPrediction"
 
     _OTHERS: ClassVar[str] = "a regression is"
     """What learns labels that are no classes, as an error puts it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.thresholds is None:
+            return
+        values = tuple(self.thresholds) if isinstance(self.thresholds, Iterable) else ()
+        if not are_thresholds(values):
+            raise ConfigError(
+                f"thresholds of {self.title} is {self.thresholds!r}, expected a number for each class, 0 or more,"
+                " and at most one of them 0",
+                hint="Of two classes, (1 - t, t) predicts the second where its probability is larger than t.",
+                stage=self.title,
+            )
+        object.__setattr__(self, "thresholds", tuple(map(float, values)))
 
     def _check_label(self, schema: pa.Schema, label: str) -> None:
         kind = schema.field(label).type
@@ -105,6 +128,16 @@ class Classifier(Learner):
         classes = fitted["classes"]["value"]
         scores = pa.float64() if len(classes) == 2 else pa.list_(pa.float64())
         return with_fields(schema, dict(zip(self.outputs(), (scores, scores, classes.type), strict=True)))
+
+    @property
+    def _classes_shape(self) -> Shape:
+        """What `classes` must be, of which thresholds say the number."""
+        return CLASSES if self.thresholds is None else dataclasses.replace(CLASSES, rows=len(self.thresholds))
+
+    def _winners(self, probability: Any, likeliest: Any) -> Any:
+        """Return the place of the winning class of each row, int32: that of `likeliest` unless there are thresholds."""
+        places = likeliest if self.thresholds is None else winners(probability, self.thresholds)
+        return places.astype("int32")
 
     def _check_classes(
         self, counted: Frequencies, most: int = MOST_CLASSES, hint: str = "very many are a regression."
@@ -131,6 +164,7 @@ class Classifier(Learner):
     def _check_count(self, classes: Sequence[Any], counts: Sequence[int], most: int, hint: str) -> None:
         """Raise DataValueError unless there are 2 to `most` classes; `counts` says how many rows each has."""
         if 2 <= len(classes) <= most:
+            self._check_thresholds(classes)
             return
         tally = ", ".join(f"{value!r}: {count}" for value, count in list(zip(classes, counts, strict=True))[:5])
         raise DataValueError(
@@ -138,6 +172,18 @@ class Classifier(Learner):
             hint=f"One class cannot be told apart from another; {hint}",
             column=self.label,
         )
+
+    def _check_thresholds(self, classes: Sequence[Any]) -> None:
+        """Raise ConfigError unless there are as many thresholds as classes, or none."""
+        if self.thresholds is not None and len(self.thresholds) != len(classes):
+            names = ", ".join(map(repr, sorted(classes)[:10]))
+            raise ConfigError(
+                f"thresholds of {self.title} has {len(self.thresholds)} numbers, and label {self.label!r} has"
+                f" {len(classes)} classes: {names}",
+                hint="Pass one for each class, in this order.",
+                column=self.label,
+                stage=self.title,
+            )
 
 
 def check_weights(name: str | None, largest: Any) -> None:

@@ -16,8 +16,8 @@ from penstock import arrays, frames
 from penstock.errors import ArtifactError, ConfigError, DataValueError, SchemaError
 from penstock.selectors import Columns, is_numeric
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, normalise_columns, with_fields
-from penstock.stages.shapes import CLASSES, Anything, Fields, ModelFile, Whole
+from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, with_fields
+from penstock.stages.shapes import Anything, Fields, ModelFile, Whole
 from penstock.stages.training import _float32
 from penstock.stages.training._learner import Classifier, Learner, check_weights
 from penstock.statistics.base import Statistic
@@ -62,9 +62,6 @@ class TreeModel(Learner, Trainer):
     contributions: bool = False
 
     tags: ClassVar[Tags] = Tags(accepts="numeric", opens_ports=True)
-
-    def __post_init__(self) -> None:
-        normalise_columns(self, "features")
 
     @abstractmethod
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
@@ -202,13 +199,12 @@ class ClassModel(Classifier, TreeModel):
 
     Parameters
     ----------
+    thresholds : sequence of float, optional
+        One for each class: predicted is the class whose probability divided by its threshold is largest; see
+        :class:`LogisticRegression`.
     raw_prediction, probability : str
         Names of the columns of scores.
     """
-
-    _: KW_ONLY
-    raw_prediction: str = "rawPrediction"
-    probability: str = "probability"
 
     def outputs(self) -> tuple[str, ...]:
         return (*super().outputs(), *self._more)
@@ -233,7 +229,7 @@ class ClassModel(Classifier, TreeModel):
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
-        return super().fitted_shape(schema, fitted).beside(classes=CLASSES)
+        return super().fitted_shape(schema, fitted).beside(classes=self._classes_shape)
 
     def _fractions(self, odd: Sequence[float], count: int) -> DataValueError:
         from penstock.stages.training._matrix import bad_values
@@ -269,7 +265,7 @@ class ClassModel(Classifier, TreeModel):
     def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
         raw, probability, winner = self._judged(matrix, fitted)
         names = (self.raw_prediction, self.probability, self.prediction)
-        return dict(zip(names, (raw, probability, winner.astype("int32")), strict=True))
+        return dict(zip(names, (raw, probability, self._winners(probability, winner)), strict=True))
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         results = self._results(self._matrix(frame, fitted), fitted)

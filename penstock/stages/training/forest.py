@@ -153,7 +153,7 @@ class RandomForestClassifier(ClassModel, _Forest):
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
         binary = cls("label", features=("n1", "n2"), **_EVERYTHING)
-        return binary, cls("class", features=("n1", "n3"), weight="w", **_EVERYTHING)
+        return binary, cls("class", features=("n1", "n3"), weight="w", thresholds=(0.2, 0.5, 0.3), **_EVERYTHING)
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         return self._grown("sqrt")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.errors import DataValueError
+from penstock.errors import ConfigError, DataValueError
 from penstock.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import (
@@ -21,9 +21,8 @@ from penstock.stages.base import (
     Trainer,
     check_choice,
     check_number,
-    normalise_columns,
 )
-from penstock.stages.shapes import CLASSES, Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
+from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training._courses import course_from, tell, tell_end
 from penstock.stages.training._design import Scaling, Totals, one_blas_thread
@@ -89,6 +88,10 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         objective. MLlib stops at a relative improvement of its `tol`, which may be far from the minimum.
     threshold : float, default=0.5
         Of two classes the second is predicted where its probability is larger.
+    thresholds : sequence of float, optional
+        One for each class, in ascending order of the classes; 0 or more, and at most one of them 0. Predicted is the
+        class whose probability divided by its threshold is largest, of equal ones the first; one with the threshold 0
+        wins unless its probability is 0, as in MLlib. Of two classes, ``(1 - t, t)`` is a `threshold` of t.
     prediction, probability, raw_prediction : str
         Names of the columns that are added.
 
@@ -102,8 +105,8 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         null, holds nulls, has indices that do not ascend, or none at all. Also when predicting: a feature is infinite,
         or rows hold no vectors.
     ConfigError
-        Before training: coefficients of so many classes and features would take more memory than the process may have,
-        about 94 times 8 bytes for each.
+        Before training: there are not as many `thresholds` as classes, or coefficients of so many classes and features
+        would take more memory than the process may have, about 94 times 8 bytes for each.
 
     Notes
     -----
@@ -149,27 +152,27 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
     max_iter: int = 100
     tol: float = 1e-6
     threshold: float = 0.5
-    prediction: str = "prediction"
-    probability: str = "probability"
-    raw_prediction: str = "rawPrediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "features")
+        super().__post_init__()
         check_choice(self, "family", ("auto", "binomial", "multinomial"))
         check_number(self, "reg_param", least=0)
         for share in ("elastic_net_param", "threshold"):
             check_number(self, share, least=0, most=1)
         check_number(self, "max_iter", least=1, whole=True)
         check_number(self, "tol", above=0)
+        if self.thresholds is not None and self.threshold != 0.5:
+            problem = f"threshold of {self.title} is {self.threshold}, and thresholds is {self.thresholds}"
+            raise ConfigError(problem, hint="Pass one of them.", stage=self.title)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
         return (
             cls("label", features=("n3", "w")),
-            cls("class", features=("n3", "y"), weight="w", reg_param=0.1),
+            cls("class", features=("n3", "y"), weight="w", reg_param=0.1, thresholds=(0.2, 0.5, 0.3)),
             cls("class", features=("n3", "y"), reg_param=0.05, elastic_net_param=0.5, standardization=False),
         )
 
@@ -215,7 +218,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         rows = 1 if fitted["family"] == "binomial" else fitted["classes"].num_rows
         shapes = {
-            "classes": CLASSES,
+            "classes": self._classes_shape,
             "family": Text(("binomial", "multinomial")),
             "intercepts": ListOf(Number(), rows),
         }
@@ -317,12 +320,13 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         if len(classes) == 2:
             raw = margins[0] if len(margins) == 1 else margins[1] - margins[0]
             probability = sigmoid(raw)
-            code = (probability > self.threshold).astype("int32")
+            likeliest = probability > self.threshold
         else:
             raw, probability = margins.T.copy(), softmax(margins).T.copy()
-            code = margins.argmax(axis=0).astype("int32")
+            likeliest = margins.argmax(axis=0)
         made = {self.raw_prediction: raw, self.probability: probability}
         columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        code = self._winners(probability, likeliest)
         code[missing] = -1
         return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
 

@@ -18,10 +18,8 @@ from penstock.stages.base import (
     Tags,
     check_choice,
     check_number,
-    normalise_columns,
 )
 from penstock.stages.shapes import (
-    CLASSES,
     Anything,
     Fields,
     ListOf,
@@ -87,6 +85,9 @@ class NaiveBayes(VectorLearner, Classifier):
     vector_size : int, optional
         How long the sparse vector is, `num_features` of :class:`HashingTF` say: indices that no row has are smoothed
         too. The largest index at fit, and one, unless given. Indices beyond count for nothing when predicting.
+    thresholds : sequence of float, optional
+        One for each class: predicted is the class whose probability divided by its threshold is largest; see
+        :class:`LogisticRegression`.
     prediction, probability, raw_prediction : str
         Names of the columns that are added.
 
@@ -101,7 +102,8 @@ class NaiveBayes(VectorLearner, Classifier):
         a vector is null, or has an index of `vector_size` or more. At fit and when predicting: a feature is infinite,
         or not in the domain of the model; rows hold no vectors. Names column, count, first file and row.
     ConfigError
-        At fit: of a vector, so many classes times indices would take more memory than the process may have.
+        At fit: there are not as many `thresholds` as classes; of a vector, so many classes times indices would take
+        more memory than the process may have.
 
     Notes
     -----
@@ -137,14 +139,11 @@ class NaiveBayes(VectorLearner, Classifier):
     smoothing: float = 1.0
     model_type: str = "multinomial"
     vector_size: int | None = None
-    prediction: str = "prediction"
-    probability: str = "probability"
-    raw_prediction: str = "rawPrediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "features")
+        super().__post_init__()
         check_choice(self, "model_type", _bayes.MODEL_TYPES)
         check_number(self, "smoothing", least=0)
         check_number(self, "vector_size", least=1, most=2**31, whole=True)
@@ -154,7 +153,7 @@ class NaiveBayes(VectorLearner, Classifier):
         """Return instances for the conformance suite."""
         return (
             cls("label", features=("n3", "y"), model_type="gaussian"),
-            cls("class", features=("n3", "y"), weight="w", model_type="gaussian"),
+            cls("class", features=("n3", "y"), weight="w", model_type="gaussian", thresholds=(0.2, 0.5, 0.3)),
             cls("class", features=("w", "label")),
             cls("class", features=("w", "label"), model_type="complement"),
             cls("class", features="label", model_type="bernoulli", smoothing=0.5),
@@ -213,7 +212,7 @@ class NaiveBayes(VectorLearner, Classifier):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         classes = fitted["classes"].num_rows
         shapes: dict[str, Shape] = {
-            "classes": CLASSES,
+            "classes": self._classes_shape,
             "pi": ListOf(Number(), classes),
         }
         vector = fitted.get("vector")
@@ -299,9 +298,10 @@ class NaiveBayes(VectorLearner, Classifier):
 
     def _with_columns(self, frame: nw.DataFrame, scores: Any, missing: Any, classes: pa.Array) -> nw.DataFrame:
         probability = _bayes.probabilities(scores)
-        code = np.where(missing, -1, scores.argmax(axis=0)).astype("int32")
         raw = scores[1] - scores[0] if len(classes) == 2 else scores.T.copy()
         of_classes = probability[1] if len(classes) == 2 else probability.T.copy()
+        code = self._winners(of_classes, scores.argmax(axis=0))
+        code[missing] = -1
         made = [arrays.column(frame, self.raw_prediction, raw), arrays.column(frame, self.probability, of_classes)]
         made = [known(frame, series, missing) for series in made]
         return frame.with_columns(*made, frames.decode(arrays.column(frame, self.prediction, code), classes))

@@ -114,6 +114,8 @@ class SklearnEstimator(Learner, Trainer):
     `fitted_estimator` returns the estimator itself, and `sklearn.base.clone` of that one can be fitted again: the stage
     of a loaded model has only a description of its estimator.
 
+    It has no thresholds of its own: take scikit-learn's `FixedThresholdClassifier` around an estimator of two classes.
+
     Stored are estimators of scikit-learn, alone, in pipelines and in meta-estimators, that fitted are made of types
     that skops, or this library, trusts; no pickle, and no way for a file to name more types. Of a search that is what
     it found best. Trees that are loaded are checked node by node, as skops leaves to its users. An estimator with parts

@@ -13,7 +13,7 @@ from penstock import arrays, frames
 from penstock.errors import SchemaError
 from penstock.selectors import is_numeric
 from penstock.stages.base import Fitted, with_fields
-from penstock.stages.shapes import CLASSES, Fields
+from penstock.stages.shapes import Fields
 from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._torch.learner import TorchLearner
 from penstock.statistics import Statistic, ValueCounts
@@ -41,6 +41,9 @@ class TorchClassifier(Classifier, TorchLearner):
     Parameters
     ----------
     loss : {"cross_entropy"}
+    thresholds : sequence of float, optional
+        One for each class: predicted is the class whose probability divided by its threshold is largest; see
+        :class:`LogisticRegression`.
     raw_prediction, probability : str
         Names of those columns.
 
@@ -80,8 +83,6 @@ class TorchClassifier(Classifier, TorchLearner):
 
     _: KW_ONLY
     loss: str = "cross_entropy"
-    raw_prediction: str = "rawPrediction"
-    probability: str = "probability"
 
     _LOSSES: ClassVar[tuple[str, ...]] = ("cross_entropy",)
     _OTHERS: ClassVar[str] = "use TorchRegressor"
@@ -106,13 +107,13 @@ class TorchClassifier(Classifier, TorchLearner):
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks(), **learned}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
-        return super().fitted_shape(schema, fitted).beside(classes=CLASSES)
+        return super().fitted_shape(schema, fitted).beside(classes=self._classes_shape)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         from penstock.stages.training._log_loss import sigmoid, softmax
 
         raw, missing = self.scores(frame, fitted)
-        code = raw.argmax(axis=1).astype("int32") if len(frame) else raw[:, 0].astype("int32")
+        likeliest = raw.argmax(axis=1) if len(frame) else raw[:, 0]
         if fitted["classes"].num_rows == 2:
             raw = raw[:, 1] - raw[:, 0]
             probability = sigmoid(raw)
@@ -120,6 +121,7 @@ class TorchClassifier(Classifier, TorchLearner):
             probability = softmax(raw.T).T.copy()
         made = {self.raw_prediction: raw, self.probability: probability}
         columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        code = self._winners(probability, likeliest)
         code[missing] = -1
         classes = fitted["classes"]["value"].combine_chunks()
         return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))

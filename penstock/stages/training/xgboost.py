@@ -70,7 +70,8 @@ class XGBoostClassifier(ClassModel, Scalable):
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
         few = cls("label", features=("n1", "n2", "b"), num_boost_round=3, max_depth=2, contributions=True)
-        return few, cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w")
+        more = cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w", thresholds=(2, 1, 0))
+        return few, more
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned = {**super().finish(results), **self._indices(results)}
