@@ -53,6 +53,10 @@ class DaskEngine(Engine):
         Start a cluster even if other machines can reach it without authentication: whoever connects can run code.
     no_workers_timeout : float, default 300
         Seconds to wait while the cluster has no worker at all.
+    timeout : float, default 120
+        Seconds without a sign of life after which a worker is taken for lost while tasks run: it is named in a warning
+        and started again by its nanny, or given up, and its tasks are run elsewhere. A worker that is only slow gives
+        signs of life. In trainings the timeout of `SpmdOptions` counts.
 
     Raises
     ------
@@ -92,9 +96,10 @@ class DaskEngine(Engine):
         progress: Progress | None = None,
         allow_insecure: bool = False,
         no_workers_timeout: float = 300.0,
+        timeout: float = 120.0,
     ) -> None:
         self.progress = progress or Progress()
-        self._no_workers_timeout = no_workers_timeout
+        self._no_workers_timeout, self._timeout = no_workers_timeout, timeout
         with ExitStack() as started:
             self.client = dask_cluster.connect(cluster, started, allow_insecure, no_workers_timeout)
             dask_workers.await_workers(self.client, 1, no_workers_timeout)
@@ -238,4 +243,4 @@ class DaskEngine(Engine):
             return tasks.result(tasks.compute(work))
 
     def _tasks(self, label: str, shared: object) -> Tasks:
-        return Tasks(self.client, label, shared, self._no_workers_timeout)
+        return Tasks(self.client, label, shared, self._no_workers_timeout, self._timeout)

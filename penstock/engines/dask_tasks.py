@@ -19,6 +19,7 @@ from distributed.protocol.pickle import dumps, loads
 from distributed.scheduler import KilledWorker, NoWorkerError
 
 from penstock.engines.base import PartedWork
+from penstock.engines.dask_watch import Watch
 from penstock.engines.dask_workers import too_few
 from penstock.errors import ExecutionError, PenstockError, WorkerLostError
 from penstock.fragments import Fragment
@@ -73,22 +74,27 @@ class Tasks:
         of its own. Unlike scattered data it can be made again when its worker is lost.
     patience : float
         Seconds to wait while there is no worker.
+    timeout : float
+        Seconds without a sign of life after which a worker is taken for lost, while this is entered.
     """
 
-    def __init__(self, client: distributed.Client, label: str, shared: object, patience: float) -> None:
+    def __init__(self, client: distributed.Client, label: str, shared: object, patience: float, timeout: float) -> None:
         self.client, self.label = client, label
         self._shared, self._patience = shared, patience
         self._began = time.strftime("%Y-%m-%d %H:%M:%S")
         self._name, self._count = f"{label}-{uuid4().hex}", itertools.count()
         self._futures: WeakSet[distributed.Future] = WeakSet()
         self._items: dict[Any, Any] = {}
+        self._watch = Watch(client, label, timeout)
 
     def __enter__(self) -> Self:
+        self._watch.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._watch.__exit__(kind, error, traceback)
         self.release()
 
     def release(self) -> None:

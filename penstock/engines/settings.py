@@ -39,6 +39,7 @@ class DaskSettings(BaseModel, extra="forbid", frozen=True):
     cluster: str | dict[str, Any] | None = None
     allow_insecure: bool = False
     no_workers_timeout: float = Field(default=300.0, gt=0)
+    timeout: float = Field(default=120.0, ge=1)
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, connected to its workers."""
@@ -50,6 +51,7 @@ class DaskSettings(BaseModel, extra="forbid", frozen=True):
             progress=progress,
             allow_insecure=self.allow_insecure,
             no_workers_timeout=self.no_workers_timeout,
+            timeout=self.timeout,
         )
 
 

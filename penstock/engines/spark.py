@@ -66,6 +66,10 @@ class SparkEngine(Engine):
 
     Notes
     -----
+    A Python worker that is frozen during a scan (in a training its silence is noticed) holds up the job: Spark has no
+    heartbeat of it. ``spark.python.worker.idleTimeoutSeconds`` with ``spark.python.worker.killOnIdleTimeout`` ends one
+    that hands on nothing for so long, which is safe only where it is more than the slowest task takes.
+
     Results pass through the driver's JVM: ``spark.driver.maxResultSize`` bounds what `Dataset.to_arrow` can give.
     Settings for GPUs are in ``conf/engines/spark-gpu.yaml``: one GPU an executor, a share of it a task.
 

@@ -58,17 +58,18 @@ class Touch:
 
 @dataclass(frozen=True)
 class Dying:
-    """Ends its process at one item: once, or whenever `marker` is None."""
+    """Ends its process, or sends it another signal, at one item: once, or whenever `marker` is None."""
 
     task: Any
     at: Any
     marker: Path | None
+    signal: int = 9
 
     def __call__(self, item: Any) -> Any:
         if item == self.at and not (self.marker and self.marker.exists()):
             if self.marker:
                 self.marker.touch()
-            os.kill(os.getpid(), 9)
+            os.kill(os.getpid(), self.signal)
         return self.task(item)
 
 

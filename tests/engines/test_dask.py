@@ -138,6 +138,21 @@ def test_a_worker_killed_during_a_reduction_does_not_change_the_result(dask, tmp
     assert task.marker.exists()
 
 
+@pytest.mark.slow
+def test_a_frozen_worker_is_named_and_its_tasks_run_elsewhere_but_a_slow_one_goes_on(tmp_path, caplog):
+    task = bodies.Dying(bodies.slow_square, at=11, marker=tmp_path / "frozen", signal=signal.SIGSTOP)
+    with DaskEngine(spec(n_workers=2), device="cpu", timeout=6) as engine:
+        before = engine.client.nthreads()
+        assert list(engine.map(task, range(30), label="scan")) == [item * item for item in range(30)]
+        warnings = [record.getMessage() for record in caplog.records if "no sign of life" in record.getMessage()]
+        (lost,) = before.keys() - engine.client.nthreads().keys()
+        assert [text.split(" gave")[0] for text in warnings] == [f"scan: worker {lost}"]
+        caplog.clear()
+        assert list(engine.map(time.sleep, [10.0])) == [None]
+        assert "no sign of life" not in caplog.text
+    assert task.marker.exists()
+
+
 def test_a_fragment_that_ends_every_worker_is_named_with_its_file_and_the_signal(dask):
     task = bodies.Dying(bodies.name_of, at=FRAGMENTS[0], marker=None)
     with pytest.raises(WorkerLostError, match=r"fragment 0 ended 3 workers.*killed by signal 9") as caught:
