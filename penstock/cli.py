@@ -53,6 +53,23 @@ MemoryBudget = Annotated[
 Trace = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from penstock import __version__
+
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Take what comes before a command."""
+
+
 @app.command()
 def fit(
     pipeline: Name,

@@ -12,6 +12,7 @@ from typing import Any
 from penstock import devices
 from penstock.devices import nvml
 from penstock.errors import ConfigError
+from penstock.extras import how_to_install
 
 _BASE = ("narwhals", "polars", "pyarrow", "numpy")
 
@@ -95,7 +96,7 @@ def _machine() -> str:
 def _package(name: str, package: str, extra: str) -> Finding:
     version = _version(package)
     if version is None:
-        return Finding(name, False, f"{package} is not installed", f"pip install 'penstock[{extra}]'")
+        return Finding(name, False, f"{package} is not installed", how_to_install(extra))
     return Finding(name, True, f"{package} {version}")
 
 
@@ -104,7 +105,7 @@ def _xgboost() -> Finding:
         import xgboost
     except Exception as error:  # a missing shared library has an error of XGBoost's own
         return Finding(
-            "XGBoost", False, f"cannot be imported: {error}", "pip install 'penstock[cpu]' or 'penstock[gpu]'"
+            "XGBoost", False, f"cannot be imported: {error}", f"{how_to_install('cpu')}, or {how_to_install('gpu')}"
         )
     build = "with CUDA" if xgboost.build_info().get("USE_CUDA") else "CPU only"
     return Finding("XGBoost", True, f"{xgboost.__version__}, {build}")
@@ -141,7 +142,7 @@ def _rapids() -> Finding:
     stack = {name: there for name, there in devices.gpu_stack().items() if name != "xgboost"}
     missing = [name for name in ("cudf", "cupy", "rmm") if not stack[name]]
     if missing:
-        return Finding("RAPIDS", False, f"not installed: {', '.join(missing)}", "pip install 'penstock[gpu]'")
+        return Finding("RAPIDS", False, f"not installed: {', '.join(missing)}", how_to_install("gpu"))
     return Finding("RAPIDS", True, ", ".join(name for name, there in stack.items() if there))
 
 

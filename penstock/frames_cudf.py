@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import MissingExtraError, SchemaError
+from penstock.extras import how_to_install
 from penstock.schemas import canonical
 
 _PLAIN = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string)
@@ -29,7 +30,7 @@ def cudf() -> Any:
     try:
         import cudf as module
     except Exception as error:  # a broken stack raises RuntimeError, not ImportError
-        raise MissingExtraError(f"cuDF cannot be imported: {error}", hint="pip install 'penstock[gpu]'") from error
+        raise MissingExtraError(f"cuDF cannot be imported: {error}", hint=how_to_install("gpu")) from error
     return module
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import errors, run
+from penstock import __version__, errors, run
 from penstock.cli import main
 from penstock.redaction import redact
 from penstock.reporting import EXIT_CODES, describe
@@ -306,3 +306,8 @@ def test_a_job_file_is_the_command_of_its_name(job):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert f"penstock {job}" in made.stdout
+
+
+def test_the_version_is_printed(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"penstock {__version__}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 
 from penstock.devices import Device, choose, for_spark_task, gpu_stack
 from penstock.errors import ConfigError, MissingExtraError
+from penstock.extras import how_to_install
 
 GIB = 2**30
 ERRORS = {
@@ -271,7 +273,7 @@ def test_a_missing_driver_library_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.devices.choice.find_spec", {"cudf": object()}.get)
-    with pytest.raises(MissingExtraError, match=r"(?s)not installed: cupy, rmm.*pip install 'penstock\[gpu\]'"):
+    with pytest.raises(MissingExtraError, match=rf"(?s)not installed: cupy, rmm.*{re.escape(how_to_install('gpu'))}"):
         on(FakeNvml(A))
 
 

@@ -13,6 +13,7 @@ import pytest
 from penstock import devices, doctor
 from penstock.cli import main
 from penstock.errors import ConfigError
+from penstock.extras import how_to_install
 
 
 def _no_driver() -> Any:
@@ -77,8 +78,8 @@ def test_a_bare_machine_runs_locally_on_its_cpu(find, monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda package: None if package in ("distributed", "pyspark") else "1.0")
     found = find()
     assert (found["diagnosis"].engines, found["diagnosis"].devices) == (["local"], ["cpu"])
-    assert found["Dask"].remedy == "pip install 'penstock[dask]'"
-    assert found["Spark"].remedy == "pip install 'penstock[spark]'"
+    assert found["Dask"].remedy == how_to_install("dask")
+    assert found["Spark"].remedy == how_to_install("spark")
 
 
 def test_spark_without_java_does_not_run_and_the_remedy_is_a_java(find):
@@ -113,7 +114,7 @@ def test_a_gpu_without_rapids_is_seen_and_not_usable(find, monkeypatch):
     monkeypatch.setattr(devices, "gpu_stack", lambda: dict.fromkeys(("cudf", "cupy", "rmm", "xgboost"), False))
     found = find(_Driver)
     assert found["GPU driver"].detail == "CUDA 13.1: NVIDIA H100"
-    assert found["RAPIDS"].remedy == "pip install 'penstock[gpu]'"
+    assert found["RAPIDS"].remedy == how_to_install("gpu")
     assert found["GPU"].detail == "not usable without RAPIDS"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 from penstock import arrays, frames
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
+from penstock.extras import how_to_install
 
 TABLE = pa.table({"x": [1.0, None, 3.0, 1.0], "n": pa.array([1, 2, None, 1], pa.int64()), "s": ["a", None, "b", "a"]})
 LIBRARIES: dict[str, Callable[[pa.Table], Any]] = {
@@ -233,7 +235,7 @@ def test_the_index_of_pandas_is_left_out() -> None:
 
 def test_without_cudf_the_error_names_the_extra(hide_modules: Callable[..., None]) -> None:
     hide_modules("cudf")
-    with pytest.raises(MissingExtraError, match=r"penstock\[gpu\]"):
+    with pytest.raises(MissingExtraError, match=re.escape(how_to_install("gpu"))):
         frames.from_arrow(TABLE, "gpu")
 
 

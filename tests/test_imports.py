@@ -14,6 +14,7 @@ import pytest
 import penstock as ps
 from penstock import stages as st
 from penstock.engines.base import Engine
+from penstock.extras import how_to_install
 
 HEAVY = (
     "cudf",
@@ -115,7 +116,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert f"pip install 'penstock[{extra}]'" in python(code)
+    assert how_to_install(extra) in python(code)
 
 
 @pytest.mark.parametrize(("package", "lazy"), [(ps, ps._HOMES), (st, st._MODULES)], ids=["penstock", "penstock.stages"])

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from penstock.devices import nvml
 from penstock.errors import ConfigError, MissingExtraError, did_you_mean
+from penstock.extras import how_to_install
 from penstock.notices import get_logger
 
 CHOICES = ("auto", "cpu", "gpu")
@@ -165,7 +166,7 @@ def _require_stack() -> None:
     stack = gpu_stack()
     missing = [name for name in _REQUIRED if not stack[name]]
     if missing:
-        raise MissingExtraError(f"not installed: {', '.join(missing)}", hint="pip install 'penstock[gpu]'")
+        raise MissingExtraError(f"not installed: {', '.join(missing)}", hint=how_to_install("gpu"))
 
 
 def _require_fit(gpu: nvml.Gpu, place: int, cuda: tuple[int, int]) -> None:

@@ -6,8 +6,9 @@ try:
     import distributed  # noqa: F401
 except ImportError as error:
     from penstock.errors import MissingExtraError
+    from penstock.extras import how_to_install
 
-    raise MissingExtraError(f"Dask cannot be imported: {error}", hint="pip install 'penstock[dask]'") from error
+    raise MissingExtraError(f"Dask cannot be imported: {error}", hint=how_to_install("dask")) from error
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence

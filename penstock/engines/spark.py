@@ -6,8 +6,9 @@ try:
     import pyspark  # noqa: F401
 except ImportError as error:
     from penstock.errors import MissingExtraError
+    from penstock.extras import how_to_install
 
-    raise MissingExtraError(f"PySpark cannot be imported: {error}", hint="pip install 'penstock[spark]'") from error
+    raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing

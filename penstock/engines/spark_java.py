@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.errors import ConfigError
+from penstock.extras import how_to_install
 from penstock.outputs import TemporaryFolder
 
 OLDEST = 17
@@ -61,7 +62,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Path:
     found = "no java is on the PATH" if on_path is None else f"{on_path} is older"
     raise ConfigError(
         f"Spark needs Java {OLDEST} or newer, and {found}",
-        hint="pip install 'penstock[java]', or install a JDK and set JAVA_HOME.",
+        hint=f"{how_to_install('java')}, or install a JDK and set JAVA_HOME.",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.errors import MissingExtraError
+from penstock.extras import how_to_install
 from penstock.stages._named import Named
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def module_factory(name: str) -> Factory:
         except ImportError as error:
             raise MissingExtraError(
                 f"module {name!r} needs PyTorch, which cannot be imported: {error}",
-                hint="pip install 'penstock[torch]'",
+                hint=how_to_install("torch"),
             ) from error
     factory: Factory = _FACTORIES.lookup(name, _BUILT_IN)
     return factory

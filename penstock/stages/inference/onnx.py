@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
 
 from penstock.errors import ConfigError, MissingExtraError
+from penstock.extras import how_to_install
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
+from penstock.stages.inference._examples import example
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.inference._onnx_file import check_onnx
@@ -56,7 +57,7 @@ class OnnxInference(Inference):
     >>> import penstock as ps, pyarrow as pa
     >>> from penstock import stages as st
     >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"a": [1.0, None], "b": [3.0, 4.0]}))
-    >>> mean = OnnxInference(["a", "b"], EXAMPLE)
+    >>> mean = OnnxInference(["a", "b"], example("mean.onnx"))
     >>> ps.Pipeline(mean).fit(data).transform(data).to_arrow()["prediction"].to_pylist()
     [2.0, None]
     """
@@ -72,7 +73,7 @@ class OnnxInference(Inference):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
-        return (cls(("n1", "n2"), EXAMPLE, batch_size=16),)
+        return (cls(("n1", "n2"), example("mean.onnx"), batch_size=16),)
 
     def _read(self) -> Fitted:
         data, sha256 = read_file(self.path, self.title)
@@ -95,13 +96,9 @@ class OnnxInference(Inference):
             from penstock.stages.inference._onnx import session
         except ImportError as error:
             raise MissingExtraError(
-                f"ONNX Runtime cannot be imported: {error}", hint="pip install 'penstock[onnx]'", stage=self.title
+                f"ONNX Runtime cannot be imported: {error}", hint=how_to_install("onnx"), stage=self.title
             ) from error
         try:
             return session(fitted["network"], self.output, kind)
         except ConfigError as error:
             raise error.at(stage=self.title, path=self.path) from error.__cause__
-
-
-EXAMPLE = str(Path(__file__).with_name("_examples") / "mean.onnx")
-"""A network that gives the mean of two columns."""

@@ -7,14 +7,15 @@ import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
 from penstock.errors import ArtifactError, ConfigError, MissingExtraError
+from penstock.extras import how_to_install
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
+from penstock.stages.inference._examples import example
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.modules import CarriesModule, module_factory
@@ -70,7 +71,7 @@ class TorchInference(CarriesModule, Inference):
     >>> import penstock as ps, pyarrow as pa
     >>> from penstock import stages as st
     >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"a": [1.0, None], "b": [3.0, 4.0]}))
-    >>> mean = TorchInference(["a", "b"], program=EXAMPLE)
+    >>> mean = TorchInference(["a", "b"], program=example("mean.pt2"))
     >>> ps.Pipeline(mean).fit(data).transform(data).to_arrow()["prediction"].to_pylist()
     [2.0, None]
     """
@@ -97,7 +98,7 @@ class TorchInference(CarriesModule, Inference):
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite."""
-        return (cls(("n1", "n2"), program=EXAMPLE, batch_size=16),)
+        return (cls(("n1", "n2"), program=example("mean.pt2"), batch_size=16),)
 
     def _read(self) -> Fitted:
         path = self.weights or self.program or ""
@@ -142,7 +143,7 @@ class TorchInference(CarriesModule, Inference):
             import torch  # noqa: F401
         except ImportError as error:
             raise MissingExtraError(
-                f"PyTorch cannot be imported: {error}", hint="pip install 'penstock[torch]'", stage=self.title
+                f"PyTorch cannot be imported: {error}", hint=how_to_install("torch"), stage=self.title
             ) from error
 
 
@@ -150,6 +151,3 @@ _GRAPH = Fields(
     {"input": Text(), "takes": ListOf(Maybe(Whole())), "nodes": ListOf(Anything()), "output": Text()},
 )
 """What `read_program` keeps of a program; each of its nodes is checked before it runs."""
-
-EXAMPLE = str(Path(__file__).with_name("_examples") / "mean.pt2")
-"""A program that gives the mean of two columns."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock import arrays, frames
 from penstock.errors import ConfigError, CorruptFileError, MissingExtraError, SchemaError
+from penstock.extras import how_to_install
 from penstock.frames import ROW
 from penstock.schemas import require
 from penstock.stages.base import Fitted, Stage, Tags, check_choice, check_number, check_types, with_fields
@@ -229,6 +230,6 @@ class DecodeImage(Stage):
             from penstock.stages.preprocessing._pillow import Decoder
         except ImportError as error:
             raise MissingExtraError(
-                f"Pillow cannot be imported: {error}", hint="pip install 'penstock[images]'", stage=self.title
+                f"Pillow cannot be imported: {error}", hint=how_to_install("images"), stage=self.title
             ) from error
         return Decoder(self.size, self.mode, self.resize == "crop", self.short_side, self.max_pixels)

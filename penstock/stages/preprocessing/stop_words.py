@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import ConfigError, MissingExtraError
+from penstock.extras import how_to_install
 from penstock.frames_text import lowered
 from penstock.ragged import Ragged, with_lists
 from penstock.stages.base import ColumnStage, Fitted, Tags
@@ -116,7 +117,7 @@ def _english(stage: str) -> tuple[str, ...]:
     except ImportError as error:
         raise MissingExtraError(
             f"{stage} has no stop_words, and scikit-learn, which has a list of English ones, is not installed",
-            hint="Pass stop_words=[...], or pip install 'penstock[sklearn]'.",
+            hint=f"Pass stop_words=[...], or {how_to_install('sklearn')}.",
             stage=stage,
         ) from error
     return tuple(sorted(ENGLISH_STOP_WORDS))

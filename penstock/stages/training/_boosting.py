@@ -18,6 +18,7 @@ from scipy import sparse
 
 from penstock import arrays, devices, frames
 from penstock.errors import ArtifactError, ConfigError, ExecutionError, did_you_mean
+from penstock.extras import how_to_install
 from penstock.outputs import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
@@ -241,7 +242,7 @@ def _check_device(booster: xgb.Booster, rank: Rank) -> None:
     if rank.kind == "gpu" and not used.startswith("cuda"):
         raise ExecutionError(
             f"XGBoost was asked to train on a GPU and trained on {used!r} (rank {rank.index})",
-            hint="Install the GPU build (pip install 'penstock[gpu]'), and run `penstock doctor` on the worker.",
+            hint=f"Install the GPU build ({how_to_install('gpu')}), and run `penstock doctor` on the worker.",
         )
 
 

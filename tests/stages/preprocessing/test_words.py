@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
+from penstock.extras import how_to_install
 from penstock.stages import NGram, StopWordsRemover, TextLength
 
 DRAW = random.Random(3)
@@ -33,7 +35,7 @@ def test_the_words_of_scikit_learn_are_held_by_the_bound_stage():
 
 def test_without_scikit_learn_the_words_have_to_be_given(hide_modules):
     hide_modules("sklearn")
-    with pytest.raises(MissingExtraError, match=r"pip install 'penstock\[sklearn\]'"):
+    with pytest.raises(MissingExtraError, match=re.escape(how_to_install("sklearn"))):
         StopWordsRemover("w").bind(LISTS.schema)
 
 

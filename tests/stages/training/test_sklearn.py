@@ -27,7 +27,8 @@ from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaError
+from penstock.errors import ConfigError, DataValueError, EmptyInputError, MissingExtraError, SchemaError
+from penstock.extras import how_to_install
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.spmd.rank import Rank
@@ -429,3 +430,12 @@ def test_an_estimator_of_cuml_needs_a_gpu_and_a_counterpart(make, size, monkeypa
 def test_an_estimator_of_ones_own_is_fitted_and_scores(make, x):
     model: PipelineModel = Pipeline(stage(Mine())).fit(make())
     np.testing.assert_allclose(values(model.transform(make()).to_arrow(), "transformed"), x - x.mean(axis=0))
+
+
+@pytest.mark.parametrize("package", ["skops", "sklearn"])
+def test_without_what_stores_it_an_estimator_is_refused_before_it_is_fitted(hide_modules, package):
+    estimator = Ridge()
+    hide_modules(package)
+    with pytest.raises(MissingExtraError, match=package) as refused:
+        st.SklearnEstimator(estimator, "y")
+    assert refused.value.hint == how_to_install("sklearn")

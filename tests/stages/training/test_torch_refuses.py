@@ -22,6 +22,7 @@ from penstock.errors import (
     SchemaError,
     UnsupportedStepError,
 )
+from penstock.extras import how_to_install
 from penstock.pipeline import Pipeline
 from penstock.stages.modules import _FACTORIES, register_module
 
@@ -198,4 +199,4 @@ def test_a_missing_package_is_told_with_its_extra(
     hide_modules(package)
     with pytest.raises(MissingExtraError, match=f"{package} is not installed") as caught:
         Pipeline(regressor()).fit(data(local))
-    assert caught.value.hint == "pip install 'penstock[torch]'"
+    assert caught.value.hint == how_to_install("torch")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.errors import ConfigError, MissingExtraError
+from penstock.extras import how_to_install
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 WEIGHT = "sample_weight"
@@ -69,15 +70,16 @@ def unfitted(estimator: Any) -> Any:
     Raises
     ------
     MissingExtraError
-        scikit-learn is not installed.
+        scikit-learn is not installed, or skops, without which nothing that is fitted could be stored.
     ConfigError
         It is no estimator: a class, say.
     """
     try:
+        import skops.io  # noqa: F401
         from sklearn.base import clone
     except ImportError as error:
         raise MissingExtraError(
-            f"scikit-learn cannot be imported: {error}", hint="pip install 'penstock[sklearn]'"
+            f"scikit-learn and skops cannot be imported: {error}", hint=how_to_install("sklearn")
         ) from error
     try:
         return clone(estimator)

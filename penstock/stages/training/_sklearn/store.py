@@ -23,6 +23,7 @@ from penstock.errors import (
     MissingExtraError,
     UntrustedArtifactError,
 )
+from penstock.extras import how_to_install
 from penstock.stages.base import Blob, Fitted
 
 KIND = "skops"
@@ -70,11 +71,10 @@ class InMemory:
 
 def store(estimator: Any) -> Blob | InMemory:
     """Return an estimator as a skops file, or as it is where that cannot be."""
-    from skops.io.exceptions import UnsupportedTypeException
-
+    skops = _skops()
     try:
-        data = _canonical(_skops().dumps(estimator))
-    except UnsupportedTypeException as error:
+        data = _canonical(skops.dumps(estimator))
+    except skops.exceptions.UnsupportedTypeException as error:
         return InMemory(estimator, str(error))
     found = _untrusted(data)
     return InMemory(estimator, f"made of {', '.join(found)}") if found else Blob(KIND, data)
@@ -125,9 +125,9 @@ def _load(blob: Blob) -> Any:
 
 def _skops() -> Any:
     try:
-        import skops.io
+        import skops.io.exceptions
     except ImportError as error:
-        raise MissingExtraError(f"skops cannot be imported: {error}", hint="pip install 'penstock[sklearn]'") from error
+        raise MissingExtraError(f"skops cannot be imported: {error}", hint=how_to_install("sklearn")) from error
     return skops.io
 
 

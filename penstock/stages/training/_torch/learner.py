@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock import arrays
 from penstock.errors import ConfigError, DataValueError, MissingExtraError, SchemaError, did_you_mean
+from penstock.extras import how_to_install
 from penstock.selectors import Columns, Selector, numeric, resolve
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_choice, check_number, normalise_columns
@@ -310,4 +311,4 @@ def _check_outputs(outputs: Any, missing: Any, inputs: Sequence[str]) -> None:
 def _require_torch() -> None:
     for name in ("torch", "safetensors"):
         if importlib.util.find_spec(name) is None:
-            raise MissingExtraError(f"{name} is not installed", hint="pip install 'penstock[torch]'")
+            raise MissingExtraError(f"{name} is not installed", hint=how_to_install("torch"))

@@ -1,0 +1,41 @@
+"""What is told to whoever lacks an optional package."""
+
+from __future__ import annotations
+
+import re
+from configparser import ConfigParser
+from pathlib import Path
+
+import penstock
+from penstock.extras import how_to_install
+
+PACKAGE = Path(penstock.__file__).parent
+
+
+def test_out_of_a_checkout_the_command_names_it_and_works_in_any_folder():
+    assert how_to_install("spark") == f"pip install --editable '{PACKAGE.parent}[spark]'"
+
+
+def test_an_installed_package_gets_its_extra_by_name(tmp_path):
+    assert how_to_install("spark", tmp_path / "penstock") == "pip install 'penstock[spark]'"
+
+
+def test_a_checkout_in_a_folder_with_spaces_is_quoted(tmp_path):
+    checkout = tmp_path / "a b"
+    checkout.mkdir()
+    (checkout / "setup.cfg").touch()
+    assert how_to_install("gpu", checkout / "penstock") == f"pip install --editable '{checkout}[gpu]'"
+
+
+def test_no_module_words_the_command_itself():
+    texts = {path: path.read_text() for path in PACKAGE.rglob("*.py") if path.name != "extras.py"}
+    assert [path for path, text in texts.items() if "penstock[" in text] == []
+
+
+def test_every_extra_that_is_advised_exists():
+    config = ConfigParser()
+    config.read(PACKAGE.parent / "setup.cfg")
+    sources = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    advised = set(re.findall(r"how_to_install\(['\"](\w+)", sources))
+    assert "torch" in advised
+    assert advised <= set(config["options.extras_require"])
