@@ -204,7 +204,8 @@ def require_same(mine: Mapping[str, str], theirs: Mapping[str, str], host: str) 
         if theirs[name] != version:
             raise ConfigError(
                 f"{name} is {version} here, but on worker {host}: {theirs[name]}",
-                hint="Ship one environment to all workers: conda-pack or venv-pack with spark.archives, or one image.",
+                hint="PYSPARK_PYTHON names the Python of the workers. Ship one environment to all: conda-pack or"
+                " venv-pack with --archives (jobs/README.md), or one image.",
                 engine="spark",
             )
 

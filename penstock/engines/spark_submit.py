@@ -17,14 +17,18 @@ from types import FrameType
 
 import penstock
 from penstock.engines.spark_java import find_java
-from penstock.errors import ConfigError, MissingExtraError
+from penstock.engines.spark_options import SparkOptions
+from penstock.errors import MissingExtraError, PenstockError
+from penstock.extras import how_to_install
 from penstock.outputs import TemporaryFolder
 
 
 def submit(arguments: Sequence[str]) -> int:
     """Run spark-submit and return its exit code; SIGINT and SIGTERM reach all of its processes.
 
-    To executors on other machines Penstock travels as a zip; what it imports has to be installed there.
+    Unless the master is known to be on this machine, from the options, ``--properties-file`` or
+    ``spark-defaults.conf``, Penstock travels to executors as a zip beside the ``--py-files`` given; what it imports has
+    to be installed there.
 
     Parameters
     ----------
@@ -35,12 +39,15 @@ def submit(arguments: Sequence[str]) -> int:
     ------
     MissingExtraError, ConfigError
         There is no Spark, or no Java that it runs on.
+    MissingInputError
+        There is no file of the name that ``--properties-file`` gives.
     """
+    home = spark_home(os.environ)
+    options = SparkOptions.of(arguments, home, os.environ)
+    local = master_of(options, os.environ).startswith("local")
     with TemporaryFolder() as folder:
-        home = spark_home(os.environ)
-        local = master_of(arguments).startswith("local")
-        shipped = [] if local else ["--py-files", str(_zipped(folder.path))]
-        command = [str(home / "bin" / "spark-submit"), *shipped, *arguments]
+        shipped = [] if local else ["--py-files", _joined(zipped(folder.path), options)]
+        command = [str(home / "bin" / "spark-submit"), *options.before, *shipped, *options.application]
         return _run(command, {**os.environ, **variables(home, local=local, environ=os.environ)})
 
 
@@ -50,27 +57,14 @@ def spark_home(environ: Mapping[str, str]) -> Path:
         return Path(home)
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise MissingExtraError("PySpark is not installed", hint="pip install 'penstock[spark]'")
+        raise MissingExtraError("PySpark is not installed", hint=how_to_install("spark"))
     return Path(spec.origin).parent
 
 
-def master_of(arguments: Sequence[str]) -> str:
-    """Return the master that the options before the Python file name; Spark's own default is ``local[*]``.
-
-    Examples
-    --------
-    >>> master_of(["--master", "yarn", "jobs/fit.py"]), master_of(["jobs/fit.py", "clicks", "--master=x"])
-    ('yarn', 'local[*]')
-    """
-    file = next((place for place, text in enumerate(arguments) if text.endswith(".py")), len(arguments))
-    options = list(arguments[:file])
-    for place, option in enumerate(options):
-        if option == "--master" and place + 1 < len(options):
-            return options[place + 1]
-        for prefix in ("--master=", "spark.master="):
-            if option.startswith(prefix):
-                return option.removeprefix(prefix)
-    return "local[*]"
+def master_of(options: SparkOptions, environ: Mapping[str, str]) -> str:
+    """Return the master that Spark will take; one that it does not say is ``local[*]``, and ``--remote`` is none."""
+    named = options.get("--master", "spark.master") or environ.get("MASTER", "")
+    return named or options.get("--remote", "spark.remote") or environ.get("SPARK_REMOTE", "") or "local[*]"
 
 
 def variables(home: Path, *, local: bool, environ: Mapping[str, str]) -> dict[str, str]:
@@ -81,13 +75,20 @@ def variables(home: Path, *, local: bool, environ: Mapping[str, str]) -> dict[st
     return found | {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"} if local else found
 
 
-def _zipped(folder: Path) -> Path:
+def zipped(folder: Path) -> Path:
+    """Return a new zip of the package as it is installed, its templates and styles too."""
     package = Path(penstock.__file__).parent
     path = folder / "penstock.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(package.rglob("*.py")):
-            archive.write(file, file.relative_to(package.parent))
+        for file in sorted(package.rglob("*")):
+            if file.is_file() and file.parent.name != "__pycache__":
+                archive.write(file, file.relative_to(package.parent))
     return path
+
+
+def _joined(path: Path, options: SparkOptions) -> str:
+    """Return the zip and the user's own ``--py-files``: of two such options Spark takes the last alone."""
+    return ",".join(filter(None, [str(path), options.get("--py-files", "spark.submit.pyFiles")]))
 
 
 def _run(command: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -108,5 +109,5 @@ def _run(command: Sequence[str], environ: Mapping[str, str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(submit(sys.argv[1:]))
-    except ConfigError as error:
+    except PenstockError as error:
         sys.exit(f"{type(error).__name__}: {error}")

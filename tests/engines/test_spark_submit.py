@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from penstock.engines import spark_submit
+from penstock.engines.spark_options import SparkOptions
+from penstock.errors import MissingInputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +28,10 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "#!/bin/sh\n"
         f'printf "%s\\n" "$@" > {tmp_path}/arguments\n'
         f'env > {tmp_path}/variables\n'
-        f'[ "$1" = --py-files ] && cp "$2" {tmp_path}/sent.zip\n'
+        'while [ $# -gt 0 ]; do\n'
+        f'  [ "$1" = --py-files ] && cp "${{2%%,*}}" {tmp_path}/sent.zip && printf %s "$2" > {tmp_path}/py-files\n'
+        "  shift\n"
+        "done\n"
         "exit 5\n"
     )  # fmt: skip
     script.chmod(0o700)
@@ -36,7 +41,14 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     java.chmod(0o700)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
-    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
+    for name in (
+        "PYSPARK_PYTHON",
+        "PYSPARK_DRIVER_PYTHON",
+        "SPARK_LOCAL_IP",
+        "SPARK_CONF_DIR",
+        "SPARK_REMOTE",
+        "MASTER",
+    ):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -78,6 +90,45 @@ def test_to_a_cluster_penstock_travels_and_its_python_is_left_alone(stand_in):
     assert "SPARK_LOCAL_IP" not in _variables(stand_in)
 
 
+FROM_THE_ZIP = """
+import penstock
+assert ".zip" in penstock.__file__, penstock.__file__
+from pathlib import Path
+from penstock.report.page import render
+from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.inference._examples import example
+print("0.7342" in render(Evaluation({"areaUnderROC": 0.73421}), title="clicks"))
+print(Path(example("mean.onnx")).stat().st_size, Path(example("mean.pt2")).stat().st_size)
+"""
+
+
+def test_a_report_is_made_where_penstock_is_nothing_but_the_zip_that_was_sent(stand_in, tmp_path):
+    spark_submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
+    # -S: no .pth file, so that the editable install of the suite is not there.
+    installed = os.pathsep.join(path for path in sys.path if path.endswith("-packages"))
+    path = os.pathsep.join([str(stand_in / "sent.zip"), installed])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", FROM_THE_ZIP], env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    examples = ROOT / "penstock" / "stages" / "inference" / "_examples"
+    sizes = [(examples / name).stat().st_size for name in ("mean.onnx", "mean.pt2")]
+    assert done.stdout.split() == ["True", *map(str, sizes)]
+
+
+def test_what_travels_is_the_files_of_the_package_without_bytecode(stand_in):
+    spark_submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
+    with zipfile.ZipFile(stand_in / "sent.zip") as archive:
+        suffixes = {Path(name).suffix for name in archive.namelist()}
+    assert suffixes >= {".py", ".css", ".j2", ".onnx", ".pt2"}
+    assert ".pyc" not in suffixes
+
+
+def _master(arguments: list[str], home: Path, environ: dict[str, str]) -> str:
+    return spark_submit.master_of(SparkOptions.of(arguments, home, environ), environ)
+
+
 @pytest.mark.parametrize(
     ("arguments", "master"),
     [
@@ -85,12 +136,68 @@ def test_to_a_cluster_penstock_travels_and_its_python_is_left_alone(stand_in):
         (["--master", "yarn", "jobs/fit.py"], "yarn"),
         (["--master=yarn", "jobs/fit.py"], "yarn"),
         (["--conf", "spark.master=yarn", "jobs/fit.py"], "yarn"),
+        (["-c", "spark.master=yarn", "jobs/fit.py"], "yarn"),
+        (["--conf=spark.master=yarn", "jobs/fit.py"], "yarn"),
+        (["--conf", "spark.master=local", "--master", "yarn", "jobs/fit.py"], "yarn"),
+        (["--py-files", "helpers.py", "--master", "yarn", "jobs/fit.py"], "yarn"),
+        (["--verbose", "--master", "yarn", "jobs/fit.py"], "yarn"),
+        (["--remote", "sc://host", "jobs/fit.py"], "sc://host"),
         (["jobs/fit.py", "--master", "yarn"], "local[*]"),
         (["--master"], "local[*]"),
     ],
 )
-def test_the_master_is_that_of_the_options_before_the_file(arguments, master):
-    assert spark_submit.master_of(arguments) == master
+def test_the_master_is_that_of_the_options_before_the_file(arguments, master, tmp_path):
+    assert _master(arguments, tmp_path, {}) == master
+
+
+@pytest.mark.parametrize(
+    "line", ["spark.master yarn", "spark.master=yarn", "  spark.master : yarn  ", "spark.master\tyarn"]
+)
+def test_the_master_may_stand_in_a_file_of_properties(line, tmp_path):
+    text = f"# spark.master local\nspark.app.name x\n{line}\n"
+    for folder in (tmp_path / "home" / "conf", tmp_path / "conf"):
+        folder.mkdir(parents=True)
+        (folder / "spark-defaults.conf").write_text(text)
+    assert _master(["jobs/fit.py"], tmp_path / "home", {}) == "yarn"
+    assert _master(["jobs/fit.py"], tmp_path, {"SPARK_CONF_DIR": str(tmp_path / "conf")}) == "yarn"
+    named = ["--properties-file", str(tmp_path / "conf" / "spark-defaults.conf")]
+    assert _master([*named, "jobs/fit.py"], tmp_path / "nowhere", {}) == "yarn"
+    assert _master([*named, "--conf", "spark.master=local[2]", "jobs/fit.py"], tmp_path, {}) == "local[2]"
+
+
+def test_a_file_of_properties_replaces_the_defaults_unless_both_are_asked_for(tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.master yarn\n")
+    own = tmp_path / "own.conf"
+    own.write_text("spark.app.name x\n")
+    arguments = ["--properties-file", str(own), "jobs/fit.py"]
+    assert _master(arguments, tmp_path, {}) == "local[*]"
+    assert _master(["--load-spark-defaults", *arguments], tmp_path, {}) == "yarn"
+
+
+def test_a_file_of_properties_that_is_not_there_is_refused(stand_in):
+    with pytest.raises(MissingInputError, match=r"--properties-file is 'no\.conf'"):
+        spark_submit.submit(["--properties-file", "no.conf", "jobs/fit.py"])
+
+
+def test_a_cluster_of_the_defaults_gets_penstock_and_no_loopback(stand_in):
+    (stand_in / "conf").mkdir()
+    (stand_in / "conf" / "spark-defaults.conf").write_text("spark.master spark://host:7077\n")
+    spark_submit.submit(["jobs/fit.py"])
+    assert zipfile.is_zipfile(stand_in / "sent.zip")
+    assert "SPARK_LOCAL_IP" not in _variables(stand_in)
+
+
+@pytest.mark.parametrize(
+    "options", [["--py-files", "a.py,b.zip"], ["--py-files=a.py,b.zip"], ["--conf", "spark.submit.pyFiles=a.py,b.zip"]]
+)
+def test_files_of_the_users_own_travel_beside_penstock(stand_in, options):
+    arguments = ["--master", "yarn", *options, "jobs/fit.py", "--py-files", "c.py"]
+    spark_submit.submit(arguments)
+    ours, *theirs = (stand_in / "py-files").read_text().split(",")
+    assert (Path(ours).name, theirs) == ("penstock.zip", ["a.py", "b.zip"])
+    given = (stand_in / "arguments").read_text().splitlines()
+    assert given == ["--master", "yarn", *options, "--py-files", f"{ours},a.py,b.zip", *arguments[-3:]]
 
 
 def test_a_signal_reaches_what_spark_submit_started(stand_in):
