@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from penstock.by_value import import_beside, modules_beside
 from penstock.configuration import Settings, read_assignments, read_yaml
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError, PenstockError, did_you_mean
@@ -42,7 +43,7 @@ class PipelineModule:
     schema : pyarrow.Schema or None
         ``SCHEMA``, the types of columns of text files.
     stages : dict of name to type of Stage
-        Stages of its own, which its saved models may name.
+        Stages of its own and of modules beside it, which its saved models may name.
     """
 
     name: str
@@ -56,6 +57,8 @@ class PipelineModule:
 
 def load_pipeline(name: str, folder: str | Path = "pipelines") -> PipelineModule:
     """Run the module of a pipeline and return what it defines.
+
+    It can import modules that lie beside it; they travel to workers as it does itself.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ def load_pipeline(name: str, folder: str | Path = "pipelines") -> PipelineModule
         module.evaluators,
         getattr(module, "prepare", None),
         None if schema is None else declared(schema),
-        {key: value for key, value in vars(module).items() if _is_own_stage(value, module)},
+        _own_stages(module),
     )
 
 
@@ -133,6 +136,7 @@ def _run(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    import_beside(str(path.parent.absolute()))
     # Known by its name while it runs, as pydantic and dataclasses need, and not after: its functions then travel to
     # workers by value, where nobody could import them.
     before = sys.modules.get(spec.name)
@@ -163,5 +167,10 @@ def _parameters(kind: Any, path: Path) -> type[BaseModel]:
     return kind  # type: ignore[no-any-return]
 
 
-def _is_own_stage(value: Any, module: ModuleType) -> bool:
-    return isinstance(value, type) and issubclass(value, Stage) and value.__module__ == module.__name__
+def _own_stages(module: ModuleType) -> dict[str, type[Stage]]:
+    own = {module.__name__, *(beside.__name__ for beside in modules_beside())}
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Stage) and value.__module__ in own
+    }

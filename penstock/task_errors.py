@@ -20,6 +20,12 @@ from penstock.redaction import presentable
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+NO_MODULE = (
+    "Workers lack that module: put it beside the pipeline, send it (--py-files on Spark, Client.upload_file on Dask),"
+    " or install it where they run."
+)
+"""The hint for a module that cannot be imported."""
+
 _LONGEST = 4000
 """Characters of a message. Dask replaces an error of more than 10,000 by one of another class."""
 
@@ -70,7 +76,8 @@ def translated(
     """Return an error that pickles and says what `what` raised; one of Penstock's own as it is."""
     if isinstance(error, PenstockError):
         return portable(error)
-    return kind(_shortened(f"{what} raised {described(error)}"), **place)
+    hint = NO_MODULE if isinstance(error, ModuleNotFoundError) else None
+    return kind(_shortened(f"{what} raised {described(error)}"), hint=hint, **place)
 
 
 def portable(error: PenstockError) -> PenstockError:

@@ -13,11 +13,13 @@ from typing import Any, Self
 from uuid import uuid4
 from weakref import WeakSet
 
+import cloudpickle
 import dask
 import distributed
 from distributed.protocol.pickle import dumps, loads
 from distributed.scheduler import KilledWorker, NoWorkerError
 
+from penstock.by_value import register_modules
 from penstock.engines.base import PartedWork
 from penstock.engines.dask_watch import Watch
 from penstock.engines.dask_workers import too_few
@@ -105,7 +107,9 @@ class Tasks:
     @cached_property
     def shared(self) -> distributed.Future:
         """The future of the object that tasks share; the first use sends it."""
-        return self.submit(loads, dumps(self._shared))
+        # Dask's own looks no deeper than the module of the object itself.
+        by_value = register_modules(cloudpickle)
+        return self.submit(loads, cloudpickle.dumps(self._shared) if by_value else dumps(self._shared))
 
     def submit(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> distributed.Future:
         """Start a task, on one worker alone when it is named."""

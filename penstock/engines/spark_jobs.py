@@ -11,6 +11,7 @@ from uuid import uuid4
 from pyspark import RDD, InheritableThread, SparkContext
 
 from penstock.errors import ExecutionError, PenstockError, WorkerLostError
+from penstock.task_errors import NO_MODULE
 
 _ENDING = 1.0
 _CANCELLING = 20.0
@@ -104,7 +105,9 @@ class Job:
                 engine="spark",
                 partition=self._blamed(str(error)),
             )
-        return ExecutionError(f"{self._label} failed: {cause(error)}", engine="spark")
+        reason = cause(error)
+        hint = NO_MODULE if reason.startswith(ModuleNotFoundError.__name__) else None
+        return ExecutionError(f"{self._label} failed: {reason}", hint=hint, engine="spark")
 
     def _blamed(self, text: str) -> int | None:
         """Return the item that the failed task worked on, if it was one of the first stage."""

@@ -20,6 +20,7 @@ from uuid import uuid4
 from pyspark import AccumulatorParam, TaskContext, cloudpickle
 
 from penstock import devices
+from penstock.by_value import register_modules
 from penstock.engines.base import ARITY
 from penstock.errors import PenstockError
 from penstock.spmd import run_rank
@@ -77,6 +78,7 @@ class Shipped:
     @classmethod
     def of(cls, context: SparkContext, value: Any) -> Shipped:
         """Return a value ready to be sent; to be closed when no task needs it any more."""
+        register_modules(cloudpickle)
         return cls(uuid4().hex, context.broadcast(cloudpickle.dumps(value)))
 
     def close(self) -> None:
