@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 SAMPLE := data/samples/clicks
 PIP := -m pip install --quiet --disable-pip-version-check --no-warn-script-location --use-pep517
 INSTALL := $(BIN)/python $(PIP)
+# By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
+EDITABLE := --config-settings editable_mode=compat --editable
 
 .PHONY: run test test-gpu check docs bench lock clean
 
@@ -50,18 +52,18 @@ $(VENV)/bin/python:
 	tools/venv.sh $(VENV)
 
 $(VENV)/.cpu: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
-	$(INSTALL) --constraint requirements/cpu.lock --editable '.[cpu]'
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu]'
 	touch $@
 
 $(VENV)/.dev: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
-	$(INSTALL) --constraint requirements/cpu.lock --editable '.[cpu,dask,spark,torch,sklearn,onnx,images,dev]'
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,torch,sklearn,onnx,images,dev]'
 	touch $@ $(VENV)/.cpu
 
 $(VENV_GPU)/bin/python:
 	PYTHON="$${PYTHON:-python3.12}" tools/venv.sh $(VENV_GPU)
 
 $(VENV_GPU)/.gpu: setup.cfg requirements/gpu.lock | $(VENV_GPU)/bin/python
-	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock --editable '.[gpu,dask,spark,torch,sklearn,onnx,images,dev]'
+	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,torch,sklearn,onnx,images,dev]'
 	touch $@
 
 $(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu

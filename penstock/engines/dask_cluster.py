@@ -16,6 +16,7 @@ from distributed.system import MEMORY_LIMIT
 from distributed.utils import get_ip
 
 from penstock import devices
+from penstock.engines.dask_main_guard import HINT, require_main_guard
 from penstock.errors import ConfigError, InsecureClusterError
 from penstock.notices import get_logger
 
@@ -60,6 +61,8 @@ def _start(
     kind, arguments = _parsed(spec)
     if issubclass(kind, distributed.LocalCluster):
         arguments = _local_arguments(kind, arguments)
+        if arguments.get("processes", True):
+            require_main_guard()
         if not allow_insecure:
             _require_loopback(arguments)
         started.enter_context(dask.config.set(_KEEP_NANNIES))
@@ -69,7 +72,8 @@ def _start(
         try:
             cluster = started.enter_context(kind(**arguments))
         except Exception as error:  # dask-cuda without a driver has one of NVML's own
-            raise ConfigError(f"{kind.__name__} does not start with {', '.join(arguments)}: {error}") from error
+            problem = f"{kind.__name__} does not start with {', '.join(arguments)}: {error}"
+            raise ConfigError(problem, hint=HINT if "Nanny failed" in str(error) else None) from error
     client = started.enter_context(distributed.Client(cluster, set_as_default=False))
     if not allow_insecure and not _is_private(client.scheduler.address):
         raise _insecure(f"the cluster listens on {client.scheduler.address}")

@@ -43,6 +43,16 @@ def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engi
     assert (caught.value.path, caught.value.partition) == ("1.parquet", 1)
 
 
+def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: Engine) -> None:
+    def imports(_: int) -> None:
+        import helpers_of_nobody  # noqa: F401
+
+    with pytest.raises(ExecutionError, match="No module named 'helpers_of_nobody'") as caught:
+        list(engine.map(imports, [1]))
+    assert caught.value.hint is not None
+    assert "--py-files on Spark" in caught.value.hint
+
+
 @pytest.mark.parametrize("at", ["call", "merge", "trim"])
 def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine, at: str) -> None:
     work = Raises("bare", at)
