@@ -62,12 +62,25 @@ class CsvWriter:
     def encode(self, text: str) -> bytes:
         return gzip.compress(text.encode(), mtime=0) if self.compressed else text.encode()
 
+    @property
+    def quotes(self) -> bool:
+        return self.quoting != "none"
+
+    def can_write(self, table: pa.Table) -> bool:
+        """Return whether a table needs no quotes, or there are any."""
+        fields = [*table.column_names, *(text for texts in self.texts(table).values() for text in texts)]
+        special = any(each in field for field in fields for each in (self.delimiter, "\r", "\n"))
+        blank = table.num_columns == 1 and "" in fields
+        return self.quotes or not (special or blank)
+
     def _record(self, fields: Sequence[str]) -> str:
         alone = len(fields) == 1
         return self.delimiter.join(self._field(field, alone) for field in fields)
 
     def _field(self, field: str, alone: bool) -> str:
         special = (self.delimiter, "\r", "\n") if self.quoting == "loose" else (self.delimiter, "\r", "\n", self.quote)
+        if not self.quotes:
+            return field
         needed = field.startswith(self.quote) or any(each in field for each in special) or (alone and not field)
         if needed or self.quoting == "all" or (self.quoting == "texts" and field != self.null):
             return self.quote + field.replace(self.quote, self.quote * 2) + self.quote
@@ -76,14 +89,19 @@ class CsvWriter:
     def options(self, names: Sequence[str]) -> dict[str, Any]:
         """Return what a reader has to be told."""
         here = {} if self.header else {"header": False, "column_names": list(names)}
-        return {"delimiter": self.delimiter, "quote": self.quote, "null_values": [self.null], **here}
+        return {
+            "delimiter": self.delimiter,
+            "quote": self.quote if self.quotes else None,
+            "null_values": [self.null],
+            **here,
+        }
 
 
 WRITERS = st.builds(
     CsvWriter,
     delimiter=st.sampled_from([",", ",", ";", "\t", "|"]),
     quote=st.sampled_from(['"', '"', "'"]),
-    quoting=st.sampled_from(["minimal", "loose", "texts", "all"]),
+    quoting=st.sampled_from(["minimal", "loose", "texts", "all", "none"]),
     header_end=st.sampled_from(["\n", "\r\n", "\r"]),
     record_end=st.sampled_from(["\n", "\n", "\r\n", "\r"]),
     mark=st.booleans(),

@@ -59,3 +59,29 @@ def test_rows_of_two_files_are_those_of_one(
     parts = [folder / "first.parquet", folder / "second.parquet"]
     stored = pa.concat_tables([write(table.slice(0, at), parts[0], writer), write(table.slice(at), parts[1], writer)])
     assert_same(lambda: local.read_parquet(parts, fragment_bytes=size), expected(stored), "two files")
+
+
+def _wider(kind: pa.DataType) -> pa.DataType:
+    """Return a larger type that holds every value of one."""
+    if pa.types.is_integer(kind) and kind.bit_width < 64:
+        return pa.int64()
+    return pa.float64() if pa.types.is_floating(kind) else kind
+
+
+@differential(
+    few=5,
+    table=tables(NUMBERS, RARE),
+    writer=WRITERS,
+    ways=SOME_WAYS,
+    size=st.sampled_from([1, 1000]),
+    back=st.booleans(),
+)
+def test_every_way_to_a_parquet_file_of_declared_types_gives_them(
+    table: pa.Table, writer: Writer, ways: list[str], size: int, back: bool, local: Engine, folder: Path
+) -> None:
+    path = folder / "a.parquet"
+    stored = write(table, path, writer)
+    stored = stored.cast(pa.schema([(field.name, _wider(field.type)) for field in stored.schema]))
+    stored = stored.select(stored.column_names[::-1]) if back else stored
+    for way, read in ways_to(local.read_parquet, path, size, ways, schema=stored.schema).items():
+        assert_same(read, expected(stored), way)
