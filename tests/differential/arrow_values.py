@@ -20,7 +20,7 @@ DAY = 86_400
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999
 _DAYS = (FIRST_DAY, -171_663, -141_427, -106_753, -25_567, -1, 0, 18_321, 106_752, LAST_DAY)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-MARKS = ("", "a", "\ufeff", "\ufeffa", '"', "'", 'a"b', ",", "\n", "\r", "\r\n", "a\nb", "a\r\nb")
+MARKS = ("\ufeff", "\ufeffa", "", "a", '"', "'", 'a"b', ",", "\n", "\r", "\r\n", "a\nb", "a\r\nb")
 TEXTS = (
     "", " ", "  x ", "\t", "a", "NA", "null", "None", "NaN", "inf", "true", "False", "0", "1", "007", "-0", "+1",
     "1.50", "1e5", "0x1F", "1e999",

@@ -91,6 +91,8 @@ def _is_odd(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_map(kind) or kind == pa.time64("ns") or with_nan)
 
 
+OFTEN_ODD = ("to_pandas", "map_partitions of pandas")
+"""Those with types of their own, where most differences were."""
 CONSUMERS: dict[str, Callable[[Dataset, Path], pa.Table]] = {
     "to_polars": polars, "to_pandas": pandas, "head": head, "column by column": column_by_column,
     "backwards": backwards,

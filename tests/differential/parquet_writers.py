@@ -27,7 +27,7 @@ PYARROW = st.fixed_dictionaries(
         "write_page_checksum": st.booleans(),
         "write_statistics": st.booleans(),
         "store_schema": st.booleans(),
-        "use_deprecated_int96_timestamps": st.booleans(),
+        "use_deprecated_int96_timestamps": st.sampled_from([True, False]),
         "use_compliant_nested_type": st.booleans(),
     }
 )

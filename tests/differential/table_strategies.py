@@ -20,6 +20,7 @@ NUMBERS = (
     pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
     pa.float32(), pa.float64(), pa.bool_(), pa.decimal128(9, 2), pa.decimal128(38, 0), pa.decimal128(38, 37),
 )  # fmt: skip
+LARGE = (pa.int64(), pa.uint64())
 TIMES = (pa.date32(), *(pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in ZONES))
 TEXT = (pa.string(),)
 RARE = (

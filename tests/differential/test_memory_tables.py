@@ -9,11 +9,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 from budget import differential
-from consumers import CONSUMERS, fits
+from consumers import CONSUMERS, OFTEN_ODD, fits
 from hypothesis import assume
 from hypothesis import strategies as st
 from outcomes import assert_same, expected
-from table_strategies import NESTED, NUMBERS, RARE, TEXT, TIMES, tables
+from table_strategies import LARGE, NESTED, NUMBERS, RARE, TEXT, TIMES, tables
 
 from penstock.engines.base import Engine
 
@@ -27,9 +27,9 @@ def _in_pieces(table: pa.Table, at: int) -> pa.Table:
 
 
 @differential(
-    table=tables(NUMBERS, TIMES, TEXT, RARE, NESTED),
+    table=tables(LARGE, TIMES, NUMBERS, TEXT, RARE, NESTED),
     at=st.integers(0, 9),
-    consumer=st.sampled_from(sorted(CONSUMERS)),
+    consumer=st.sampled_from(OFTEN_ODD) | st.sampled_from(sorted(CONSUMERS)),
     size=st.sampled_from([1, 100, 1000]),
 )
 def test_every_way_to_a_table_in_memory_gives_its_rows(
