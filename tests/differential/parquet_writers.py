@@ -50,7 +50,7 @@ def write(table: pa.Table, path: Path, writer: Writer) -> pa.Table:
             pl.from_arrow(table).write_parquet(path, **options)
         else:
             pq.write_table(table, path, **options)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pl.exceptions.ComputeError):
         reject()
     int96 = options.get("use_deprecated_int96_timestamps", False)
     stored = zip(table.columns, pq.read_schema(path).types, strict=True)

@@ -16,7 +16,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import CorruptFileError, SchemaError
 
-REFUSED = ("*", "^a$", "^.*$", "a\0", "__row__", "__fold__")
+REFUSED = ("", "*", "^a$", "^.*$", "a\0", "__row__", "__fold__")
 
 
 def _in_memory(local: Engine, table: pa.Table, _: Path) -> Dataset:
