@@ -13,7 +13,7 @@ NAMES = (
     "a\\b", "a.b", "a`b", "$a", "{a}",
     "a[0]", "**", "^a", "a$", "0", "-1", "1.5", "true", "null", "NA", "index", "level_0", "item", "element", "len",
     "count", "literal", "values",
-    "__index_level_0__", "x" * 300, "\x1b[31m",
+    "__index__", "x" * 300, "\x1b[31m",
 )  # fmt: skip
 
 NUMBERS = (
