@@ -21,12 +21,17 @@ SOME_WAYS = st.builds(
 )
 
 
+def emptied(folder: Path) -> Path:
+    """Return a folder that holds nothing, so that to read it is to read what is put there."""
+    folder.mkdir(exist_ok=True)
+    for file in folder.iterdir():
+        file.unlink()
+    return folder
+
+
 def put(folder: Path, name: str, content: bytes) -> Path:
     """Write the only file of a folder."""
-    folder.mkdir(exist_ok=True)
-    for other in folder.iterdir():
-        other.unlink()
-    path = folder / name
+    path = emptied(folder) / name
     path.write_bytes(content)
     return path
 

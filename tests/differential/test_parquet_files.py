@@ -11,7 +11,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from outcomes import assert_same, expected
 from parquet_writers import WRITERS, Writer, write
-from readers import SOME_WAYS, ways_to
+from readers import SOME_WAYS, emptied, ways_to
 from table_strategies import LARGE, NESTED, NUMBERS, RARE, TEXT, TIMES, tables
 
 from penstock.engines.base import Engine
@@ -36,7 +36,7 @@ def test_every_way_to_a_parquet_file_gives_what_was_written(
     folder: Path,
     scratch: Path,
 ) -> None:
-    path = folder / "a.parquet"
+    path = emptied(folder / "parquet") / "a.parquet"
     stored = write(table, path, writer)
     wanted = expected(stored)
     for way, read in ways_to(local.read_parquet, path, size, ways, page_checksum_verification=checked).items():
@@ -56,7 +56,7 @@ def test_every_way_to_a_parquet_file_gives_what_was_written(
 def test_rows_of_two_files_are_those_of_one(
     table: pa.Table, writer: Writer, at: int, size: int, local: Engine, folder: Path
 ) -> None:
-    parts = [folder / "first.parquet", folder / "second.parquet"]
+    parts = [emptied(folder / "two") / name for name in ("first.parquet", "second.parquet")]
     stored = pa.concat_tables([write(table.slice(0, at), parts[0], writer), write(table.slice(at), parts[1], writer)])
     assert_same(lambda: local.read_parquet(parts, fragment_bytes=size), expected(stored), "two files")
 
@@ -79,7 +79,7 @@ def _wider(kind: pa.DataType) -> pa.DataType:
 def test_every_way_to_a_parquet_file_of_declared_types_gives_them(
     table: pa.Table, writer: Writer, ways: list[str], size: int, back: bool, local: Engine, folder: Path
 ) -> None:
-    path = folder / "a.parquet"
+    path = emptied(folder / "parquet") / "a.parquet"
     stored = write(table, path, writer)
     stored = stored.cast(pa.schema([(field.name, _wider(field.type)) for field in stored.schema]))
     stored = stored.select(stored.column_names[::-1]) if back else stored
