@@ -17,14 +17,14 @@ from table_strategies import NESTED, NUMBERS, RARE, TEXT, TIMES, wide_tables
 from penstock.engines.base import Engine
 
 
-@differential(few=3, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
+@differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
 def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
     pq.write_table(table, folder / "a.parquet", row_group_size=3)
     wanted = expected(pq.read_table(folder / "a.parquet"))
     assert_same(partial(engine.read_parquet, folder / "a.parquet", fragment_bytes=1000), wanted, engine.name)
 
 
-@differential(few=3, table=wide_tables(NUMBERS, TIMES, TEXT), writer=WRITERS)
+@differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), writer=WRITERS)
 def test_every_engine_gives_what_was_written_as_csv(
     table: pa.Table, writer: CsvWriter, engine: Engine, folder: Path
 ) -> None:
