@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
-from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice
+from penstock import arrays
+from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, check_number
+from penstock.stages.preprocessing.elementwise import values_of
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.rules import Rule
+
+_WORDS = {1: "l1", 2: "l2", math.inf: "max"}
 
 
 @dataclass(frozen=True)
@@ -23,16 +29,16 @@ class Normalizer(ColumnStage):
     ----------
     columns : str, sequence of str, or Selector
         Columns of numbers or booleans (0 and 1), which together are a vector per row.
-    norm : {"l2", "l1", "max"}, default="l2"
-        The root of the sum of squares, the sum of absolute values, or the largest of them: MLlib's ``p`` of 2, 1 and
-        infinity.
+    norm : {"l2", "l1", "max"} or float, default="l2"
+        The root of the sum of squares, the sum of absolute values, or the largest of them. A number is MLlib's ``p``,
+        at least 1: the p-th root of the sum of absolute values to the power p. Of 2, 1 and infinity the words are kept.
     output_columns : sequence of str, optional
         Names for the results, one a column; without it the columns are replaced.
 
     Raises
     ------
     ConfigError
-        `norm` is not known.
+        `norm` is not known, or a number below 1.
     SchemaError
         Before reading: a column is missing or not numeric.
     DataValueError
@@ -54,13 +60,18 @@ class Normalizer(ColumnStage):
     """
 
     _: KW_ONLY
-    norm: str = "l2"
+    norm: str | float = "l2"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "norm", ("l2", "l1", "max"))
+        if isinstance(self.norm, bool) or not isinstance(self.norm, int | float):
+            check_choice(self, "norm", ("l2", "l1", "max"))
+        elif self.norm in _WORDS:
+            object.__setattr__(self, "norm", _WORDS[self.norm])
+        else:
+            check_number(self, "norm", least=1, most=sys.float_info.max)
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -69,6 +80,7 @@ class Normalizer(ColumnStage):
             cls(("n1", "n2", "b")),
             cls(("n1", "n3"), norm="l1", output_columns=("p", "q")),
             cls(("n2", "b"), norm="max"),
+            cls(("n1", "n2", "n3"), norm=2.5),
         )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
@@ -83,13 +95,20 @@ class Normalizer(ColumnStage):
             self._refuse(frame)
         shares = numbers.select(*[nw.col(out) / largest for out in numbers.columns])
         if self.norm != "max":
-            norm = _divisor(shares, self._norm([nw.col(out).fill_null(0.0) for out in shares.columns]))
+            norm = self._norms(shares.select(nw.all().fill_null(0.0).abs()))
             shares = shares.select(*[nw.col(out) / norm for out in shares.columns])
         return frame.with_columns(*[shares[out] for out in shares.columns])
 
-    def _norm(self, shares: list[nw.Expr]) -> nw.Expr:
-        total: nw.Expr = _pairwise_sum([share.abs() if self.norm == "l1" else share * share for share in shares])
-        return total if self.norm == "l1" else total.sqrt()
+    def _norms(self, sizes: nw.DataFrame) -> nw.Series:
+        """Return the norm of each row of numbers of at most 1, none negative; 1 of a row of zeros."""
+        if isinstance(self.norm, str):
+            return _divisor(sizes, self._norm([nw.col(name) for name in sizes.columns], nw.Expr.sqrt))
+        norms = _power_norm([values_of(sizes, name) for name in sizes.columns], self.norm)
+        return _divisor(arrays.column(sizes, "norm", norms).to_frame(), nw.col("norm"))
+
+    def _norm(self, sizes: list[Any], root: Callable[[Any], Any]) -> Any:
+        """Return the norm, l1 or l2, of numbers or expressions."""
+        return _pairwise_sum(sizes) if self.norm == "l1" else root(_pairwise_sum([size * size for size in sizes]))
 
     def _refuse(self, frame: nw.DataFrame) -> None:
         rule = Rule("infinite")
@@ -115,10 +134,9 @@ class Normalizer(ColumnStage):
         shares = _divided(values, largest)
         if self.norm == "max":
             return shares
-        known = [share or 0.0 for share in shares]
-        if self.norm == "l1":
-            return _divided(shares, _pairwise_sum([abs(share) for share in known]) or 1.0)
-        return _divided(shares, math.sqrt(_pairwise_sum([share * share for share in known])) or 1.0)
+        sizes = [abs(share or 0.0) for share in shares]
+        norm = self._norm(sizes, math.sqrt) if isinstance(self.norm, str) else float(_power_norm(sizes, self.norm))
+        return _divided(shares, norm or 1.0)
 
 
 def _divisor(frame: nw.DataFrame, expression: nw.Expr) -> nw.Series:
@@ -129,6 +147,11 @@ def _divisor(frame: nw.DataFrame, expression: nw.Expr) -> nw.Series:
 
 def _divided(values: list[float | None], by: float) -> list[float | None]:
     return [None if value is None else value / by for value in values]
+
+
+def _power_norm(sizes: list[Any], power: float) -> Any:
+    """Return the norm of numbers or arrays: both by NumPy, and so equal to the bit."""
+    return np.power(_pairwise_sum([np.power(size, power) for size in sizes]), 1 / power)
 
 
 def _pairwise_sum(terms: Sequence[Any]) -> Any:

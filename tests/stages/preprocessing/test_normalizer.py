@@ -18,6 +18,7 @@ from penstock.stages import Normalizer
 
 MATRIX = np.random.default_rng(7).normal(size=(200, 7))
 NORMS = ("l1", "l2", "max")
+POWERS = (1.5, 3, 2.25, 40.0, 1e300)
 
 
 def _table(matrix: np.ndarray) -> pa.Table:
@@ -36,7 +37,15 @@ def test_agrees_with_scikit_learn(apply, norm):
     np.testing.assert_allclose(made, oracle, rtol=1e-14)
 
 
-@pytest.mark.parametrize(("norm", "expected"), [("l1", [3 / 7, -4 / 7]), ("l2", [0.6, -0.8]), ("max", [0.75, -1.0])])
+@pytest.mark.parametrize(
+    ("norm", "expected"),
+    [
+        ("l1", [3 / 7, -4 / 7]),
+        ("l2", [0.6, -0.8]),
+        ("max", [0.75, -1.0]),
+        (3, [3 / 91 ** (1 / 3), -4 / 91 ** (1 / 3)]),
+    ],
+)
 @pytest.mark.parametrize("size", [1.0, 1e-320, 1e-200, 1e200, 4e307])
 def test_rows_of_any_size_have_length_one(apply, norm, expected, size):
     made = apply(Normalizer(["a", "b"], norm=norm), pa.table({"a": [3 * size], "b": [-4 * size]}))
@@ -44,7 +53,28 @@ def test_rows_of_any_size_have_length_one(apply, norm, expected, size):
     np.testing.assert_allclose(_matrix(made)[0], expected, rtol=rtol)
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("power", POWERS)
+def test_the_norm_of_a_number_is_that_of_numpy(apply, power):
+    table = _table(MATRIX)
+    made = _matrix(apply(Normalizer(table.column_names, norm=power), table))
+    largest = np.abs(MATRIX).max(axis=1, keepdims=True)
+    oracle = MATRIX / largest / np.linalg.norm(MATRIX / largest, ord=power, axis=1)[:, None]
+    np.testing.assert_allclose(made, oracle, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("number", "word"), [(1, "l1"), (2.0, "l2"), (math.inf, "max")])
+def test_1_2_and_infinity_are_the_norms_that_have_words(number, word):
+    assert Normalizer(["a", "b"], norm=number) == Normalizer(["a", "b"], norm=word)
+    assert Normalizer(["a", "b"], norm=number).parameters()["norm"] == word
+
+
+@pytest.mark.parametrize("norm", [0.5, -1, 10**400, math.nan, True, None, "3"], ids=repr)
+def test_what_is_no_norm_is_refused(norm):
+    with pytest.raises(ConfigError, match=f"norm of Normalizer is {norm!r}, expected "):
+        Normalizer(["a", "b"], norm=norm)
+
+
+@pytest.mark.parametrize("norm", (*NORMS, *POWERS))
 def test_a_row_of_zeros_stays(apply, norm):
     made = apply(Normalizer(["a", "b"], norm=norm), pa.table({"a": [0.0, 0.0], "b": [0, None]}))
     assert made.to_pydict() == {"a": [0.0, 0.0], "b": [0.0, None]}
@@ -67,7 +97,7 @@ def test_output_columns_leave_the_inputs_alone(apply):
     assert made.to_pydict() == {"a": [1], "b": [2], "b2": [0.5], "a2": [1.0]}
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", (*NORMS, *POWERS))
 def test_a_wide_row_is_the_same_among_others_and_alone(norm):
     table = _table(np.random.default_rng(1).lognormal(sigma=9, size=(6, 67)))
     stage = Normalizer(table.column_names, norm=norm).bind(table.schema)
@@ -109,7 +139,7 @@ def test_a_wrong_parameter_is_named():
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("norm", "p"), [("l1", 1.0), ("l2", 2.0), ("max", math.inf)])
+@pytest.mark.parametrize(("norm", "p"), [("l1", 1.0), ("l2", 2.0), ("max", math.inf), (3, 3.0)])
 def test_agrees_with_mllib(apply, spark: Any, norm, p):
     from pyspark.ml.feature import Normalizer as MLlib
     from pyspark.ml.functions import array_to_vector, vector_to_array
