@@ -15,6 +15,7 @@ from penstock.statistics.gram import CrossProducts, Gram
 from penstock.statistics.keep import Keep
 from penstock.statistics.label_sets import LabelScores, LabelSets
 from penstock.statistics.moments import Moment, Moments
+from penstock.statistics.null_if import NullIf
 from penstock.statistics.quantiles import Distribution, Quantiles
 from penstock.statistics.rankings import Ranking, Rankings
 from penstock.statistics.regression import Errors, RegressionErrors
@@ -45,6 +46,7 @@ __all__ = [
     "LabelSets",
     "Moment",
     "Moments",
+    "NullIf",
     "Probabilities",
     "ProbabilityScores",
     "Quantiles",

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import frames
 from penstock.frames import ROW
-from penstock.statistics import Counts, Folded, ValueCounts, shards
+from penstock.statistics import Counts, Folded, Keep, NullIf, ValueCounts, shards
 from penstock.statistics.elements import ElementCounts
 from penstock.statistics.group_moments import GroupMoments
 from penstock.statistics.group_sums import GroupSums
@@ -151,3 +151,17 @@ def test_what_is_held_of_a_value_is_told_with_its_folds():
     assert GroupSums(("s",), "c", "not_in", ("a", "b", "c")).counted()["s"].bytes == 8 + 3 * 16
     assert MOMENTS.counted()["s"].of(10.0) == 10 + 8 * 8
     assert GroupMoments(("s", "i", "y"), keys=2).counted() == {}
+
+
+@pytest.mark.parametrize("parts", [{}, {"s": 4}], ids=str)
+def test_a_value_that_stands_for_null_is_as_null_in_any_form(form, parts):
+    statistic = NullIf.of(ValueCounts(("s", "i"), keep=Keep(top=2)), "key 7").over(("s",))
+    nulls = pa.table({"s": [None if each == "key 7" else each for each in S]})
+    oracle = ValueCounts(("s",)).finish(ValueCounts(("s",)).summarise(frames.from_arrow(nulls)))["s"]
+    states = [statistic.cut(state, parts) for state in summarised(statistic)]
+    merged = [statistic.drain(list(pieces)) for pieces in zip(*states, strict=True)]
+    assert statistic.finish(statistic.join(merged))["s"].table.equals(oracle.table)
+    trimmed = [statistic.trim(state, statistic.wanted()) for state in merged]
+    kept = statistic.finish(statistic.join(trimmed))["s"]
+    assert (kept.table.slice(0, 2).equals(oracle.table.slice(0, 2)), kept.nulls) == (True, oracle.nulls)
+    assert kept.table.num_rows < oracle.table.num_rows

@@ -27,12 +27,18 @@ class FillingStage(ColumnStage):
         """Return what is put into column `name`, of type `kind` after it."""
         return fitted["values"][name]
 
+    def known(self, frame: nw.DataFrame[Any], name: str) -> nw.Expr:
+        """Return a column with null where something is put in."""
+        return nw.col(name)
+
     def filled(self, frame: nw.DataFrame[Any], fitted: Fitted) -> list[nw.Expr]:
         """Return the columns without nulls."""
         kinds = output_kinds(self, frame)
         dtypes = frames.dtypes(pa.schema(kinds))
         fills = {name: nw.lit(self.fill(name, kind, fitted), dtypes[name]) for name, kind in kinds.items()}
-        return [nw.col(name).cast(dtypes[name]).fill_null(fills[name]).alias(out) for name, out in self.pairs()]
+        return [
+            self.known(frame, name).cast(dtypes[name]).fill_null(fills[name]).alias(out) for name, out in self.pairs()
+        ]
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns in one list of expressions."""

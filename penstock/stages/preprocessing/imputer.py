@@ -17,9 +17,20 @@ from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, with_f
 from penstock.stages.preprocessing._filling import FillingStage
 from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
-from penstock.statistics import Counts, Keep, Moments, Quantiles, Statistic, ValueCounts, Violations
+from penstock.statistics import (
+    ColumnStatistic,
+    Counts,
+    Keep,
+    Moments,
+    NullIf,
+    Quantiles,
+    Statistic,
+    ValueCounts,
+    Violations,
+)
+from penstock.statistics.null_if import null_if
 
-_STATISTICS: Mapping[str, Callable[[tuple[str, ...]], Statistic]] = {
+_STATISTICS: Mapping[str, Callable[[tuple[str, ...]], ColumnStatistic]] = {
     "mean": Moments,
     "median": Quantiles,
     "mode": partial(ValueCounts, keep=Keep(top=1)),
@@ -28,7 +39,7 @@ _STATISTICS: Mapping[str, Callable[[tuple[str, ...]], Statistic]] = {
 
 @dataclass(frozen=True)
 class Imputer(FillingStage):
-    """Replaces nulls by the mean, the median or the mode of their column, or by a constant.
+    """Replaces what is missing by the mean, the median or the mode of its column, or by a constant.
 
     Parameters
     ----------
@@ -38,20 +49,24 @@ class Imputer(FillingStage):
         What is put in: ``mode`` is the most frequent value, of several the smallest (strings by their UTF-8 bytes).
     fill_value : int, float, str or bool, optional
         The constant, of the type of the columns; for no other strategy.
+    missing_value : int, float, str or bool, optional
+        What is missing besides null, of the type of the columns: -999 say, or ``"?"``. It is replaced, and counts in no
+        mean, median or mode.
     add_indicator : bool, default=False
-        Add a boolean column ``<column>_missing`` for each column, true where it was null; also for columns that had no
-        null at fit (scikit-learn adds none there), so that the schema never depends on the data.
+        Add a boolean column ``<column>_missing`` for each column, true where it was missing; also for columns that
+        missed nothing at fit (scikit-learn adds none there), so that the schema never depends on the data.
     output_columns : sequence of str, optional
         Names for the results, one a column; without it the columns are replaced.
 
     Raises
     ------
     ConfigError
-        A parameter is wrong, or `fill_value` cannot be held by a column.
+        A parameter is wrong, or `fill_value` or `missing_value` cannot be held by a column.
     SchemaError
         At fit, before reading: a column is missing, or of a type that the strategy cannot take.
     DataValueError
-        At fit: a column is null in every row, or holds an infinity; never is NaN filled in. A constant needs no values.
+        At fit: a column is missing in every row, or holds an infinity; never is NaN filled in. A constant needs no
+        values.
 
     Notes
     -----
@@ -75,6 +90,7 @@ class Imputer(FillingStage):
     _: KW_ONLY
     strategy: str = "mean"
     fill_value: float | str | bool | None = None
+    missing_value: float | str | bool | None = None
     add_indicator: bool = False
 
     tags: ClassVar[Tags] = Tags()
@@ -88,8 +104,16 @@ class Imputer(FillingStage):
                 " expected a fill_value for 'constant', and for nothing else",
                 stage=self.title,
             )
-        if isinstance(self.fill_value, float) and not math.isfinite(self.fill_value):
-            raise ConfigError(f"fill_value of Imputer is {self.fill_value!r}, expected a finite one", stage=self.title)
+        for role, value in self._constants().items():
+            if isinstance(value, float) and not math.isfinite(value):
+                hint = "NaN is null as soon as it is read." if math.isnan(value) else None
+                problem = f"{role} of Imputer is {value!r}, expected a finite one"
+                raise ConfigError(problem, hint=hint, stage=self.title)
+
+    def _constants(self) -> dict[str, Any]:
+        """Return the values that columns must be able to hold, by their parameter."""
+        values = {name: getattr(self, name) for name in ("fill_value", "missing_value")}
+        return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -99,6 +123,7 @@ class Imputer(FillingStage):
             cls(("n1", "n2", "n3"), strategy="median", add_indicator=True),
             cls(("n1", "s1", "b"), strategy="mode", output_columns=("i", "s", "t")),
             cls(("n1", "n2"), strategy="constant", fill_value=-1),
+            cls(("s1", "s2"), strategy="mode", missing_value="b", add_indicator=True),
         )
 
     def bind(self, schema: pa.Schema) -> Self:
@@ -126,13 +151,14 @@ class Imputer(FillingStage):
                 column=name,
                 stage=self.title,
             )
-        if self.fill_value is not None and not _holds(kind, self.fill_value):
-            raise ConfigError(
-                f"fill_value of Imputer is {self.fill_value!r}, which column {name!r} of type {kind} cannot hold",
-                hint="Use one Imputer for each kind of column.",
-                column=name,
-                stage=self.title,
-            )
+        for role, value in self._constants().items():
+            if not _holds(kind, value):
+                raise ConfigError(
+                    f"{role} of Imputer is {value!r}, which column {name!r} of type {kind} cannot hold",
+                    hint="Use one Imputer for each kind of column.",
+                    column=name,
+                    stage=self.title,
+                )
 
     def _indicators(self) -> dict[str, str]:
         return {name: f"{name}_missing" for name in self.inputs()} if self.add_indicator else {}
@@ -159,9 +185,13 @@ class Imputer(FillingStage):
         if self.strategy == "constant":
             return {}
         columns = self.inputs()
-        asked: dict[str, Statistic] = {"counts": Counts(columns), "typical": _STATISTICS[self.strategy](columns)}
+        counts, typical = Counts(columns), _STATISTICS[self.strategy](columns)
+        asked: dict[str, Statistic] = {"counts": self._of_known(counts), "typical": self._of_known(typical)}
         floating = tuple(name for name in columns if pa.types.is_floating(schema.field(name).type))
         return {**asked, "infinite": Violations(floating, "infinite")} if floating else asked
+
+    def _of_known(self, statistic: ColumnStatistic) -> ColumnStatistic:
+        return statistic if self.missing_value is None else NullIf.of(statistic, self.missing_value)
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``values``, what is put in by column."""
@@ -180,19 +210,36 @@ class Imputer(FillingStage):
             values = by_column(self.inputs(), Number())
         return Fields({"values": values})
 
+    def known(self, frame: nw.DataFrame, name: str) -> nw.Expr:
+        """Return a column with null in place of `missing_value`."""
+        return nw.col(name) if self.missing_value is None else null_if(frame, name, self.missing_value)
+
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns, and make all indicators, in one list of expressions."""
-        missing = [nw.col(name).is_null().alias(out) for name, out in self._indicators().items()]
+        missing = [self.known(frame, name).is_null().alias(out) for name, out in self._indicators().items()]
         return frame.with_columns(*self.filled(frame, fitted), *missing)
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Fill one value."""
+        fill = super().value_function(name, kind, fitted)
+        if fill is None or self.missing_value is None:
+            return fill
+        missing = self._missing_in(kind)
+        return lambda value: fill(None if value == missing else value)
+
+    def _missing_in(self, kind: pa.DataType) -> Any:
+        """Return `missing_value` as a column of a type has it."""
+        return pa.scalar(self.missing_value, kind).as_py()
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Fill one row, and make its indicators."""
         fill, indicators = super().row_function(schema, fitted), self._indicators()
         if fill is None or not indicators:
             return fill
+        values = {name: self._missing_in(schema.field(name).type) for name in indicators}
 
         def call(row: dict[str, Any]) -> None:
-            missing = {out: row[name] is None for name, out in indicators.items()}
+            missing = {out: row[name] in (None, values[name]) for name, out in indicators.items()}
             fill(row)
             row.update(missing)
 

@@ -16,7 +16,7 @@ import sklearn.impute
 import penstock as ps
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.selectors import numeric
-from penstock.stages import Imputer
+from penstock.stages import Imputer, StringIndexer
 
 RNG = np.random.default_rng(11)
 
@@ -228,3 +228,82 @@ def test_parameters_and_pickle_round_trip():
     stage = Imputer(["x"], strategy="constant", fill_value="none", add_indicator=True)
     assert Imputer.from_parameters(stage.parameters()) == stage
     assert pickle.loads(pickle.dumps(stage)) == stage
+
+
+VALUES = {
+    pa.int64(): ([5, 1, 5, -9, 2, 8, -9, 3, 5, None], -9),
+    pa.float32(): ([0.1, 0.5, 0.5, 0.7, 0.1, 2.5, 3.5, 0.25, 0.5, None], 0.1),
+    pa.float64(): ([-0.0, 4.0, 2.5, 0.0, 2.5, 8.0, 2.5, 1.0, 0.125, None], 0),
+    pa.bool_(): ([True, False, True, False, False, True, False, False, True, None], True),
+    pa.string(): (["?", "a", "b", "b", "?", "é", "?", "", "b", None], "?"),
+}
+
+
+@pytest.mark.parametrize("strategy", ["mean", "median", "mode", "constant"])
+@pytest.mark.parametrize("kind", VALUES, ids=str)
+def test_a_missing_value_is_as_null_to_the_bit(local, kind, strategy):
+    values, missing = VALUES[kind]
+    if kind == pa.string() and strategy in ("mean", "median"):
+        return
+    column = pa.array(values * 30, kind)
+    stored = pa.scalar(missing, kind).as_py()
+    nulls = pa.array([None if value == stored else value for value in column.to_pylist()], kind)
+    options = {"strategy": strategy, "add_indicator": True, "output_columns": ["y"]}
+    if strategy == "constant":
+        options["fill_value"] = values[1]
+    models = [
+        ps.Pipeline(Imputer("x", **options, **more)).fit(local.from_arrow(pa.table({"x": x}), fragment_bytes=128))
+        for x, more in [(column, {"missing_value": missing}), (nulls, {})]
+    ]
+    assert models[0].fitted == models[1].fitted
+    made = [
+        model.transform(local.from_arrow(pa.table({"x": x}))).to_arrow()
+        for model, x in zip(models, (column, nulls), strict=True)
+    ]
+    assert made[0].drop(["x"]).equals(made[1].drop(["x"]))
+    assert made[0]["x"].combine_chunks().equals(column)
+    assert [models[0].predict({"x": value}) for value in column[:10].to_pylist()] == made[0].slice(0, 10).drop(
+        ["x"]
+    ).to_pylist()
+
+
+@pytest.mark.parametrize(("strategy", "oracle"), [("mean", "mean"), ("mode", "most_frequent")])
+def test_a_missing_value_is_that_of_scikit_learn(apply, strategy, oracle):
+    x = np.where(RNG.random(501) < 0.4, -999.0, RNG.integers(0, 9, 501))
+    expected = sklearn.impute.SimpleImputer(missing_values=-999.0, strategy=oracle).fit_transform(x[:, None])
+    made = apply(Imputer("x", strategy=strategy, missing_value=-999), pa.table({"x": x}))
+    np.testing.assert_allclose(made["x"].to_numpy(), expected[:, 0], rtol=1e-15)
+
+
+def test_missing_values_that_are_equal_in_python_are_each_of_their_column(local):
+    table = pa.table({"n": [1, 2, 1, 4], "b": [True, False, True, False], "x": [1.0, 3.0, 5.0, 1.0]})
+    steps = [Imputer(name, strategy="mode", missing_value=value) for name, value in [("n", 1), ("b", True), ("x", 1.0)]]
+    made = ps.Pipeline(*steps).fit(local.from_arrow(table)).transform(local.from_arrow(table)).to_arrow()
+    assert made.to_pydict() == {"n": [2, 2, 2, 4], "b": [False] * 4, "x": [3.0, 3.0, 5.0, 3.0]}
+
+
+def test_what_other_stages_count_of_a_column_is_counted_with_its_missing_values(local):
+    data = local.from_arrow(pa.table({"s": ["?", "?", "?", "a", "b", "b"]}))
+    indexer = StringIndexer("s", output_columns=["i"])
+    model = ps.Pipeline(indexer, Imputer("s", strategy="mode", missing_value="?")).fit(data)
+    assert model.fitted[0] == ps.Pipeline(indexer).fit(data).fitted[0]
+    assert model.fitted[1]["values"] == {"s": "b"}
+
+
+def test_a_column_of_missing_values_is_refused(learn):
+    with pytest.raises(DataValueError, match="column 'x' has no value"):
+        learn(Imputer("x", missing_value=-1), pa.table({"x": [-1, None, -1]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(pa.int8(), 999), (pa.int64(), "?"), (pa.float64(), True), (pa.string(), 1), (pa.bool_(), 1)]
+)
+def test_a_missing_value_that_the_column_cannot_hold_is_refused(kind, value):
+    stage = Imputer("x", strategy="mode", missing_value=value)
+    with pytest.raises(ConfigError, match=r"missing_value of Imputer is .*, which column 'x' of type .* cannot hold"):
+        stage.bind(pa.schema({"x": kind}))
+
+
+def test_nan_is_no_missing_value_as_it_is_null():
+    with pytest.raises(ConfigError, match="missing_value of Imputer is nan, expected a finite one"):
+        Imputer("x", missing_value=math.nan)

@@ -1,0 +1,108 @@
+"""Statistics of columns in which one value stands for null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import narwhals as nw
+
+from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.held import Found, Held
+from penstock.statistics.keep import Keep
+
+
+@dataclass(frozen=True)
+class NullIf(ColumnStatistic):
+    """What another statistic is of the same columns with null in place of a value; SQL's function of this name.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    statistic : ColumnStatistic
+        The other one, of no column.
+    value : int, float, str or bool
+        Taken in the type of each column: float32 rounds it.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> from penstock.statistics import Counts
+    >>> import pyarrow as pa
+    >>> counts = NullIf.of(Counts(("x",)), -1)
+    >>> counts.finish(counts.summarise(frames.from_arrow(pa.table({"x": [7, -1, None]}))))
+    {'x': Count(rows=3, nulls=2)}
+    """
+
+    statistic: ColumnStatistic
+    value: float | str | bool
+
+    @classmethod
+    def of(cls, statistic: ColumnStatistic, value: float | str | bool) -> Self:
+        """Return it over the columns of another statistic."""
+        return cls(statistic.columns, statistic.over(()), value)
+
+    @property
+    def _of_columns(self) -> ColumnStatistic:
+        return self.statistic.over(self.columns)
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Summarise one partition with null in place of the value."""
+        rows = frame.select(*[null_if(frame, name, self.value) for name in self.columns])
+        return self._of_columns.summarise(rows)
+
+    def merge_column(self, states: Sequence[State]) -> State:
+        """Merge as the other does."""
+        return self.statistic.merge_column(states)
+
+    def drain_column(self, states: list[State]) -> State:
+        """Drain as the other does."""
+        return self.statistic.drain_column(states)
+
+    def cut_column(self, state: State, parts: int) -> list[State]:
+        """Cut as the other does."""
+        return self.statistic.cut_column(state, parts)
+
+    def trim_column(self, state: State, keep: Keep) -> State:
+        """Trim as the other does."""
+        return self.statistic.trim_column(state, keep)
+
+    def join_column(self, parts: list[State]) -> State:
+        """Join as the other does."""
+        return self.statistic.join_column(parts)
+
+    def finish_column(self, name: str, state: State) -> Any:
+        """Return the result of the other."""
+        return self.statistic.finish_column(name, state)
+
+    def wanted(self) -> Mapping[str, Keep]:
+        """Return what the other asks for."""
+        return self._of_columns.wanted()
+
+    def counted(self) -> Mapping[str, Held]:
+        """Return what the other holds of values."""
+        return self._of_columns.counted()
+
+    def found(self, result: Any) -> Mapping[str, Found]:
+        """Return how many values the other found."""
+        return self._of_columns.found(result)
+
+    def family(self) -> Self:
+        """Return what is the same of all that are gathered as one."""
+        return replace(self, columns=(), statistic=self.statistic.family())
+
+
+def null_if(frame: nw.DataFrame[Any], name: str, value: float | str | bool) -> nw.Expr:
+    """Return the expression for a column of a frame with null in place of a value.
+
+    Examples
+    --------
+    >>> from penstock import frames
+    >>> import pyarrow as pa
+    >>> frame = frames.from_arrow(pa.table({"x": ["a", "?", None]}))
+    >>> frame.select(null_if(frame, "x", "?"))["x"].to_list()
+    ['a', None, None]
+    """
+    column = nw.col(name)
+    return nw.when(column != nw.lit(value, frame.schema[name])).then(column).alias(name)
