@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 
 from penstock.errors import SchemaError
+from penstock.notices import warn
 
 ROW = "__row__"
 """The column of row numbers in the dataset (int64), present only where a step asks for it."""
@@ -94,7 +94,7 @@ def without_index(names: Sequence[str], where: str, declared: Sequence[str] = ()
     """
     index = [name for name in names if _INDEX.fullmatch(name) and name not in declared]
     if index:
-        warnings.warn(
+        warn(
             f"the index of pandas in {where}, {', '.join(index)}, is left out; declare it in a schema, or rename it, to"
             " have it as a column",
             stacklevel=2,

@@ -220,5 +220,8 @@ def test_every_name_of_this_form_in_the_code_is_reserved():
     assert form - FOREIGN == set(names.RESERVED)
 
 
-FOREIGN = {"__args__", "__dict__", "__id__", "__loader__", "__main__", "__metadata__", "__name__", "__version__"}
+FOREIGN = {
+    "__args__", "__dict__", "__file__", "__id__", "__loader__", "__main__", "__metadata__", "__name__", "__path__",
+    "__pycache__", "__version__",
+}  # fmt: skip
 """Attributes of Python's objects, and what stands in files of others."""
