@@ -33,8 +33,9 @@ class SpmdOptions:
         pipeline goes on from there; without it they are kept in a private temporary directory.
     allow_insecure : bool, default False
         Let several ranks of XGBoost listen on every address of their machines, where whoever connects can end the
-        training, or take part in it: XGBoost can bind to no other address and asks nobody who he is. Without it they
-        are refused. One rank listens nowhere, and all other trainers only on the address of the cluster.
+        training, or take part in it and spoil the model: XGBoost can bind to no other address and asks nobody who he
+        is. Nothing that comes so is unpickled. Without it they are refused. One rank listens nowhere, and all other
+        trainers only on the address of the cluster.
 
     Examples
     --------

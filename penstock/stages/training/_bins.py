@@ -17,6 +17,7 @@ import xgboost as xgb
 from penstock import arrays, devices
 from penstock.fragments import hash_rows
 from penstock.spmd import Rank
+from penstock.stages.training._exchange import broadcast
 from penstock.stages.training._matrix import Batch, Batches
 
 SAMPLE_ROWS = 200_000
@@ -77,6 +78,4 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: M
 def _exchange(rank: Rank, part: Batch) -> list[Batch]:
     if rank.size == 1:
         return [part]
-    from xgboost import collective
-
-    return [collective.broadcast(part if rank.index == root else None, root) for root in range(rank.size)]
+    return [broadcast(rank, part if rank.index == root else None, root) for root in range(rank.size)]

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from penstock import arrays
 from penstock.frames import Kind
 from penstock.spmd import Rank
+from penstock.stages.training._exchange import broadcast
 from penstock.stages.training._matrix import Batch, Batches
 
 
@@ -33,14 +34,13 @@ def bring_together(rank: Rank, batches: Batches) -> None:
 
 def _shown(rank: Rank, own: list[Batch]) -> Iterator[Batch]:
     """Yield the batches of all ranks in their order, on the host; a rank's own are let go as they are shown."""
-    from xgboost import collective
-
-    for root in range(rank.size):
-        mine = rank.index == root
-        count = len(own) if rank.size == 1 else collective.broadcast(len(own) if mine else None, root)
+    if rank.size == 1:
+        while own:
+            yield _on_host(own.pop(0))
+        return
+    for root, count in enumerate(rank.gather(len(own))):
         for _ in range(count):
-            part: Any = _on_host(own.pop(0)) if mine else None
-            yield part if rank.size == 1 else collective.broadcast(part, root)
+            yield broadcast(rank, _on_host(own.pop(0)) if rank.index == root else None, root)
 
 
 def _on_host(batch: Batch) -> Batch:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import xgboost as xgb
 from sklearn.metrics import ndcg_score
+from xgboost import collective
 
 from penstock import stages as st
 from penstock.dataset import Dataset
@@ -91,19 +92,23 @@ def test_validation_stops_ranking_early(make: Callable[..., Dataset], grade: np.
 
 
 class Gang:
-    """Ranks that are threads of this process, and show each other objects."""
+    """Ranks that are threads of this process: objects are gathered by the coordinator, arrays joined by XGBoost."""
 
     def __init__(self, size: int) -> None:
-        self.size, self._barrier, self._shown = size, threading.Barrier(size, timeout=30), None
+        self.size, self._barrier = size, threading.Barrier(size, timeout=30)
+        self._given: list[Any] = [None] * size
         self._index = threading.local()
 
-    def broadcast(self, value: Any, root: int) -> Any:
-        if self._index.value == root:
-            self._shown = value
+    def gather(self, value: Any) -> list[Any]:
+        self._given[self._index.value] = value
         self._barrier.wait()
-        shown = self._shown
+        values = list(self._given)
         self._barrier.wait()
-        return shown
+        return values
+
+    def allreduce(self, data: np.ndarray, op: collective.Op) -> np.ndarray:
+        assert op is collective.Op.BITWISE_OR
+        return np.bitwise_or.reduce(self.gather(data.copy()))
 
     def run(self, work: Callable[[int], Any]) -> list[Any]:
         def start(index: int) -> Any:
@@ -138,12 +143,13 @@ def batches(rows: np.ndarray, group: np.ndarray) -> Iterator[Batch]:
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_every_group_is_whole_on_one_rank(monkeypatch: pytest.MonkeyPatch, group: np.ndarray, size: int) -> None:
     gang = Gang(size)
-    monkeypatch.setattr("xgboost.collective.broadcast", gang.broadcast)
+    monkeypatch.setattr(collective, "allreduce", gang.allreduce)
     dealt = np.array_split(np.arange(ROWS), size + 1)[:size]  # the rows that are left over are no one's
     held = [Held(list(batches(rows, group[rows]))) for rows in dealt]
 
     def work(index: int) -> list[Batch]:
-        bring_together(SimpleNamespace(index=index, size=size, kind="cpu"), held[index])  # type: ignore[arg-type]
+        rank = SimpleNamespace(index=index, size=size, kind="cpu", gather=gang.gather)
+        bring_together(rank, held[index])  # type: ignore[arg-type]
         return held[index].batches
 
     parts = [part for rank in gang.run(work) for part in rank]
