@@ -6,14 +6,11 @@ Exit codes: 0 done, 1 unexpected, 2 wrong use or configuration, 3 input, 4 execu
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-
-from penstock.devices.threads import PATIENT
 
 if TYPE_CHECKING:
     from penstock.progress import Progress
@@ -239,9 +236,8 @@ def doctor(as_json: Json = False, traceback: Trace = False) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; what `penstock` and ``python -m penstock`` call."""
+    """Run the command line and return its exit code; the environment of the process is left as it is."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    os.environ.update({name: value for name, value in PATIENT.items() if name not in os.environ})
     try:
         return int(app(arguments, prog_name="penstock", standalone_mode=False) or 0)
     except Exception as error:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from configparser import ConfigParser
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import __version__, errors, run
+from penstock.__main__ import start
 from penstock.cli import main
 from penstock.redaction import redact
 from penstock.reporting import EXIT_CODES, describe
@@ -262,6 +264,27 @@ def test_passwords_of_urls_are_not_printed(capsys, monkeypatch):
 @pytest.mark.parametrize("text", ["AKIAABCDEFGHIJKLMNOP", "ghp_" + "a1" * 18])
 def test_known_shapes_of_secrets_are_redacted(text):
     assert redact(f"refused {text} today") == "refused *** today"
+
+
+def test_a_call_as_a_function_leaves_the_environment_as_it_was(monkeypatch, capsys):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    before = dict(os.environ)
+    assert main(["--help"]) == 0
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_the_program_lets_threads_that_wait_sleep_unless_told_otherwise(given, expected, monkeypatch, capsys):
+    monkeypatch.setattr(os, "environ", {} if given is None else {"OMP_WAIT_POLICY": given})
+    monkeypatch.setattr(sys, "argv", ["penstock", "--help"])
+    assert start() == 0
+    assert os.environ["OMP_WAIT_POLICY"] == expected
+
+
+def test_the_console_script_is_the_program():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert setup["options.entry_points"]["console_scripts"].split() == ["penstock", "=", "penstock.__main__:start"]
 
 
 def test_help_is_quick_and_imports_nothing_heavy():
