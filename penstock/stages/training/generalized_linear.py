@@ -115,6 +115,8 @@ class GeneralizedLinearRegression(Learner, Trainer):
     ``residual_degree_of_freedom_null``, ``deviance``, ``null_deviance``, ``dispersion`` (1 for binomial and poisson),
     ``aic`` (None for most tweedie families), and the lists ``coefficient_standard_errors``, ``t_values`` and
     ``p_values``, the intercept's last. They are None where they are undefined. :meth:`table` puts them side by side.
+    With weights they are those of R's ``glm`` with ``weights``; a row of weight 2 adds twice to deviances, and one to
+    the degrees of freedom.
 
     Every rank reads its rows once and keeps them in memory, 8 bytes a value. A round is two passes over them, one for
     the sizes of what is added up; so the sums are exact, and the same rows give the same model to the bit, whatever the

@@ -99,6 +99,11 @@ class LinearRegression(VectorLearner, LinearModel):
     penalty ``degrees_of_freedom`` and the lists ``coefficient_standard_errors``, ``t_values`` and ``p_values``, the
     intercept's last. They are null where they are undefined. :meth:`table` puts them side by side.
 
+    With weights w and an intercept, ``r2`` is MLlib's: ``1 - r2`` is what R's ``lm`` and scikit-learn have, times
+    ``(sum(w) - sum(w**2) / sum(w)) / (sum(w) - 1)``, which is 1 without weights. Without an intercept it is R's.
+    Standard errors, t and p values are those of ``lm`` with weights. ``rmse`` is
+    ``sqrt(sum(w * error**2) / sum(w))``, and not R's ``sigma``, which divides by the degrees of freedom.
+
     On a sparse vector the same is minimised, by steps (L-BFGS, or OWL-QN where `elastic_net_param` is not 0): after the
     scan all ranks train at once. Each reads its rows once and keeps them in memory as CSR, 12 bytes a value, on the
     host also where frames are on a GPU; no dense matrix is made, and sums are exact, so that the model is the same to

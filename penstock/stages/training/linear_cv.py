@@ -59,7 +59,8 @@ class LinearRegressionCV(LinearModel):
     Notes
     -----
     Learned is what :class:`LinearRegression` learns, and ``reg_param``, ``mean_rmse`` (a number for each of
-    `reg_params`), and ``rmse``, an Arrow table of ``reg_param``, ``fold`` and ``rmse`` on that fold.
+    `reg_params`), and ``rmse``, an Arrow table of ``reg_param``, ``fold`` and ``rmse`` on that fold. With weights the
+    ``r2`` of ``summary`` is MLlib's and not R's, as it is there.
 
     Examples
     --------

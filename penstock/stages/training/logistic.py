@@ -80,7 +80,10 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
     fit_intercept : bool, default=True
     standardization : bool, default=True
         Penalise coefficients of features divided by their standard deviations; learned are those of the features as
-        they are, either way. It makes no difference without a penalty.
+        they are, either way. It makes no difference without a penalty. With weights w these deviations are MLlib's,
+        ``sqrt(sum(w * (x - mean)**2) / (sum(w) - sum(w**2) / sum(w)))`` for the weighted mean, as those of R's
+        ``cov.wt``; R's ``glmnet`` divides by ``sum(w)``, and without weights by n in place of n - 1. So a row of weight
+        2 is not quite the row twice, unless there is no penalty or `standardization` is false.
     max_iter : int, default=100
         The largest number of iterations.
     tol : float, default=1e-6

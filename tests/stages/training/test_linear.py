@@ -229,6 +229,18 @@ def test_r2_and_rmse_are_those_of_the_predictions(local: Engine, reg_param: floa
     assert summary["r2"] == pytest.approx(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2), rel=1e-12)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_r2_with_weights_differs_from_that_of_r_by_the_factor_that_is_documented(fit_intercept: bool) -> None:
+    x, y, weight = sample(rows=40)
+    of_r = linear_model.LinearRegression(fit_intercept=fit_intercept).fit(x, y, sample_weight=weight)
+    mean = np.average(y, weights=weight) if fit_intercept else 0.0
+    unexplained = (weight * (y - of_r.predict(x)) ** 2).sum() / (weight * (y - mean) ** 2).sum()
+    total = weight.sum()
+    factor = (total - (weight**2).sum() / total) / (total - 1) if fit_intercept else 1.0
+    found = fitted(x, y, weight, fit_intercept=fit_intercept)["summary"]["r2"]
+    assert found == pytest.approx(1 - unexplained * factor, rel=1e-12)
+
+
 def test_a_straight_line_by_hand() -> None:
     # x 0 1 2 3, y 1 2 6 7: slope 11/5, intercept 7/10, squared error 9/5, two degrees of freedom.
     found = fitted(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 6.0, 7.0]))

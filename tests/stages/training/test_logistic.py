@@ -104,6 +104,17 @@ def test_coefficients_are_those_of_scikit_learn(
     np.testing.assert_array_equal(found[2], oracle.predict(x))
 
 
+def test_deviations_with_weights_are_those_that_are_documented(local: Engine) -> None:
+    x, label, weight = sample(2)
+    total = weight.sum()
+    squares = (weight[:, None] * (x - np.average(x, axis=0, weights=weight)) ** 2).sum(axis=0)
+    scaled = x / np.sqrt(squares / (total - (weight**2).sum() / total))
+    oracle = linear_model.LogisticRegression(C=1 / (total * 0.3), tol=1e-11, max_iter=20_000)
+    oracle.fit(scaled - scaled.mean(axis=0), label, sample_weight=weight)
+    found = coefficients(fitted(local, x, label, weight, reg_param=0.3))
+    np.testing.assert_allclose(found * (x[0] / scaled[0]), oracle.coef_, atol=1e-7)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_inverse_hessian_is_that_of_the_objective_at_the_start(
