@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -262,9 +263,11 @@ class _Attempt:
             self.rounds = message.rounds
 
     def _check_silence(self) -> None:
+        """Blame the longest silent rank; one whose message waits, as this process was busy itself, is not silent."""
         now = time.monotonic()
-        for index, heard in self.heard.items():
-            if index not in {*self.done, *self.cut_off} and now - heard > self.options.timeout:
+        for index, heard in sorted(self.heard.items(), key=itemgetter(1)):
+            late = index not in {*self.done, *self.cut_off} and now - heard > self.options.timeout
+            if late and not self.ranks[index].poll():
                 raise self._lost(index, f"it gave no sign of life for {now - heard:.0f} s (frozen, or cut off)")
 
     def _who(self, index: int) -> str:

@@ -220,6 +220,16 @@ def test_a_slow_rank_that_gives_signs_of_life_is_not_lost(data: dict[str, Datase
     assert run(Threads(), lambda rank: time.sleep(1.6), data, SpmdOptions(timeout=1.0, max_restarts=0)) is None
 
 
+def test_no_rank_is_lost_while_its_coordinator_is_busy(data: dict[str, Dataset], notes: Notes) -> None:
+    notes.on_advance = lambda parts: time.sleep(1.5)
+
+    def body(rank: Rank) -> None:
+        if rank.index == 0:
+            rank.report(1)
+
+    run(Threads(), body, data, SpmdOptions(timeout=1.0, max_restarts=0))
+
+
 class XGBoostError(Exception):
     """Stands for the one that a collective call raises when a peer is gone."""
 
@@ -396,13 +406,13 @@ class GangEngine(LocalEngine):
         return run_gang(self.launch, body, datasets, options, self, size=2, threads=1, host="127.0.0.1", label=label)
 
 
-def regression(notes: Notes) -> tuple[GangEngine, Callable[[], Any]]:
+def regression(notes: Notes, timeout: float = 60) -> tuple[GangEngine, Callable[[], Any]]:
     """Return an engine, and a function that trains on it and gives the model file."""
     engine = GangEngine(notes)
     x = np.random.default_rng(0).normal(size=(400, 2))
     data = engine.from_arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] - 2 * (x[:, 1] > 0)}))
     pipeline = Pipeline(st.XGBoostRegressor("y", num_boost_round=8, subsample=0.5, seed=3))
-    options = SpmdOptions(timeout=3, start_timeout=60, checkpoint_interval=2, allow_insecure=True)
+    options = SpmdOptions(timeout=timeout, start_timeout=60, max_restarts=5, checkpoint_interval=2, allow_insecure=True)
     return engine, lambda: pipeline.fit(data, options=options).fitted[0]["booster"]
 
 
@@ -416,11 +426,11 @@ def undisturbed() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+@pytest.mark.parametrize(("how", "timeout"), [(signal.SIGKILL, 60), (signal.SIGSTOP, 3)], ids=["killed", "frozen"])
 def test_a_training_that_loses_a_process_gives_the_model_of_one_that_does_not(
-    notes: Notes, undisturbed: Any, how: signal.Signals
+    notes: Notes, undisturbed: Any, how: signal.Signals, timeout: float
 ) -> None:
-    engine, train = regression(notes)
+    engine, train = regression(notes, timeout)
     struck: list[int] = []
 
     def strike(parts: int) -> None:
@@ -430,5 +440,5 @@ def test_a_training_that_loses_a_process_gives_the_model_of_one_that_does_not(
 
     notes.on_advance = strike
     assert train() == undisturbed
-    (note,) = notes.notes
-    assert f"rank 1 ({socket.gethostname()}, process {struck[0]}) was lost" in note
+    lost = f"rank 1 ({socket.gethostname()}, process {struck[0]}) was lost"
+    assert any(lost in note for note in notes.notes)  # 3 s may be short for others too, where cores are few
