@@ -20,7 +20,7 @@ from penstock.errors import DataValueError, PenstockError, RowCountError, Schema
 from penstock.fragments import Fragment
 from penstock.frames import ROW, Kind
 from penstock.names import check_names
-from penstock.task_errors import described, place_of
+from penstock.task_errors import described, hint_for, place_of
 
 
 @dataclass
@@ -152,7 +152,8 @@ class MapPartitions(Step):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # Polars panics and sys.exit too
-            raise UserCodeError(f"{self.label} raised {described(error)}", stage=self.label) from error
+            problem = f"{self.label} raised {described(error)}"
+            raise UserCodeError(problem, hint=hint_for(error), stage=self.label) from error
         made = self._checked(result, "gpu" if frames.is_gpu(frame) else "cpu")
         log.drop(self.label, len(frame) - len(made))
         return made

@@ -76,8 +76,12 @@ def translated(
     """Return an error that pickles and says what `what` raised; one of Penstock's own as it is."""
     if isinstance(error, PenstockError):
         return portable(error)
-    hint = NO_MODULE if isinstance(error, ModuleNotFoundError) else None
-    return kind(_shortened(f"{what} raised {described(error)}"), hint=hint, **place)
+    return kind(_shortened(f"{what} raised {described(error)}"), hint=hint_for(error), **place)
+
+
+def hint_for(error: BaseException) -> str | None:
+    """Return what to do about an error that is not Penstock's own, where that is known: about a module not found."""
+    return NO_MODULE if isinstance(error, ModuleNotFoundError) else None
 
 
 def portable(error: PenstockError) -> PenstockError:

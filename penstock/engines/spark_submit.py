@@ -92,14 +92,20 @@ def _joined(path: Path, options: SparkOptions) -> str:
 
 
 def _run(command: Sequence[str], environ: Mapping[str, str]) -> int:
-    process = subprocess.Popen(command, env=environ, start_new_session=True)
+    processes: list[subprocess.Popen[bytes]] = []
+    received: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        os.killpg(process.pid, number)
+        received.append(number)
+        for process in processes:
+            os.killpg(process.pid, number)
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        code = process.wait()
+        processes.append(subprocess.Popen(command, env=environ, start_new_session=True))
+        for number in received:  # before there was a process to pass them on to
+            os.killpg(processes[0].pid, number)
+        code = processes[0].wait()
         return code if code >= 0 else 128 - code
     finally:
         for number, handler in before.items():

@@ -69,7 +69,8 @@ def test_a_process_that_is_being_started_is_told_by_its_parent(tmp_path):
 
 
 def test_a_cluster_of_threads_needs_no_guard(tmp_path):
-    spec = {"class": "distributed.LocalCluster", "arguments": {"processes": False, "n_workers": 1}}
+    arguments = {"processes": False, "n_workers": 1, "protocol": "tcp://"}
+    spec = {"class": "distributed.LocalCluster", "arguments": arguments}
     done = _run(tmp_path, f"import penstock as ps\nwith ps.DaskEngine({spec}) as engine:\n    print(engine.slots)\n")
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 

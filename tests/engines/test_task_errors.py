@@ -44,13 +44,17 @@ def test_whatever_a_task_raises_is_an_execution_error_with_the_file(engine: Engi
 
 
 def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: Engine) -> None:
-    def imports(_: int) -> None:
-        import helpers_of_nobody  # noqa: F401
+    def imports(item: Any) -> Any:
+        import helpers_of_nobody
 
-    with pytest.raises(ExecutionError, match="No module named 'helpers_of_nobody'") as caught:
-        list(engine.map(imports, [1]))
-    assert caught.value.hint is not None
-    assert "--py-files on Spark" in caught.value.hint
+        return helpers_of_nobody.same(item)
+
+    mapped = engine.from_arrow(pa.table({"x": [1]})).map_partitions(imports, {"x": "int64"})
+    for attempt in (lambda: list(engine.map(imports, [1])), mapped.to_arrow):
+        with pytest.raises(ExecutionError, match="No module named 'helpers_of_nobody'") as caught:
+            attempt()
+        assert caught.value.hint is not None
+        assert "--py-files on Spark" in caught.value.hint
 
 
 @pytest.mark.parametrize("at", ["call", "merge", "trim"])
