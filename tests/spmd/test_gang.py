@@ -221,7 +221,7 @@ def test_a_slow_rank_that_gives_signs_of_life_is_not_lost(data: dict[str, Datase
 
 
 def test_no_rank_is_lost_while_its_coordinator_is_busy(data: dict[str, Dataset], notes: Notes) -> None:
-    notes.on_advance = lambda parts: time.sleep(1.5)
+    notes.on_advance = lambda parts: time.sleep(1.5 * parts)
 
     def body(rank: Rank) -> None:
         if rank.index == 0:
