@@ -227,7 +227,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         }
         numbers = self._given(fitted.get("vector")).numbers
         plain = {"coefficients": TableOf(dict.fromkeys(numbers, pa.types.is_floating), rows=rows)} if numbers else {}
-        vector = {"vector": Text(self.inputs()), "vector_coefficients": numbers_at_indices(rows)}
+        vector = {"vector": Text(), "vector_coefficients": numbers_at_indices(rows)}
         of_vector = vector if "vector" in fitted else {}
         told = ("constant_features", "converged", "iterations", "objective_history")
         return Fields({**shapes, **plain, **of_vector}, dict.fromkeys(told, Anything()))
