@@ -137,7 +137,7 @@ class ParquetSource:
 
     def _rows(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
         by_pyarrow = self.page_checksum_verification or not set(columns).isdisjoint(self.int96)
-        if self.storage.is_local(piece.path) and _is_utf8(piece.path) and not by_pyarrow:
+        if self.storage.is_local(piece.path) and not by_pyarrow:
             return frames.read_parquet(piece.path, piece.first, piece.rows, columns, kind)
         with self.storage.open(piece.path) as stream:
             file = _open(stream, page_checksum_verification=self.page_checksum_verification)
@@ -153,15 +153,6 @@ class ParquetSource:
                 problem = f"column {name!r}, {rows}, cannot be decoded ({cause})"
                 return corrupt(piece.path, problem).at(column=name)  # type: ignore[return-value]
         return corrupt(piece.path, f"cannot be decoded ({error})")
-
-
-def _is_utf8(path: str) -> bool:
-    """Return whether others than Python can open a name, which Linux lets be any bytes."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _read_rows(file: pq.ParquetFile, piece: Piece, columns: Sequence[str]) -> pa.Table:

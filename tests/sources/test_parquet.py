@@ -45,18 +45,6 @@ def store() -> Iterator[fsspec.AbstractFileSystem]:
 # Fragments
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
-def test_a_file_is_read_whatever_bytes_its_name_has(local: Engine, tmp_path: Path, suffix: str) -> None:
-    path = os.fsencode(tmp_path) + b"/a\xff" + suffix.encode()
-    with open(path, "wb") as file:
-        if suffix == ".parquet":
-            pq.write_table(pa.table({"x": [1, 2]}), file)
-        else:
-            file.write(b"x\n1\n2\n" if suffix == ".csv" else b'{"x": 1}\n{"x": 2}\n')
-    read = {".parquet": local.read_parquet, ".csv": local.read_csv, ".jsonl": local.read_json_lines}[suffix]
-    assert read(str(tmp_path / f"*{suffix}")).to_arrow().to_pydict() == {"x": [1, 2]}
-
-
 def test_many_small_files_are_put_together(local: Engine, tmp_path: Path) -> None:
     data = local.read_parquet(write(tmp_path, **{f"f{number:02d}": {"x": [number]} for number in range(40)}))
     assert len(data.fragments) == 1
