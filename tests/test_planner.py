@@ -14,7 +14,7 @@ import pytest
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
-from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaDriftError, SchemaError
+from penstock.errors import ConfigError, DataValueError, EmptyInputError, ExecutionError, SchemaDriftError, SchemaError
 from penstock.pipeline import Pipeline
 from penstock.planner import plan
 from penstock.selectors import numeric
@@ -428,7 +428,7 @@ def test_rows_that_a_function_made_have_no_place(world: World) -> None:
 
 def test_a_step_that_was_never_fitted_cannot_be_applied(world: World) -> None:
     step = StageStep(Centre("a", output_columns=("a",)), None, 0)
-    with pytest.raises(AssertionError, match="Centre is used before it is fitted"):
+    with pytest.raises(ExecutionError, match="AssertionError: Centre is used before it is fitted"):
         world.data().with_step(step).to_arrow()
 
 
