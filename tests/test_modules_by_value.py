@@ -110,7 +110,7 @@ def test_what_lies_below_the_folder_but_is_not_imported_from_it_is_no_module_bes
     site.mkdir(parents=True)
     (site / "installed_for_test.py").write_text("")
     load_pipeline("mine", folder)
-    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])  # syspath_prepend would restore the path of this test
     __import__("installed_for_test")
     assert sorted(module.__name__ for module in by_value.modules_beside()) == ["helpers"]
     del sys.modules["installed_for_test"]
