@@ -263,7 +263,7 @@ def test_a_declared_column_that_is_not_made_is_refused(engine, tables):
 
 def test_a_value_that_cannot_be_cast_is_told(engine):
     words = engine.from_arrow(pa.table({"word": ["1", "two"]}))
-    with pytest.raises(ExecutionError, match=r"query\(<lambda>\) failed while it ran: .*two"):
+    with pytest.raises(ExecutionError, match=r"query\(<lambda>\) (failed while it ran|raised ValueError): .*two"):
         engine.query(lambda frame: frame.select(nw.col("word").cast(nw.Int64)), words)
 
 
