@@ -88,13 +88,15 @@ def count_words(stage: st.CountVectorizer, learned: Columns, given: Columns) -> 
     lists = [words for words in learned[name] if words is not None]
     counts, holding = Counter(itertools.chain(*lists)), Counter(itertools.chain(*map(set, lists)))
     frequent = [word for word in counts if holding[word] >= stage.min_df]
-    if not frequent:
+    if not frequent and stage.vocabulary is None:
         raise Refused(name)
-    known = sorted(frequent, key=lambda word: (-counts[word], word.encode()))[: stage.vocab_size]
+    ordered = sorted(frequent, key=lambda word: (-counts[word], word.encode()))[: stage.vocab_size]
+    known = ordered if stage.vocabulary is None else list(stage.vocabulary)
 
     def count(words: list[str]) -> dict[int, int]:
         found = Counter(words)
-        return {known.index(word): n for word, n in found.items() if word in known and n >= stage.min_tf * len(words)}
+        least = stage.min_tf if stage.min_tf >= 1 else stage.min_tf * len(words)
+        return {known.index(word): n for word, n in found.items() if word in known and n >= least}
 
     return _vectors(stage, given, count)
 

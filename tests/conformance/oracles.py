@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import datetime
+import functools
 import itertools
 import math
 import re
@@ -108,7 +109,19 @@ def _order(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
+def _without(missing: Any, columns: Columns) -> Columns:
+    """Return the columns with None in place of a value that is missing."""
+    return {name: [None if v == missing else v for v in values] for name, values in columns.items()}
+
+
 def impute(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
+    if stage.missing_value is not None:
+        rows = given["id"]
+        learned, given = (
+            _without(stage.missing_value, {name: columns[name] for name in stage.inputs()})
+            for columns in (learned, given)
+        )
+        given |= {"id": rows}
     fills = dict.fromkeys(stage.inputs(), stage.fill_value)
     if stage.strategy != "constant":
         known = {name: _finite(name, learned[name]) for name in stage.inputs()}
@@ -146,13 +159,21 @@ def index(stage: st.StringIndexer, learned: Columns, given: Columns) -> Columns:
 
 
 def _codes(stage: st.StringIndexer, learned: Values, name: str, given: Values) -> list[int]:
-    places = {value: place for place, value in enumerate(_vocabulary(stage, learned))}
+    places = {value: place for place, value in enumerate(_in_order(stage, learned))}
     if stage.handle_invalid == "error" and set(_known(given)) - set(places):
         raise Refused(name)
     size, shared = len(places), stage.num_oov_buckets
     return [
         size + shared if value is None else places.get(value, size + _bucket(_text(value), shared)) for value in given
     ]
+
+
+def _in_order(stage: st.StringIndexer, learned: Values) -> list[Any]:
+    ordered, counts = _vocabulary(stage, learned), Counter(_known(learned))
+    if stage.string_order_type.startswith("alphabet"):
+        return sorted(ordered, key=_order, reverse=stage.string_order_type.endswith("Desc"))
+    sign = -1 if stage.string_order_type.endswith("Desc") else 1
+    return sorted(ordered, key=lambda value: (sign * counts[value], _order(value)))
 
 
 def _vocabulary(stage: Any, learned: Values) -> list[Any]:
@@ -222,7 +243,8 @@ def one_hot(stage: st.OneHotEncoder, learned: Columns, given: Columns) -> Column
         known = list(stage.categories[place]) if stage.categories else _vocabulary(stage, learned[name])
         if stage.handle_invalid == "error" and set(_known(given[name])) - set(known):
             raise Refused(name)
-        made |= {f"{name}_{suffix}": hits for suffix, hits in _hits(stage, known, given[name])}
+        columns = _hits(stage, known, given[name])
+        made |= {f"{name}_{suffix}": hits for suffix, hits in columns[: len(columns) - (stage.drop == "last")]}
     return {"id": given["id"], **made}
 
 
@@ -283,6 +305,15 @@ def _midnight(at: datetime.date) -> datetime.datetime:
     return at if isinstance(at, datetime.datetime) else datetime.datetime.combine(at, datetime.time())
 
 
+def _winners(stage: Any, probability: np.ndarray) -> np.ndarray:
+    """Return the place of the winning class of each row, by MLlib's rule where there are thresholds."""
+    if stage.thresholds is None:
+        return probability.argmax(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = probability / np.array(stage.thresholds, dtype=float)
+    return np.where(np.isnan(ratios), -np.inf, ratios).argmax(axis=1)
+
+
 def classify(stage: st.XGBoostClassifier, learned: Columns, given: Columns) -> Columns:
     classes = sorted(set(learned[stage.label]))
     if len(classes) < 2:
@@ -296,7 +327,7 @@ def classify(stage: st.XGBoostClassifier, learned: Columns, given: Columns) -> C
         model.predict(rows, output_margin=True).astype(float),
         probability[:, 1] if len(classes) == 2 else probability,
     )
-    winners = [classes[place] for place in probability.argmax(axis=1)]
+    winners = [classes[place] for place in _winners(stage, probability)]
     shares = model.get_booster().predict(xgb.DMatrix(rows), pred_contribs=True)
     outputs = [*(each.tolist() for each in made), winners, shares.reshape(len(rows), -1).astype(float).tolist()]
     return {"id": given["id"], **dict(zip(stage.outputs(), outputs, strict=False))}
@@ -330,7 +361,7 @@ def classifying_forest(stage: st.RandomForestClassifier, learned: Columns, given
     shares = _single(np.column_stack([tree.predict_proba(_matrix(stage, given))[:, 1] for tree in trees]))
     probability = shares / shares.sum(axis=1, keepdims=True)
     scores = (shares[:, 1], shares[:, 1]) if len(classes) == 2 else (shares, probability)
-    made = [*(each.tolist() for each in scores), classes[probability.argmax(axis=1)].tolist()]
+    made = [*(each.tolist() for each in scores), classes[_winners(stage, probability)].tolist()]
     return {"id": given["id"], **dict(zip(stage.outputs(), made, strict=True))}
 
 
@@ -391,7 +422,7 @@ def naive_bayes(stage: st.NaiveBayes, learned: Columns, given: Columns) -> Colum
     if stage.model_type == "complement":
         joint -= np.logaddexp.reduce(joint, axis=1, keepdims=True)
     scores = (joint[:, 1] - joint[:, 0], shares[:, 1]) if len(classes) == 2 else (joint, shares)
-    made = (*scores, classes[joint.argmax(axis=1)])
+    made = (*scores, classes[joint.argmax(axis=1) if stage.thresholds is None else _winners(stage, shares)])
     return {"id": given["id"], **{name: each.tolist() for name, each in zip(stage.outputs(), made, strict=True)}}
 
 
@@ -674,11 +705,17 @@ _NORMS = {"l1": lambda values: math.fsum(map(abs, values)), "l2": lambda values:
           "max": lambda values: max(map(abs, values), default=0.0)}  # fmt: skip
 
 
+def _p_norm(values: Values, p: float) -> float:
+    largest = max((abs(float(value)) for value in values), default=0.0)
+    return largest and largest * math.fsum((abs(float(value)) / largest) ** p for value in values) ** (1 / p)
+
+
 def normalise(stage: st.Normalizer, learned: Columns, given: Columns) -> Columns:
     for name in stage.inputs():
         _finite(name, given[name])
     rows = list(zip(*(given[name] for name in stage.inputs()), strict=True))
-    norms = [_NORMS[stage.norm](_known(row)) or 1.0 for row in rows]
+    norm = _NORMS[stage.norm] if isinstance(stage.norm, str) else functools.partial(_p_norm, p=stage.norm)
+    norms = [norm(_known(row)) or 1.0 for row in rows]
     scaled = [_each(lambda value, by=by: float(value) / by, row) for row, by in zip(rows, norms, strict=True)]
     columns = zip(*scaled, strict=True) if rows else [[] for _ in stage.outputs()]
     return {"id": given["id"], **{out: list(values) for out, values in zip(stage.outputs(), columns, strict=True)}}

@@ -80,7 +80,7 @@ class Normalizer(ColumnStage):
             cls(("n1", "n2", "b")),
             cls(("n1", "n3"), norm="l1", output_columns=("p", "q")),
             cls(("n2", "b"), norm="max"),
-            cls(("n1", "n2", "n3"), norm=2.5),
+            cls(("n1", "n2"), norm=2.5),
         )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
