@@ -3,7 +3,8 @@
 Whoever connects while they train may take part, see `penstock.spmd.xgboost_ports`. So nothing that comes over XGBoost's
 connections is unpickled, as `xgboost.collective.broadcast` would: dtypes and shapes come from the coordinator, which
 asks for a key; what XGBoost carries are bytes of known number, and those that say where others are, the places of a
-sparse matrix and the ends of strings, are checked. A stranger can spoil numbers, and no more.
+sparse matrix and the ends of strings, are checked. A stranger can spoil numbers; what XGBoost
+does with them is its own affair.
 """
 
 from __future__ import annotations
