@@ -13,10 +13,18 @@ from weakref import WeakSet
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_TICK = 1.0
+
 _left_behind: WeakSet[Thread] = WeakSet()
 
 
-def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+def ahead(
+    task: Callable[[Item], Result],
+    items: Iterable[Item],
+    threads: int,
+    *,
+    meanwhile: Callable[[], object] | None = None,
+) -> Iterator[Result]:
     """Yield ``task(item)`` for each item, in order.
 
     Parameters
@@ -26,6 +34,8 @@ def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -
     threads : int
         How many items are worked on at the same time, none of them by the caller's thread; one more result may wait to
         be taken, so that no thread does.
+    meanwhile : callable, optional
+        Called every second that the caller waits for a result.
 
     Raises
     ------
@@ -50,9 +60,9 @@ def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -
             if len(workers) < threads:
                 workers.append(_start(task, calls))
             if len(waiting) > threads:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft(), meanwhile)
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft(), meanwhile)
     except KeyboardInterrupt:
         _left_behind.update(workers)
         raise
@@ -69,6 +79,17 @@ def ahead(task: Callable[[Item], Result], items: Iterable[Item], threads: int) -
 def is_working() -> bool:
     """Return whether a thread still works on an item whose result nobody waits for, after an interrupt."""
     return any(worker.is_alive() for worker in _left_behind)
+
+
+def _result(future: Future[Result], meanwhile: Callable[[], object] | None) -> Result:
+    while meanwhile is not None:
+        try:
+            return future.result(_TICK)
+        except TimeoutError:
+            if future.done():  # it may be an error of the task's own
+                break
+        meanwhile()
+    return future.result()
 
 
 def _start(task: Callable[[Item], Result], calls: SimpleQueue[tuple[Future[Result], Item] | None]) -> Thread:

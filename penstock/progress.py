@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from penstock.notices import get_logger
 from penstock.redaction import presentable
+
+logger = get_logger(__name__)
 
 
 class Progress:
-    """Says nothing; the base of those that do."""
+    """Draws nothing, and logs what is worth a line; the base of those that draw."""
 
     @contextmanager
     def track(self, label: str, total: int) -> Iterator[Track]:
@@ -18,7 +21,8 @@ class Progress:
         yield Track()
 
     def note(self, text: str) -> None:
-        """Tell something worth a line: a worker was lost, a training starts again."""
+        """Tell something worth a line: a training starts again, a fragment takes far longer than the others."""
+        logger.warning("%s", text)
 
 
 class Track:

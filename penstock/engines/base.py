@@ -102,7 +102,15 @@ class Engine(Relational, ABC):
     device : {"auto", "cpu", "gpu"}
         Where partitions are processed. "gpu" raises ConfigError when there is none usable; "auto" records why it chose.
     progress : Progress, optional
-        Told of every scan and training; silent unless given.
+        Told of every scan and training; unless given nothing is drawn, and what is worth a line is logged.
+
+    Notes
+    -----
+    A fragment that is worked on for more than 10 seconds and five times the median of those that are done (three, or
+    half of all) is told to `progress` with its files, and again each time that it has taken twice as long. Queries,
+    trainings and the merging of partial results are not compared. On Dask the workers are asked, so that nothing is
+    known of one that does not answer; on Spark a task's time counts from its launch, the start of a Python worker
+    included.
     """
 
     name: ClassVar[str]

@@ -244,4 +244,4 @@ class DaskEngine(Engine):
             return tasks.result(tasks.compute(work))
 
     def _tasks(self, label: str, shared: object) -> Tasks:
-        return Tasks(self.client, label, shared, self._no_workers_timeout, self._timeout)
+        return Tasks(self.client, label, shared, self._no_workers_timeout, self._timeout, self.progress.note)

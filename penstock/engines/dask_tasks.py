@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
@@ -21,8 +21,10 @@ from distributed.scheduler import KilledWorker, NoWorkerError
 
 from penstock.by_value import register_modules
 from penstock.engines.base import PartedWork
+from penstock.engines.dask_times import WorkerTimes, timed
 from penstock.engines.dask_watch import Watch
 from penstock.engines.dask_workers import too_few
+from penstock.engines.stragglers import Stragglers
 from penstock.errors import ExecutionError, PenstockError, WorkerLostError
 from penstock.fragments import Fragment
 from penstock.task_errors import place_of, translate_errors, translated
@@ -33,12 +35,14 @@ _LAST_WORDS = ("killed by", "exited with status", "exceeded")
 _LISTEN = 3.0
 
 
+@timed
 @translate_errors
 def apply(task: Callable[[Any], Any], item: Any) -> Any:
     """Call the task of a map with one item, on a worker."""
     return task(item)
 
 
+@timed
 @translate_errors
 def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment) -> Any:
     """Call the task of a reduction with one fragment, on a worker."""
@@ -78,11 +82,21 @@ class Tasks:
         Seconds to wait while there is no worker.
     timeout : float
         Seconds without a sign of life after which a worker is taken for lost, while this is entered.
+    tell : callable
+        Is given lines about tasks that take far longer than the others, while this is entered.
     """
 
-    def __init__(self, client: distributed.Client, label: str, shared: object, patience: float, timeout: float) -> None:
+    def __init__(
+        self,
+        client: distributed.Client,
+        label: str,
+        shared: object,
+        patience: float,
+        timeout: float,
+        tell: Callable[[str], object],
+    ) -> None:
         self.client, self.label = client, label
-        self._shared, self._patience = shared, patience
+        self._shared, self._patience, self._tell = shared, patience, tell
         self._began = time.strftime("%Y-%m-%d %H:%M:%S")
         self._name, self._count = f"{label}-{uuid4().hex}", itertools.count()
         self._futures: WeakSet[distributed.Future] = WeakSet()
@@ -128,8 +142,10 @@ class Tasks:
         self._futures.add(future)
         return future
 
-    def each(self, function: Callable[..., Any], items: Iterable[Any]) -> Iterator[distributed.Future]:
+    def each(self, function: Callable[..., Any], items: Sequence[Any]) -> Iterator[distributed.Future]:
         """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
+        times = WorkerTimes(self.client, self._name, self._items)
+        self._watch.looks.append(Stragglers(self.label, self._items, len(items), times, self._tell).look)
         window = _AHEAD * sum(self.client.nthreads().values()) + 2
         waiting: deque[distributed.Future] = deque()
         for item in items:

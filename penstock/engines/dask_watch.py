@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,12 +34,18 @@ class Watch:
         What runs.
     timeout : float
         Seconds of silence.
+
+    Attributes
+    ----------
+    looks : list of callable
+        Called every few seconds, too.
     """
 
     def __init__(self, client: distributed.Client, label: str, timeout: float) -> None:
         self._client, self._label, self._timeout = client, label, timeout
         self._heard: dict[str, tuple[float, float]] = {}
         self._ended = threading.Event()
+        self.looks: list[Callable[[], object]] = [self._look]
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._keep_looking, name="penstock-watch", daemon=True).start()
@@ -51,10 +58,11 @@ class Watch:
 
     def _keep_looking(self) -> None:
         while not self._ended.wait(min(self._timeout / _LOOKS, _LONGEST_PAUSE)):
-            try:
-                self._look()
-            except Exception as error:  # a scheduler that goes away is told by whoever waits for a task
-                logger.debug("%s: its workers cannot be looked after: %s", self._label, error)
+            for look in list(self.looks):
+                try:
+                    look()
+                except Exception as error:  # a scheduler that goes away is told by whoever waits for a task
+                    logger.debug("%s: its workers cannot be looked after: %s", self._label, error)
 
     def _look(self) -> None:
         now = time.monotonic()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock import devices
 from penstock.ahead import ahead
 from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.stragglers import Stragglers, TaskClock
 from penstock.progress import Progress
 from penstock.task_errors import translate_errors
 
@@ -55,8 +56,11 @@ class LocalEngine(Engine):
 
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
+        times = TaskClock()
+        stragglers = Stragglers(label, items, len(items), times, self.progress.note)
+        timed = times.timed(translate_errors(task))
         with self.progress.track(label, len(items)) as track:
-            for result in ahead(translate_errors(task), items, self._in_flight):
+            for result in ahead(timed, enumerate(items), self._in_flight, meanwhile=stragglers.look):
                 yield result
                 track.advance()
 

@@ -26,6 +26,8 @@ from penstock.engines.spark_jobs import Job
 from penstock.engines.spark_parts import ApplyParts, PartNumbers, Trim
 from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
+from penstock.engines.spark_times import StageTimes
+from penstock.engines.stragglers import Stragglers
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.outputs import TemporaryFolder
@@ -124,7 +126,7 @@ class SparkEngine(Engine):
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
                 rdd = built(self._applied(shipped, items, failures))
-            outcomes = self._collect(rdd, failures, label, len(items))
+            outcomes = self._collect(rdd, failures, label, items)
         for _, data in outcomes:
             yield opened(data)
 
@@ -146,7 +148,7 @@ class SparkEngine(Engine):
                     groups = rdd.map(with_group).partitionBy(left, int)
                     rdd = groups.mapPartitions(Merge(shipped, failures))
                 built(rdd)
-            outcomes = self._collect(rdd, failures, label, len(fragments))
+            outcomes = self._collect(rdd, failures, label, fragments)
         tree = TreeReduction(translate_errors(merge))
         for _, data in sorted(outcomes):
             tree.push(opened(data))
@@ -166,7 +168,7 @@ class SparkEngine(Engine):
                     groups = rdd.map(with_group).partitionBy(numbers.left * work.parts, numbers.place)
                     rdd = groups.mapPartitions(Merge(shipped, failures))
                 rdd = built(rdd.mapPartitions(Trim(shipped, failures)))
-            outcomes = self._collect(rdd, failures, label, len(fragments))
+            outcomes = self._collect(rdd, failures, label, fragments)
         return [opened(data) for _, data in sorted(outcomes)]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
@@ -241,9 +243,13 @@ class SparkEngine(Engine):
         pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
         return self._context.parallelize(pickled, len(pickled)).mapPartitions(apply)
 
-    def _collect(self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, total: int) -> list[Outcome]:
+    def _collect(
+        self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, items: Sequence[Any]
+    ) -> list[Outcome]:
         """Run the job; a failure that is told while it runs ends it."""
+        total = len(items)
         with self.progress.track(label, total) as track, Job(self._context, rdd, label) as job:
+            stragglers = Stragglers(label, items, total, StageTimes(self._context, job), self.progress.note)
             shown = 0
             while not job.wait(_TICK):
                 if failures.value:
@@ -251,6 +257,7 @@ class SparkEngine(Engine):
                 done = min(total, job.completed())
                 track.advance(done - shown)
                 shown = done
+                stragglers.look()
             outcomes = job.rows()
             track.advance(total - shown)
         return outcomes

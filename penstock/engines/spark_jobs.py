@@ -74,8 +74,13 @@ class Job:
 
     def completed(self) -> int:
         """Return how many tasks of the job's first stage are complete."""
-        infos = (self._context.statusTracker().getStageInfo(stage) for stage in sorted(self._stages())[:1])
-        return sum(info.numCompletedTasks for info in infos if info is not None)
+        stage = self.first_stage()
+        info = None if stage is None else self._context.statusTracker().getStageInfo(stage)
+        return 0 if info is None else int(info.numCompletedTasks)
+
+    def first_stage(self) -> int | None:
+        """Return the number of the job's first stage, once Spark has begun."""
+        return min(self._stages(), default=None)
 
     def stop(self, patience: float = _ENDING) -> None:
         """Cancel the job unless it ends by itself within `patience`; wait, not for ever, until its slots are free.
@@ -112,7 +117,7 @@ class Job:
     def _blamed(self, text: str) -> int | None:
         """Return the item that the failed task worked on, if it was one of the first stage."""
         task = re.search(r"Task (\d+) in stage (\d+)\.", text)
-        return int(task[1]) if task and [int(task[2])] == sorted(self._stages())[:1] else None
+        return int(task[1]) if task and int(task[2]) == self.first_stage() else None
 
     def _active(self) -> int:
         infos = (self._context.statusTracker().getStageInfo(stage) for stage in self._stages())
