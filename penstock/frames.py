@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from penstock import frames_cudf, frames_pandas
+from penstock import frames_cudf, frames_nested, frames_pandas
 from penstock.errors import ConfigError, SchemaError
 from penstock.names import ROW as ROW
 from penstock.schemas import canonical, shorten
@@ -42,13 +42,34 @@ def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
 
 
 def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
-    """Return `frame` with null in place of NaN in floating columns."""
+    """Return `frame` with null in place of NaN in floating columns, and inside lists and structs of such."""
     floating = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    if not floating:
-        return frame
-    if is_gpu(frame):
-        return nw.from_native(frames_cudf.nan_to_null(nw.to_native(frame), floating), eager_only=True)
-    return frame.with_columns(nw.col(*floating).fill_nan(None))
+    nested = [name for name, dtype in frame.schema.items() if _has_floats_inside(dtype)]
+    if floating and is_gpu(frame):
+        frame = nw.from_native(frames_cudf.nan_to_null(nw.to_native(frame), floating), eager_only=True)
+    elif floating:
+        frame = frame.with_columns(nw.col(*floating).fill_nan(None))
+    return frame.with_columns(*_without_nested_nan(frame.select(nested))) if nested else frame
+
+
+def _has_floats_inside(dtype: Any) -> bool:
+    inner = [dtype.inner] if isinstance(dtype, nw.List | nw.Array) else []
+    inner += [field.dtype for field in dtype.fields] if isinstance(dtype, nw.Struct) else []
+    # Narwhals has no name for maps.
+    return any(kind.is_float() or _has_floats_inside(kind) for kind in inner) or dtype == nw.Unknown
+
+
+def _without_nested_nan(frame: nw.DataFrame) -> list[nw.Series]:
+    """Return the columns that have NaN inside, without it; they are looked at on the host."""
+    native = nw.to_native(frame)
+    table = frames_cudf.to_arrow(native) if is_gpu(frame) else native.to_arrow()
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    made = {name: frames_nested.nan_to_null(column) for name, column in columns.items()}
+    changed = pa.table({name: column for name, column in made.items() if column is not columns[name]})
+    if not changed.num_columns:
+        return []
+    back = frames_cudf.from_arrow(changed) if is_gpu(frame) else pl.from_arrow(changed)
+    return list(nw.from_native(back, eager_only=True).iter_columns())
 
 
 def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu") -> nw.DataFrame:

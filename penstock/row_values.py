@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.cast_as_fitted import bounds, is_taken
 from penstock.errors import DataValueError, InputError, SchemaError
+from penstock.frames_nested import nan_to_null
 
 Convert = Callable[[Any], Any]
 
@@ -74,8 +75,10 @@ def _converter(kind: pa.DataType) -> Convert:
         return lambda value: _instance(value, ())
     if pa.types.is_binary(kind):
         return lambda value: _instance(value, bytes)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_list(kind):
-        return lambda value: _cast(value, kind)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return lambda value: _cast(value, kind).as_py()
+    if pa.types.is_nested(kind):
+        return lambda value: _nested(value, kind)
     if pa.types.is_decimal(kind):
         return lambda value: pa.scalar(_instance(value, Decimal), kind).as_py()
     return lambda value: _same(value, kind)
@@ -127,7 +130,7 @@ def _whole(value: Any, low: int, stop: int) -> int:
     return int(value)
 
 
-def _cast(value: Any, kind: pa.DataType) -> Any:
+def _cast(value: Any, kind: pa.DataType) -> pa.Scalar:
     """Return what pyarrow makes of a value by itself, in another type where that changes nothing."""
     try:
         # A Timestamp of pandas would lose its nanoseconds.
@@ -137,11 +140,17 @@ def _cast(value: Any, kind: pa.DataType) -> Any:
         raise TypeError(value) from error
     if not is_taken(kind, found.type):
         raise TypeError(value)
-    return found.cast(kind).as_py()
+    return found.cast(kind)
+
+
+def _nested(value: Any, kind: pa.DataType) -> Any:
+    """Return a list, a struct or a map, in which a NaN is missing as in any other column."""
+    made = _cast(value, kind) if pa.types.is_list(kind) else pa.scalar(value, kind)
+    return nan_to_null(pa.chunked_array([pa.array([made], kind)]))[0].as_py()
 
 
 def _same(value: Any, kind: pa.DataType) -> Any:
     made = pa.scalar(value, kind).as_py()
-    if not pa.types.is_nested(kind) and made != value:
+    if made != value:
         raise ValueError(value)
     return made

@@ -146,7 +146,8 @@ class Summarise:
             for probe in self.probes:
                 ahead = [self.steps[place] for place in positions if done <= place < probe.position]
                 frame, done = steps.run(ahead, frame, log), probe.position
-                states.append([statistic.summarise(frame) for statistic in probe.statistics])
+                with steps.rows_named(frame):
+                    states.append([statistic.summarise(frame) for statistic in probe.statistics])
             log.kept += len(frame)
             return states
 

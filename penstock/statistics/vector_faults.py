@@ -84,10 +84,10 @@ _FAULTS: Mapping[str, _Fault] = {
         lambda i, v: (i.lengths != v.lengths) | (i.missing != v.missing), _unequal,
     ),
     "null indices": _Fault(
-        0, "of nulls", "no nulls in lists", _with_nulls(0), lambda i, _: nw.col(i).list.contains(None)
+        0, "null", "no nulls in lists", _with_nulls(0), lambda i, _: nw.col(i).list.contains(None)
     ),
     "null values": _Fault(
-        1, "of nulls", "no nulls in lists", _with_nulls(1), lambda _, v: nw.col(v).list.contains(None)
+        1, "null, or NaN", "no nulls in lists", _with_nulls(1), lambda _, v: nw.col(v).list.contains(None)
     ),
     "unordered": _Fault(
         0, "not ascending, or negative", "distinct and ascending indices of 0 or more", _unordered, _not_ascending

@@ -147,28 +147,34 @@ def _lists(kind: pa.DataType, items: list[Any]) -> pa.Array:
     return made.cast(kind)
 
 
-def exact(array: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return what an array stores, so that two lists are equal only where the bits are: 0.0 is not -0.0, NaN is NaN.
+def exact(array: pa.Array | pa.ChunkedArray, nan: str | None = "nan") -> list[Any]:
+    """Return what an array stores, so that two lists are equal only where the bits are: 0.0 is not -0.0.
+
+    `nan` stands for a NaN, at any depth.
 
     Examples
     --------
     >>> exact(pa.array([0.0, None])) == exact(pa.array([-0.0, None]))
     False
+    >>> exact(pa.array([[math.nan], None]), nan=None)
+    [[None], None]
     """
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return exact(array.cast(kind.value_type))
+        return exact(array.cast(kind.value_type), nan)
     if pa.types.is_temporal(kind):
         return array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()
     if pa.types.is_floating(kind):
-        return [None if item is None else float(item).hex() for item in array.to_pylist()]
+        return [item if item is None else nan if item != item else float(item).hex() for item in array.to_pylist()]
     if pa.types.is_struct(kind):
-        children = [exact(pc.struct_field(array, [place])) for place in range(kind.num_fields)]
+        children = [exact(pc.struct_field(array, [place]), nan) for place in range(kind.num_fields)]
         rows = zip(*children, strict=True) if children else ((),) * len(array)
         return [row if valid else None for row, valid in zip(rows, array.is_valid().to_pylist(), strict=True)]
+    if pa.types.is_map(kind):
+        return exact(array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))), nan)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        inner = iter(exact(pc.list_flatten(array)))
+        inner = iter(exact(pc.list_flatten(array), nan))
         lengths = pc.list_value_length(array).to_pylist()
         return [None if length is None else [next(inner) for _ in range(length)] for length in lengths]
     return array.to_pylist()

@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
-from arrow_values import exact
 
 from penstock.dataset import Dataset
 
@@ -80,15 +79,14 @@ def written(dataset: Dataset, folder: Path) -> pa.Table:
 def fits(consumer: str, table: pa.Table) -> bool:
     """Return whether a consumer has values for those of a table.
 
-    pandas has no maps and no nanoseconds of a day, and in its lists no null that is not NaN.
+    pandas has no maps and no nanoseconds of a day.
     """
     return "pandas" not in consumer or not any(map(_is_odd, table.columns))
 
 
 def _is_odd(column: pa.ChunkedArray) -> bool:
     kind = column.type
-    with_nan = pa.types.is_nested(kind) and "'nan'" in str(exact(column))
-    return bool(pa.types.is_map(kind) or kind == pa.time64("ns") or with_nan)
+    return bool(pa.types.is_map(kind) or kind == pa.time64("ns"))
 
 
 OFTEN_ODD = ("to_pandas", "map_partitions of pandas")

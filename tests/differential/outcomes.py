@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from arrow_values import exact
 
 from penstock.dataset import Dataset
@@ -64,13 +63,8 @@ def contents(table: pa.Table) -> dict[str, tuple[str, list[Any]]]:
 
 def expected(table: pa.Table) -> Outcome:
     """Return what Penstock promises to make of a table: plain types, and null in place of NaN."""
-    columns = []
-    for column in table.columns:
-        column = column.cast(plain(column.type))
-        if pa.types.is_floating(column.type):
-            column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        columns.append(column)
-    return contents(pa.table(columns, table.column_names))
+    columns = {name: table[name].cast(plain(table[name].type)) for name in table.column_names}
+    return {name: (str(column.type), exact(column, nan=None)) for name, column in columns.items()}
 
 
 def plain(kind: pa.DataType) -> pa.DataType:

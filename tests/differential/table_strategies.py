@@ -36,6 +36,7 @@ NESTED = (
     pa.large_list(pa.string()), pa.list_(pa.float64(), 2), pa.list_(pa.struct({"x": pa.int64()})),
     pa.struct({"x": pa.int64(), "y": pa.string()}), pa.struct({"x": pa.float32(), "y": pa.list_(pa.string())}),
     pa.struct({"x": pa.large_string(), "y": pa.dictionary(pa.int32(), pa.string())}), pa.map_(pa.string(), pa.int64()),
+    pa.map_(pa.string(), pa.float64()),
 )  # fmt: skip
 
 

@@ -238,7 +238,7 @@ BAD = [
     (([None, [1]], [[1], [1]]), "column 'prediction' has 1 values that are null", 1),
     (([[1]] * 3, [None, [1], None]), "column 'label' has 2 values that are null", 2),
     (([[1, None], [1]], [[1], [1]]), "column 'prediction' has 1 values that are lists with nulls", 1),
-    (([[1], [2]], [[0.5, NAN], [NAN]]), "column 'label' has 2 values that are lists with nan", 2),
+    (([[1], [2]], [[0.5, NAN], [NAN]]), "column 'label' has 2 values that are lists with nulls", 2),
     (([[1, 2], [1]], [[3, 2, 3], [1]]), "column 'label' has 1 values that are lists with repeats, expected .* once", 1),
     (([["a", "a"]], [["a"]]), "column 'prediction' has 1 values that are lists with repeats", 1),
     (([[1], [1]], [[1], [1]], [-1.0, 1.0]), "column 'weight' has 1 values that are negative", 1),

@@ -180,7 +180,7 @@ def test_without_weight_nothing_is_defined(part):
         (([None, [1]], [[1], [1]]), "column 'prediction' has 1 values that are null", 1),
         (([[1], [1]], [[1], None]), "column 'label' has 1 values that are null", 1),
         (([["a", None], ["b"]], [["a"], ["b"]]), "column 'prediction' has 1 values that are lists with nulls", 1),
-        (([[1.0, float("nan")], [2.0]], [[1], [2]]), "column 'prediction' has 1 values that are lists with nan", 1),
+        (([[1.0, float("nan")], [2.0]], [[1], [2]]), "column 'prediction' has 1 values that are lists with nulls", 1),
         (([[1]], [[1]], [float("inf")]), "column 'weight' has 1 values that are infinite", 1),
     ],
 )

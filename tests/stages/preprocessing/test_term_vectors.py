@@ -138,12 +138,18 @@ def test_weights_agree_with_scikit_learn_but_for_the_one_that_it_adds(apply):
     np.testing.assert_allclose(made, other - dense(counted, "v", size), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
-def test_a_value_that_is_not_finite_is_refused_at_fit_with_its_row(local, tmp_path, bad):
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        *((end, "1 values that are infinite") for end in (math.inf, -math.inf)),
+        (math.nan, "nulls, or NaN, in its lists"),
+    ],
+)
+def test_a_value_that_is_not_finite_is_refused_at_fit_with_its_row(local, tmp_path, bad, problem):
     pq.write_table(vectors([[0], [1]], [[1.0], [2.0]]), tmp_path / "a.parquet")
     pq.write_table(vectors([[0], [0, 1]], [[1.0], [2.0, bad]]), tmp_path / "b.parquet")
     data = local.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"])
-    with pytest.raises(DataValueError, match="column 'v_values' has 1 values that are infinite, or NaN") as caught:
+    with pytest.raises(DataValueError, match=f"column 'v_values' has {problem}") as caught:
         ps.Pipeline(IDF("v")).fit(data)
     assert (str(caught.value.path).rsplit("/", 1)[-1], caught.value.row) == ("b.parquet", 1)
 

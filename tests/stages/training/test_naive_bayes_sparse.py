@@ -187,7 +187,7 @@ def faulty(model_type: str, indices: Any, values: Any) -> pa.Table:
         ("bernoulli", [1, 2], [1.0, 0.5], "'v_values' has 1 values that are not binary"),
         ("bernoulli", [1, 2, 3], [1.0, 0.0, 2.0], "'v_values' has 1 values that are not binary"),
         ("multinomial", [2, 1], [1.0, 1.0], "'v_indices' has 1 values that are not ascending, or negative"),
-        ("multinomial", [1], [np.nan], "'v_values' has 1 values that are infinite, or NaN"),
+        ("multinomial", [1], [np.nan], "'v_values' has 1 values that are null, or NaN"),
     ],
 )
 @pytest.mark.parametrize("when", ["fit", "predict"])

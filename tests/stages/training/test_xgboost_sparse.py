@@ -225,11 +225,18 @@ def test_lists_are_no_features_unless_named():
         st.RandomForestClassifier("label", features=FEATURES).bind(table().schema)
 
 
-@pytest.mark.parametrize("bad", [np.inf, np.nan, 1e39])
-def test_a_value_that_xgboost_cannot_hold_is_refused(local, bad):
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (np.inf, "1 values that are infinite"),
+        (np.nan, "nulls, or NaN, in its lists"),
+        (1e39, "1 values that are infinite"),
+    ],
+)
+def test_a_value_that_xgboost_cannot_hold_is_refused(local, bad, problem):
     matrix = MATRIX.astype(float).copy()
     matrix.data[50] = bad
-    with pytest.raises(DataValueError, match="column 'v_values' has 1 values that are infinite"):
+    with pytest.raises(DataValueError, match=f"column 'v_values' has {problem}"):
         Pipeline(classifier()).fit(dataset(local, table(matrix)))
 
 

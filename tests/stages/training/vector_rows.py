@@ -28,9 +28,9 @@ FAULTS = [
     (([-1, 3], [1.0, 2.0]), "column 'v_indices' has 1 values that are not ascending, or negative"),
     (([1, 3], [1.0]), "column 'v_indices' has 1 values that are not as long as its values"),
     (([1], None), "column 'v_indices' has 1 values that are not as long as its values"),
-    (([1, None], [1.0, 2.0]), "column 'v_indices' has 1 values that are of nulls"),
-    (([1, 3], [1.0, None]), "column 'v_values' has 1 values that are of nulls"),
-    (([1, 3], [1.0, np.nan]), "column 'v_values' has 1 values that are infinite, or NaN"),
+    (([1, None], [1.0, 2.0]), "column 'v_indices' has 1 values that are null"),
+    (([1, 3], [1.0, None]), "column 'v_values' has 1 values that are null, or NaN"),
+    (([1, 3], [1.0, np.nan]), "column 'v_values' has 1 values that are null, or NaN"),
     (([1, 3], [-np.inf, 1.0]), "column 'v_values' has 1 values that are infinite, or NaN"),
     (([1, 3], [1e200, 1.0]), "column 'v_values' has 1 values that are too large"),
 ]
