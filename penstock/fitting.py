@@ -25,7 +25,7 @@ from penstock.tasks import Probe
 
 @dataclass
 class FitReport:
-    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of trainers.
+    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of stages.
 
     ``counts`` has for each column whose values were counted what was expected, the way, and how many there were.
     """
@@ -74,6 +74,7 @@ class Fit:
                 self.fitted[position] = self._train(position)
             learned = self._learned(level)
             self.done |= learned
+            self._note(learned)
             if any(self._surprises(position) for position in learned):
                 levels = self._planned_anew()
         return tuple(
@@ -88,6 +89,12 @@ class Fit:
         for position in learned & set(self.results):
             del self.results[position]
         return learned
+
+    def _note(self, learned: set[int]) -> None:
+        for position in sorted(learned):
+            stage, fitted = self.plan.stages[position], self.fitted[position]
+            notes = [] if fitted is None else stage.notes(fitted)
+            self.report.notes += [presentable(f"{stage.title}: {note}") for note in notes]
 
     def _surprises(self, position: int) -> bool:
         """Return whether a stage gives other columns than were planned with, now that it is fitted."""
@@ -212,7 +219,6 @@ class Fit:
             raise error.at(stage=stage.title) from error
         part = f"train {stage.title}"
         self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
-        self.report.notes += [presentable(f"{stage.title}: {note}") for note in stage.notes(fitted)]
         return fitted  # type: ignore[no-any-return]
 
 

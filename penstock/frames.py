@@ -66,10 +66,7 @@ def _without_nested_nan(frame: nw.DataFrame) -> list[nw.Series]:
     columns = dict(zip(table.column_names, table.columns, strict=True))
     made = {name: frames_nested.nan_to_null(column) for name, column in columns.items()}
     changed = pa.table({name: column for name, column in made.items() if column is not columns[name]})
-    if not changed.num_columns:
-        return []
-    back = frames_cudf.from_arrow(changed) if is_gpu(frame) else pl.from_arrow(changed)
-    return list(nw.from_native(back, eager_only=True).iter_columns())
+    return list(from_arrow(changed, kind_of(frame)).iter_columns()) if changed.num_columns else []
 
 
 def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu") -> nw.DataFrame:

@@ -228,6 +228,10 @@ class Stage(ABC):
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {name: jsonable(self.title, name, value) for name, value in values.items()}
 
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Return what a user should know of the fit, and would not find out from what comes out; mostly nothing."""
+        return []
+
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
         """Return instances for the conformance suite to run, over the columns of its tables; see `penstock.testing`.
@@ -278,7 +282,6 @@ class Trainer(Stage):
         """
 
     def notes(self, fitted: Fitted) -> list[str]:
-        """Return what a user should know of the training, and would not find out from predictions; mostly nothing."""
         if fitted.get("converged", True):
             return []
         return [f"not converged after {fitted['iterations']} iterations; raise max_iter or tol"]

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.statistics import Counts, Statistic, Violations
 
@@ -66,6 +67,11 @@ class AffineScaler(ColumnStage):
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return float64."""
         return pa.float64()
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Name the columns that the line maps to a single value."""
+        flat = (name for name in self.inputs() if not self.affine(name, fitted).factor)
+        return constant_note(flat, "or nearly so, every value becomes the same")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Scale all columns in one list of expressions."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock import arrays, frames
 from penstock.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.preprocessing._power_curve import PowerCurve, best_power
 from penstock.stages.preprocessing.affine import ratio
 from penstock.stages.preprocessing.columns import check_values
@@ -144,6 +145,10 @@ class PowerTransformer(ColumnStage):
         bent = power(values)
         mean = float(weight @ bent)
         return {**found, "mean": mean, "scale": float(np.sqrt(weight @ (bent - mean) ** 2))}
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        constant = (name for name, scale in fitted.get("scale", {}).items() if not scale)
+        return constant_note(constant, "every value becomes 0.0")
 
     def _curve(self, name: str, fitted: Fitted) -> Callable[[Any], Any]:
         """Return what becomes of float64 values, NumPy or CuPy."""

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from penstock import arrays, frames, frames_cudf
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.preprocessing.affine import check_quality, check_range, quality
 from penstock.stages.shapes import Fields, Shape, TableOf, by_column
 from penstock.statistics import Distribution, Quantiles, Statistic
@@ -116,6 +117,11 @@ class QuantileTransformer(ColumnStage):
         quantiles, places = found.spaced(n), np.linspace(0.0, 1.0, n)
         check_range(name, float(quantiles[0]), float(quantiles[-1]))
         return pa.table({"quantile": quantiles, "place": places})
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        ends = {name: table["quantile"].to_numpy()[[0, -1]] for name, table in fitted["quantiles"].items()}
+        constant = (name for name, (low, high) in ends.items() if low == high)
+        return constant_note(constant, "every value at fit becomes the same")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Find the places column by column, then put all columns in at once."""

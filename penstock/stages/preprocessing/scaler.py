@@ -10,6 +10,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.preprocessing.columns import check_values
 from penstock.stages.shapes import Fields, Maybe, Number, Shape, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Moment, Moments, Statistic
@@ -87,6 +88,10 @@ class StandardScaler(ColumnStage):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         numbers = by_column(self.inputs(), Number())
         return Fields({"mean": numbers, "scale": by_column(self.inputs(), Maybe(Number(least=0)))})
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        constant = (name for name, scale in fitted["scale"].items() if self.with_std and not scale)
+        return constant_note(constant, "every value becomes 0.0")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Scale all columns in one list of expressions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,10 +17,14 @@ from penstock.selectors import Columns, is_numeric, numeric, resolve
 from penstock.stages.base import Fitted, Stage, check_types, normalise_columns, with_fields
 from penstock.stages.shapes import CLASSES, Shape
 from penstock.stages.training._thresholds import are_thresholds, winners
+from penstock.statistics import Statistic, ValueCounts
 from penstock.statistics.frequencies import Frequencies
+from penstock.statistics.weighed_values import WeighedValues
 
 MOST_CLASSES = 1000
 """More classes than these are a regression, or labels by mistake."""
+_LABELS = "labels"
+_WEIGHED = "labels of a weight above 0"
 
 
 class Learner(Stage):
@@ -138,6 +142,21 @@ class Classifier(Learner):
         """Return the place of the winning class of each row, int32: that of `likeliest` unless there are thresholds."""
         places = likeliest if self.thresholds is None else winners(probability, self.thresholds)
         return places.astype("int32")
+
+    def _label_statistics(self) -> dict[str, Statistic]:
+        """Ask for the classes, and with weights for those of rows that are learned from."""
+        counts: dict[str, Statistic] = {_LABELS: ValueCounts((self.label,))}
+        return counts if self.weight is None else {**counts, _WEIGHED: WeighedValues((self.label, self.weight))}
+
+    def _check_weighed(self, results: Mapping[str, Any]) -> None:
+        """Raise DataValueError unless two classes have a weight above 0: one without is as if absent."""
+        if self.weight is not None and len(weighed := results[_WEIGHED]) < 2:
+            raise DataValueError(
+                f"label {self.label!r} has {len(weighed)} class(es) of a weight above 0 in column {self.weight!r},"
+                f" expected 2 or more; found: {', '.join(map(repr, weighed)) or 'none'}",
+                hint="A row of weight 0 is as if absent, and one class cannot be told apart from another.",
+                column=self.label,
+            )
 
     def _check_classes(
         self, counted: Frequencies, most: int = MOST_CLASSES, hint: str = "very many are a regression."

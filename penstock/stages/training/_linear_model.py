@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock import arrays, frames
 from penstock.notices import warn
 from penstock.stages.base import Fitted, with_fields
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
 from penstock.stages.training._coordinate_descent import Descent
 from penstock.stages.training._learner import Learner
@@ -43,6 +44,10 @@ class LinearModel(Learner):
         names, numbers = ListOf(Text(features), len(features)), ListOf(Number(), len(features))
         told = dict.fromkeys(("constant", "summary", "reg_param", "mean_rmse", "rmse"), Anything())
         return Fields({"features": names, "coefficients": numbers, "intercept": Number()}, told)
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Name the features that take no part."""
+        return [*constant_note(fitted["constant"], "of coefficient 0"), *super().notes(fitted)]
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Predict.

@@ -23,7 +23,6 @@ from penstock.stages.training._learner import Classifier, Learner, check_weights
 from penstock.statistics.base import Statistic
 from penstock.statistics.extremes import Extremes
 from penstock.statistics.rules import Checks, Rule
-from penstock.statistics.value_counts import ValueCounts
 from penstock.statistics.violations import Violations
 
 CONTRIBUTIONS = "contributions"
@@ -220,12 +219,13 @@ class ClassModel(Classifier, TreeModel):
         return super().learned_schema(schema, fitted)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        return {**super().statistics(schema), "labels": ValueCounts((self.label,))}
+        return {**super().statistics(schema), **self._label_statistics()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         super().finish(results)
         counted = results["labels"][self.label]
         self._check_classes(counted)
+        self._check_weighed(results)
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:

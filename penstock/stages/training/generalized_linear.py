@@ -25,6 +25,7 @@ from penstock.stages.base import (
     normalise_columns,
     with_fields,
 )
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
 from penstock.stages.training._binary_scaling import framing, rounded_mean, scaling_of, unscaling
 from penstock.stages.training._design import Scaling, ToRows, finite_matrix, linear, one_blas_thread
@@ -353,6 +354,9 @@ class GeneralizedLinearRegression(Learner, Trainer):
             "iterations": course.iterations,
             "summary": inference.summary(estimates, raw),
         }
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        return [*constant_note(fitted["constant"], "of coefficient 0"), *super().notes(fitted)]
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Predict, feature by feature."""

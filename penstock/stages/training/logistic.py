@@ -22,6 +22,7 @@ from penstock.stages.base import (
     check_choice,
     check_number,
 )
+from penstock.stages.constant_columns import constant_note
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training._courses import course_from, tell, tell_end
@@ -33,7 +34,7 @@ from penstock.stages.training._quasi_newton import COURSE, Course, Inverse, mini
 from penstock.stages.training._vector_features import vector_among
 from penstock.stages.training._vector_inputs import VectorInputs
 from penstock.stages.training._vector_learner import VectorLearner
-from penstock.statistics import Statistic, ValueCounts, Violations
+from penstock.statistics import Statistic, Violations
 from penstock.statistics.rules import Checks, Rule
 
 _SEPARATED = 1e-12
@@ -198,7 +199,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         """Ask for what is wrong with values, the classes, and what there is to know of the features."""
         inputs = self._given(vector_among(self.inputs(), schema, self.title))
         wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks(inputs)}
-        return {**wrong, "labels": ValueCounts((self.label,)), **inputs.statistics()}
+        return {**wrong, **self._label_statistics(), **inputs.statistics()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return the classes, and what to train with."""
@@ -211,6 +212,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         self._check_classes(labels, most, "the binomial family is for two.")
         largest_weight = float(results["extremes"][self.weight].max) if self.weight else 1.0
         check_weights(self.weight, largest_weight)
+        self._check_weighed(results)
         return {
             "classes": labels.table.select(["value"]).sort_by("value").combine_chunks(),
             "rows": labels.total,
@@ -259,6 +261,9 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
             "objective_history": course.history,
         }
 
+    def notes(self, fitted: Fitted) -> list[str]:
+        return [*constant_note(fitted["constant_features"], "of coefficient 0"), *super().notes(fitted)]
+
     def _check_memory(self, rank: Rank, outputs: int, features: int) -> None:
         """Raise ConfigError where the minimisation would not fit into memory.
 
@@ -276,7 +281,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
     def _probabilities(self, totals: Totals) -> np.ndarray:
         """Return those of the classes at the start."""
         classes = len(totals.of_classes)
-        return totals.of_classes / totals.weight if self.fit_intercept else np.full(classes, 1.0 / classes)
+        return _shares(totals) if self.fit_intercept else np.full(classes, 1.0 / classes)
 
     def _minimise(
         self, rank: Rank, objective: Objective, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None
@@ -298,7 +303,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         """Return no coefficients, and the intercepts of a model without features."""
         start = np.zeros((outputs, width))
         if self.fit_intercept:
-            logs = np.log(np.maximum(totals.of_classes / totals.weight, 1e-9))
+            logs = np.log(_shares(totals))
             start[:, -1] = logs[1] - logs[0] if outputs == 1 else logs - logs.mean()
         return start.ravel()
 
@@ -342,3 +347,9 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
                 hint="Clip the features to the range that they can have.",
                 rows=lost,
             )
+
+
+def _shares(totals: Totals) -> np.ndarray:
+    """Return the share of each class in the weight; not 0, whose logarithm has no end, for a class without weight."""
+    shares: np.ndarray = np.maximum(totals.of_classes / totals.weight, 1e-9)
+    return shares

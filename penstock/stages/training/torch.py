@@ -16,7 +16,7 @@ from penstock.stages.base import Fitted, with_fields
 from penstock.stages.shapes import Fields
 from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._torch.learner import TorchLearner
-from penstock.statistics import Statistic, ValueCounts
+from penstock.statistics import Statistic
 from penstock.statistics.rules import Checks, Rule
 
 
@@ -98,12 +98,13 @@ class TorchClassifier(Classifier, TorchLearner):
         )
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        return {**super().statistics(schema), "labels": ValueCounts((self.label,))}
+        return {**super().statistics(schema), **self._label_statistics()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned = super().finish(results)
         counted = results["labels"][self.label]
         self._check_classes(counted)
+        self._check_weighed(results)
         return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks(), **learned}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
