@@ -29,6 +29,9 @@ Name = Annotated[str, typer.Argument(metavar="PIPELINE", help="A module of the p
 Data = Annotated[list[str], typer.Option(help="File, glob, directory or URL; may be repeated.")]
 Format = Annotated[str | None, typer.Option(help="parquet, csv, jsonl or files; found by the suffixes unless given.")]
 Unmanifested = Annotated[bool, typer.Option("--allow-unmanifested", help="Read directories with no _SUCCESS.")]
+BadRecords = Annotated[
+    int, typer.Option("--max-bad-records", help="Records of CSV and JSON lines that may be set aside unparsed.")
+]
 EngineName = Annotated[
     str | None, typer.Option("--engine", help="local, dask, spark, a file of conf/engines, or a path.")
 ]
@@ -87,6 +90,7 @@ def fit(
     report: Report = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
+    max_bad_records: BadRecords = 0,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
@@ -113,8 +117,8 @@ def fit(
             validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options,
             counting=CountOptions(memory_budget),
             slices=slices or (), bootstrap=bootstrap, report=report, format=format,
-            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
-            pipelines=pipelines,
+            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
+            conf=conf or (), set=set or (), pipelines=pipelines,
         )  # fmt: skip
         return run.fit(request, progress)
 
@@ -132,6 +136,7 @@ def evaluate(
     report: Report = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
+    max_bad_records: BadRecords = 0,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
@@ -149,8 +154,8 @@ def evaluate(
         request = EvaluateRequest(
             pipeline=pipeline, model=model, data=data, expect=expect, slices=slices or (), bootstrap=bootstrap,
             report=report, format=format,
-            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
-            pipelines=pipelines,
+            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
+            conf=conf or (), set=set or (), pipelines=pipelines,
         )  # fmt: skip
         return run.evaluate(request, progress)
 
@@ -167,6 +172,7 @@ def score(
     expect: Expect = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
+    max_bad_records: BadRecords = 0,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
@@ -183,8 +189,8 @@ def score(
 
         request = ScoreRequest(
             model=model, data=data, out=out, columns=columns or (), pipeline=pipeline, expect=expect, format=format,
-            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (),
-            pipelines=pipelines, overwrite=overwrite,
+            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
+            conf=conf or (), pipelines=pipelines, overwrite=overwrite,
         )  # fmt: skip
         return run.score(request, progress)
 
@@ -198,6 +204,7 @@ def explain(
     memory_budget: MemoryBudget = None,
     format: Format = None,
     allow_unmanifested: Unmanifested = False,
+    max_bad_records: BadRecords = 0,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
@@ -215,8 +222,8 @@ def explain(
 
         request = ExplainRequest(
             pipeline=pipeline, data=data, counting=CountOptions(memory_budget), format=format,
-            allow_unmanifested=allow_unmanifested, engine=engine, device=device, conf=conf or (), set=set or (),
-            pipelines=pipelines,
+            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
+            conf=conf or (), set=set or (), pipelines=pipelines,
         )  # fmt: skip
         return run.explain(request, progress)
 

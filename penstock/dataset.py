@@ -127,7 +127,8 @@ class Dataset(Lags):
         weights : sequence of float
             Shares, positive; divided by their sum.
         seed : int
-            With the row's number it alone decides where a row goes: SplitMix64, see `penstock.fragments`.
+            With the row's number it alone decides where a row goes: SplitMix64, see `penstock.fragments`. A record
+            that could not be parsed goes with the row after it.
 
         Examples
         --------
@@ -212,13 +213,19 @@ class Dataset(Lags):
         overwrite : bool, default False
             Replace what is there; it stays readable until the new one is complete.
         quarantine : path, optional
-            Where rows that an ``Expect`` stage sets aside go; ``<path>.quarantine`` unless given. Both appear together.
-            When there are no such rows, what an earlier run put there is removed, and nothing is written.
+            Where rows that an ``Expect`` stage sets aside go, and records of text files that could not be parsed (see
+            `max_bad_records` of `Engine.read_csv`); ``<path>.quarantine`` unless given. Both appear together. When
+            there are none, what an earlier run put there is removed, and nothing is written.
 
         Returns
         -------
         WriteResult
             The path, the rows read, written, dropped and quarantined with reasons, and the run id.
+
+        Notes
+        -----
+        Of a record that could not be parsed the quarantine has ``reason``, ``_corrupt_file``, ``_corrupt_line`` (from
+        1) and ``_corrupt_record``, its text up to 4,000 characters; ``row`` is null.
 
         Raises
         ------

@@ -10,6 +10,8 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +20,29 @@ FRAGMENT_BYTES = 128 * 2**20
 """Memory that the rows of one fragment take when read, about; see :func:`row_bytes`."""
 
 
+class BadRecord(NamedTuple):
+    """A record of a text file that cannot be parsed, and is set aside.
+
+    ``begin`` and ``end`` are bytes of the text of the file, ``line`` is where it begins, from 1. ``row`` is how many
+    rows of its piece stand before it, ``reason`` one of few, and ``text`` may be shortened.
+    """
+
+    begin: int
+    end: int
+    line: int
+    row: int
+    reason: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Piece:
     """Consecutive rows of one file, or of a table in memory.
 
     ``first`` is the row of the file at which the piece starts and ``rows`` how many it has. ``size`` and ``mtime`` are
     the file's when the dataset was planned. ``begin`` and ``end`` are bytes, for text. ``keys`` are the values of Hive
-    partition columns. ``sha256`` is known for files that a Penstock manifest lists.
+    partition columns. ``sha256`` is known for files that a Penstock manifest lists. ``bad`` are the records between
+    ``begin`` and ``end`` that are no rows.
     """
 
     path: str
@@ -38,6 +56,7 @@ class Piece:
     keys: tuple[tuple[str, str | int | None], ...] = ()
     sha256: str | None = None
     table: pa.Table | None = None
+    bad: tuple[BadRecord, ...] = ()
 
     @property
     def divisible(self) -> bool:
@@ -198,12 +217,27 @@ def kept_rows(fragment: Fragment, samples: tuple[Sample, ...]) -> np.ndarray | N
     """Return which rows of `fragment` the samples keep, or None for all."""
     if not samples:
         return None
-    rows = np.arange(fragment.start, fragment.start + fragment.rows, dtype=np.uint64)
+    return _in_all(samples, np.arange(fragment.start, fragment.start + fragment.rows, dtype=np.uint64))
+
+
+def bad_records(fragment: Fragment, samples: tuple[Sample, ...]) -> list[tuple[str, BadRecord]]:
+    """Return the bad records of `fragment`, each with its file; a sample has those before the rows that it keeps.
+
+    So each is in one part of a split, and in the same one wherever the files are cut.
+    """
+    records, rows, start = [], [], fragment.start
+    for piece in fragment.pieces:
+        records += [(piece.path, record) for record in piece.bad]
+        rows += [start + record.row for record in piece.bad]
+        start += piece.rows
+    if not samples or not records:
+        return records
+    return list(itertools.compress(records, _in_all(samples, np.array(rows, dtype=np.uint64)).tolist()))
+
+
+def _in_all(samples: tuple[Sample, ...], rows: np.ndarray) -> np.ndarray:
     masks: Iterator[np.ndarray] = (sample.mask(rows) for sample in samples)
-    kept = next(masks)
-    for mask in masks:
-        kept = kept & mask
-    return kept
+    return reduce(np.logical_and, masks)
 
 
 def deal(fragments: Sequence[Fragment], size: int) -> list[tuple[Fragment, ...]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from penstock.sources.globs import match_local
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 SUFFIXES = {"parquet": parquet.SUFFIXES, "csv": csv.SUFFIXES, "jsonl": jsonlines.SUFFIXES, "files": IMAGES}
+_TEXT = ("csv", "jsonl")
 
 
 def read(
@@ -25,6 +27,7 @@ def read(
     format: str | None = None,
     types: pa.Schema | None = None,
     allow_unmanifested: bool = False,
+    max_bad_records: int = 0,
 ) -> Dataset:
     """Return a dataset of files.
 
@@ -39,11 +42,13 @@ def read(
         For text files: the types of the columns that they have of these; the others are inferred. Without it all are.
     allow_unmanifested : bool
         Read directories that do not say that they are whole.
+    max_bad_records : int
+        How many records of text files may be set aside because they cannot be parsed; see `Engine.read_csv`.
 
     Raises
     ------
     ConfigError
-        The format is not known, or cannot be told.
+        The format is not known, or cannot be told; it is no text, and `max_bad_records` is not 0.
     InputError
         As the engine's readers say.
     """
@@ -54,13 +59,19 @@ def read(
             f"format is {format!r}, expected one of {', '.join(SUFFIXES)}.{did_you_mean(format, SUFFIXES)}"
         )
     paths = list(data)
+    if format not in _TEXT and max_bad_records != 0:
+        raise ConfigError(
+            f"max_bad_records is {max_bad_records!r}, but {format} has no records to parse",
+            hint="Leave max_bad_records out: it is for csv and jsonl.",
+        )
     if format == "files":
         return engine.read_files(paths)
     if format == "parquet":
         return engine.read_parquet(paths, allow_unmanifested=allow_unmanifested)
-    dataset = _text(engine, paths, format, None, allow_unmanifested)
+    options = {"allow_unmanifested": allow_unmanifested, "max_bad_records": max_bad_records}
+    dataset = _text(engine, paths, format, None, options)
     wanted = _retyped(dataset.schema, types)
-    return dataset if wanted == dataset.schema else _text(engine, paths, format, wanted, allow_unmanifested)
+    return dataset if wanted == dataset.schema else _text(engine, paths, format, wanted, options)
 
 
 def format_of(data: Sequence[str]) -> str:
@@ -105,11 +116,13 @@ def _kind(name: str) -> str | None:
     return next((kind for kind, suffixes in SUFFIXES.items() if name.lower().endswith(suffixes)), None)
 
 
-def _text(engine: Engine, paths: list[str], format: str, schema: pa.Schema | None, allow_unmanifested: bool) -> Dataset:
+def _text(
+    engine: Engine, paths: list[str], format: str, schema: pa.Schema | None, options: Mapping[str, Any]
+) -> Dataset:
     if format == "jsonl":
-        return engine.read_json_lines(paths, schema=schema, allow_unmanifested=allow_unmanifested)
+        return engine.read_json_lines(paths, schema=schema, **options)
     delimiter = "\t" if all(".tsv" in name for path in paths for name in _names(path)) else ","
-    return engine.read_csv(paths, schema=schema, delimiter=delimiter, allow_unmanifested=allow_unmanifested)
+    return engine.read_csv(paths, schema=schema, delimiter=delimiter, **options)
 
 
 def _retyped(found: pa.Schema, types: pa.Schema | None) -> pa.Schema:

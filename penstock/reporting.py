@@ -32,6 +32,7 @@ UNEXPECTED, USAGE = 1, 2
 _OPTIONS = {
     "overwrite=True": "--overwrite",
     "allow_unmanifested=True": "--allow-unmanifested",
+    "max_bad_records": "--max-bad-records",
     "memory_budget of CountOptions": "--memory-budget",
 }
 

@@ -24,6 +24,8 @@ class Job:
         Found by the suffixes unless given.
     allow_unmanifested : bool
         Read directories that do not say that they are whole.
+    max_bad_records : int
+        How many records of text files may be set aside because they cannot be parsed.
     engine, device : str, optional
         See `penstock.engines.settings.engine_settings`.
     conf : sequence of path
@@ -37,6 +39,7 @@ class Job:
     data: Sequence[str]
     format: str | None = None
     allow_unmanifested: bool = False
+    max_bad_records: int = 0
     engine: str | None = None
     device: str | None = None
     conf: Sequence[str | Path] = ()

@@ -216,7 +216,14 @@ def _conf_folder(job: Job) -> Path:
 
 
 def _read(job: Job, engine: Engine, types: Any) -> Dataset:
-    return read(engine, job.data, format=job.format, types=types, allow_unmanifested=job.allow_unmanifested)
+    return read(
+        engine,
+        job.data,
+        format=job.format,
+        types=types,
+        allow_unmanifested=job.allow_unmanifested,
+        max_bad_records=job.max_bad_records,
+    )
 
 
 def _split(dataset: Dataset, request: FitRequest) -> tuple[Dataset, Dataset | None, Dataset | None]:
@@ -253,7 +260,10 @@ def _rows(model: PipelineModel, train: Dataset) -> RowLog:
     if model.report.scans:
         return model.report.rows
     rows = train.count()
-    return RowLog(read=rows, kept=rows)
+    log = RowLog(read=rows, kept=rows)
+    for fragment in train.fragments:
+        log.set_aside(train.reader.unparsed(fragment))
+    return log
 
 
 def _fit_result(

@@ -7,6 +7,7 @@ no others, and it never changes a frame in place.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,6 +44,14 @@ class RowLog:
         if table.num_rows:
             self.quarantined[reason] = self.quarantined.get(reason, 0) + table.num_rows
             self.tables.append(table)
+
+    def set_aside(self, unparsed: pa.Table) -> None:
+        """Count records that were read and could not be parsed, by their ``reason``, and keep them to be written."""
+        if unparsed.num_rows:
+            self.read += unparsed.num_rows
+            for reason, rows in Counter(unparsed["reason"].to_pylist()).items():
+                self.quarantined[reason] = self.quarantined.get(reason, 0) + rows
+            self.tables.append(unparsed)
 
     def add(self, other: RowLog) -> None:
         """Add the counts of another log; tables are written where they arise and stay there."""

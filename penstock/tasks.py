@@ -53,14 +53,21 @@ class Scan:
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
             kept, columns = self.plan()
-            frame = self.reader.read(fragment, _union(columns, extra), self.kind)
-            log.read += len(frame)
+            frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
             frame = steps.run(kept, frame, log)
             log.kept += len(frame)
             with steps.rows_named(frame):
                 return function(frame.select(list(self.columns)))
 
         return located(fragment, attempt, log)
+
+
+def _read(reader: Reader, fragment: Fragment, columns: tuple[str, ...], kind: Kind, log: RowLog) -> nw.DataFrame:
+    """Read a fragment, with an account of its rows and of the records that are none."""
+    frame = reader.read(fragment, columns, kind)
+    log.read += len(frame)
+    log.set_aside(reader.unparsed(fragment))
+    return frame
 
 
 def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T], log: RowLog) -> T:
@@ -140,8 +147,7 @@ class Summarise:
         positions, columns = self.plan()
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
-            frame = self.reader.read(fragment, _union(columns, extra), self.kind)
-            log.read += len(frame)
+            frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
             states, done = [], 0
             for probe in self.probes:
                 ahead = [self.steps[place] for place in positions if done <= place < probe.position]

@@ -118,7 +118,8 @@ def test_options_reach_the_request(project, monkeypatch):
     monkeypatch.setattr(run, "fit", lambda request, progress: seen.update(request=request) or _stop())
     more = (
         "--data other.parquet --score s --test-fraction 0.3 --validation-fraction 0.1 --seed 5 --overwrite"
-        " --format parquet --allow-unmanifested --engine dask --device gpu --conf a.yaml --conf b.yaml --set rounds=2"
+        " --format parquet --allow-unmanifested --max-bad-records 9 --engine dask --device gpu --conf a.yaml"
+        " --conf b.yaml --set rounds=2"
         " --pipelines elsewhere --world-size 3 --timeout 9 --max-restarts 1 --checkpoint-dir c --allow-insecure"
     )
     main(["fit", "line", "--data", "data.parquet", "--out", "model", *more.split()])
@@ -126,7 +127,7 @@ def test_options_reach_the_request(project, monkeypatch):
     assert list(request.data) == ["data.parquet", "other.parquet"]
     assert (request.pipeline, request.out, request.score, request.overwrite) == ("line", "model", "s", True)
     assert (request.test_fraction, request.validation_fraction, request.seed) == (0.3, 0.1, 5)
-    assert (request.format, request.allow_unmanifested) == ("parquet", True)
+    assert (request.format, request.allow_unmanifested, request.max_bad_records) == ("parquet", True, 9)
     assert (request.engine, request.device, list(request.conf)) == ("dask", "gpu", ["a.yaml", "b.yaml"])
     assert (list(request.set), request.pipelines) == (["rounds=2"], "elsewhere")
     spmd = request.spmd

@@ -83,6 +83,18 @@ def test_tsv_is_cut_at_tabs(local, tmp_path):
     assert read(local, [str(tmp_path / "a.tsv.gz")]).to_arrow().to_pylist() == [{"x": "1,5", "y": 2}]
 
 
+def test_records_that_do_not_have_the_known_types_are_set_aside_when_allowed(local, tmp_path):
+    (tmp_path / "a.csv").write_text("id,x\n1,2\n2,two\n3\n4,5\n")
+    found = read(local, [str(tmp_path / "a.csv")], types=pa.schema({"x": pa.float64()}), max_bad_records=2)
+    assert found.to_arrow().to_pylist() == [{"id": 1, "x": 2.0}, {"id": 4, "x": 5.0}]
+
+
+@pytest.mark.parametrize("format", ["parquet", "files"])
+def test_bad_records_of_what_is_no_text_are_refused(local, tmp_path, format):
+    with pytest.raises(ConfigError, match=f"max_bad_records is 1, but {format} has no records to parse"):
+        read(local, [str(tmp_path)], format=format, max_bad_records=1)
+
+
 def test_a_directory_that_does_not_say_it_is_whole_is_read_when_asked(local, tmp_path: Path):
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
     assert read(local, [str(tmp_path)], allow_unmanifested=True).count() == 2

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -144,6 +145,33 @@ def test_a_pipeline_that_learns_nothing_still_counts_its_rows(project, common):
     (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
     found = run.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **common))
     assert (found.scans, found.rows) == (0, ROWS - 1)
+
+
+def _with_bad_records(project: Path) -> Path:
+    """Write the data as CSV with a bad record after each hundred rows."""
+    lines = pl.from_arrow(_table(project / "data" / "a.parquet")).write_csv().splitlines(keepends=True)
+    text = "".join(line + "bad\n" * (place % 100 == 99) for place, line in enumerate(lines))
+    (project / "bad.csv").write_text(text)
+    return project / "bad.csv"
+
+
+def test_records_that_cannot_be_parsed_are_counted_once_and_written_aside(project, common, fitted):
+    told = _on(_with_bad_records(project), common) | {"max_bad_records": 10}
+    again = run.fit(FitRequest(pipeline="small", out=project / "m2", score=project / "s2", **told))
+    reason = "wrong number of fields"
+    counts = again.quarantined.get(reason, 0), again.scored.quarantined.get(reason, 0)
+    assert (again.digest, sum(counts)) == (fitted.digest, 10)
+    assert again.rows_read == fitted.rows_read + counts[0]
+    assert again.scored.rows_read == fitted.scored.rows_read + counts[1]
+    assert _table(again.scored.quarantine)["_corrupt_record"].to_pylist() == ["bad"] * counts[1]
+
+
+def test_records_that_cannot_be_parsed_are_counted_though_nothing_is_learned(project, common):
+    (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
+    told = _on(_with_bad_records(project), common) | {"max_bad_records": 10}
+    found = run.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **told))
+    assert (found.scans, found.rows, found.rows_read) == (0, ROWS - 1, ROWS - 1 + 10)
+    assert found.quarantined == {"wrong number of fields": 10}
 
 
 @pytest.mark.parametrize("taken", ["model", "scored"])

@@ -19,6 +19,7 @@ from penstock.names import check_names
 from penstock.progress import Progress
 from penstock.schemas import declared
 from penstock.sources import MemorySource, binary, csv, jsonlines, parquet
+from penstock.sources.bad_records import log_unparsed
 from penstock.sources.base import Reader, Source, log_absent
 from penstock.sources.files import Storage
 from penstock.sources.paths import expand
@@ -250,6 +251,7 @@ class Engine(Relational, ABC):
         null_values: Sequence[str] = ("",),
         missing_columns: str = "error",
         extra_columns: str = "warn",
+        max_bad_records: int = 0,
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
         fragment_bytes: int = FRAGMENT_BYTES,
@@ -267,13 +269,20 @@ class Engine(Relational, ABC):
             Names where there is no header.
         null_values : sequence of str
             Fields that are null; ``NA`` is a value unless it is listed.
+        max_bad_records : int
+            How many records of the dataset may be set aside because they cannot be parsed: with another number of
+            fields, with a value that is not of the type that `schema` gives, with bytes that are not UTF-8. They are no
+            rows and have no row numbers. Each is counted with its reason wherever its part of the dataset is read, of a
+            split in one part alone, and `write_parquet` writes it to the quarantine: see there. They are logged as a
+            warning. A quote that never closes is an error all the same.
 
         The other parameters are those of `read_parquet`.
 
         Raises
         ------
         MissingInputError, CorruptFileError, SchemaDriftError, BadRowsError
-            Names file, line, column and value. SchemaError: a column has no name, as the index that pandas' ``to_csv``
+            Names file, line, column and value. BadRowsError: more records than `max_bad_records` cannot be parsed; with
+            the reasons of the first ones. SchemaError: a column has no name, as the index that pandas' ``to_csv``
             writes, and is not left out by `schema`.
         """
         storage = Storage(dict(storage_options or {}))
@@ -290,6 +299,7 @@ class Engine(Relational, ABC):
             null_values=null_values,
             missing_columns=missing_columns,
             extra_columns=extra_columns,
+            max_bad_records=max_bad_records,
             fragment_bytes=fragment_bytes,
         )
         return self._dataset(*planned, missing_columns)
@@ -301,11 +311,16 @@ class Engine(Relational, ABC):
         schema: pa.Schema | dict[str, Any] | None = None,
         missing_columns: str = "error",
         extra_columns: str = "warn",
+        max_bad_records: int = 0,
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
         fragment_bytes: int = FRAGMENT_BYTES,
     ) -> Dataset:
-        """Plan a dataset of files with one JSON object in a line; parameters and errors are those of `read_csv`."""
+        """Plan a dataset of files with one JSON object in a line; parameters and errors are those of `read_csv`.
+
+        A line that is not one object is what a record with another number of fields is there. Where `schema` is not
+        given, values of different kinds under one key are an error that `max_bad_records` does not set aside.
+        """
         storage = Storage(dict(storage_options or {}))
         files = expand(paths, jsonlines.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
         planned = jsonlines.plan_json_lines(
@@ -315,6 +330,7 @@ class Engine(Relational, ABC):
             schema=None if schema is None else declared(schema),
             missing_columns=missing_columns,
             extra_columns=extra_columns,
+            max_bad_records=max_bad_records,
             fragment_bytes=fragment_bytes,
         )
         return self._dataset(*planned, missing_columns)
@@ -398,6 +414,7 @@ class Engine(Relational, ABC):
         _check_names(source.schema, fragments)
         if missing_columns == "null":
             log_absent(source.schema, fragments)
+        log_unparsed(fragments)
         return Dataset(self, Reader(source), tuple(fragments))
 
 

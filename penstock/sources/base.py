@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import arrays, frames
-from penstock.fragments import Fragment, Piece, Sample, kept_rows
+from penstock.fragments import Fragment, Piece, Sample, bad_records, kept_rows
 from penstock.frames import ROW, Kind
 from penstock.notices import get_logger
 from penstock.schemas import shorten
+from penstock.sources.bad_records import quarantined
 
 logger = get_logger(__name__)
 
@@ -48,6 +49,10 @@ class Reader:
             frame = frame.with_columns(numbers) if stored else numbers.to_frame()
         kept = kept_rows(fragment, self.samples)
         return frame if kept is None else frame.filter(arrays.column(frame, "kept", kept))
+
+    def unparsed(self, fragment: Fragment) -> pa.Table:
+        """Return the records of a fragment that could not be parsed, as the quarantine has them."""
+        return quarantined(bad_records(fragment, self.samples))
 
     def _stored(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
         wanted = columns or self.source.schema.names[:1]

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -13,22 +14,13 @@ import pyarrow.csv as pacsv
 from penstock.errors import BadRowsError, ConfigError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment
 from penstock.schemas import check_unique, unify
+from penstock.sources.bad_records import check_free, check_limit
 from penstock.sources.csv_dialect import Dialect, can_hold
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.inference import settle
 from penstock.sources.ranges import HEAD_BYTES, Range, TextFile, cut, first_bad, line_at, ranges, read_head, unclosed
-from penstock.sources.text import (
-    Open,
-    Run,
-    Scan,
-    Scanned,
-    TextSource,
-    check_types,
-    declaration_hint,
-    guessed,
-    range_bytes,
-    shorten_text,
-)
+from penstock.sources.scanning import Open, Run, Scan, range_bytes, scan_ranges
+from penstock.sources.text import Scanned, TextSource, check_types, declaration_hint, guessed, shorten_text
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
 
@@ -49,6 +41,8 @@ class CsvSource(TextSource):
     dialect: Dialect = field(default_factory=Dialect)
     header: bool = True
     names: tuple[str, ...] = ()
+
+    filler: ClassVar[bytes] = b"\n"
 
     def open(self, file: InputFile, step: int) -> TextFile:
         """Return the names of the columns and the ranges after the header.
@@ -84,52 +78,74 @@ class CsvSource(TextSource):
         """Return the columns of `types` from text of a file with the columns `names`."""
         return self.dialect.parse(data, names, types)
 
-    def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
-        """Parse a range as the schema, or guess the types of `columns`.
+    def _types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        """Return the declared types of a file's columns; none are where they are inferred."""
+        return {column.name: column.type for column in self.schema if column.name in names}
 
-        Raises
-        ------
-        BadRowsError
-            A row has too few or too many fields.
-        SchemaDriftError
-            A value is not of its declared type.
-        CorruptFileError
-            A quote never closes.
-        """
-        self._check_closed(item, data)
-        declared = {kind.name: kind.type for kind in self.schema if kind.name in item.names}
-        try:
-            if columns is None:
-                rows = self.dialect.parse_exactly(data, item.names, declared).num_rows
-                return Scanned(item, item.begin + len(data), rows, {})
-            here = [name for name in columns if name in item.names]
-            rows, guesses = self.dialect.guess(data, item.names, here)
-            return Scanned(item, item.begin + len(data), rows, guesses)
-        except pa.ArrowInvalid as error:
-            raise self._explain(item, data, declared, error) from error
+    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+        """Parse a range as the schema, or guess the types of `columns`; ArrowInvalid where that cannot be."""
+        if columns is None:
+            rows = self.dialect.parse_exactly(data, item.names, self._types(item.names)).num_rows
+            return Scanned(item, item.begin + len(data), rows, {})
+        here = [name for name in columns if name in item.names]
+        rows, guesses = self.dialect.guess(data, item.names, here)
+        return Scanned(item, item.begin + len(data), rows, guesses)
 
-    def _check_closed(self, item: Range, data: bytes) -> None:
+    def check_end(self, item: Range, data: bytes) -> None:
+        """Raise CorruptFileError when a quote never closes."""
         if item.last and self.dialect.quote is not None:
             ends = self.dialect.record_ends()
             ends.feed(data)
             if ends.open:
                 raise unclosed(self.storage, item.file.path, item.begin + ends.opened)
 
-    def _explain(
-        self, item: Range, data: bytes, types: Mapping[str, pa.DataType], error: pa.ArrowInvalid
-    ) -> PenstockError:
-        ends = [*self.dialect.record_ends().feed(data).tolist(), len(data)]
-        check = partial(self.dialect.parse_exactly, names=item.names, types=types or {item.names[0]: pa.string()})
-        begin, end = first_bad(data, ends, check)
-        path, record = item.file.path, data[begin:end]
-        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
+    def record_ends(self, data: bytes) -> list[int]:
+        """Return where the records of a text end."""
+        ends: list[int] = self.dialect.record_ends().feed(data).tolist()
+        return ends if ends and ends[-1] == len(data) else [*ends, len(data)]
+
+    def count_rows(self, data: bytes, names: Sequence[str]) -> int:
+        """Return the number of rows; ArrowInvalid for a wrong number of fields, or a value not of its declared type."""
+        types = self._types(names) or {names[0]: pa.string()}
+        rows: int = self.dialect.parse_exactly(data, names, types).num_rows
+        return rows
+
+    def reason(self, record: bytes, names: Sequence[str]) -> str:
+        """Return why a record is bad."""
+        if self._odd_row(record, names) is not None:
+            return "wrong number of fields"
+        name = self._odd_column(record, names)
         return (
-            self._wrong_count(record, item.names, path, place)
-            or self._wrong_value(record, item.names, types, path, place)
-            or BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
+            "cannot be parsed" if name is None else f"not a value of {self.schema.field(name).type} (column {name!r})"
         )
 
-    def _wrong_count(self, record: bytes, names: Sequence[str], path: str, place: str) -> PenstockError | None:
+    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
+        """Return BadRowsError for too few or too many fields, SchemaDriftError for a value not of its declared type."""
+        begin, end = first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
+        path, record = item.file.path, data[begin:end]
+        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
+        row = self._odd_row(record, item.names)
+        if row is not None:
+            return BadRowsError(
+                f"{place}: {row.actual_columns} fields, expected {row.expected_columns}: {shorten_text(row.text)}",
+                hint="A delimiter in a field needs quotes around the field; max_bad_records sets such records aside.",
+                path=path,
+            )
+        name = self._odd_column(record, item.names)
+        if name is None:
+            return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
+        value = self.dialect.parse(record, item.names, {name: pa.string()})[name][0].as_py()
+        kind = self.schema.field(name).type
+        return SchemaDriftError(
+            f"{place}, column {name!r}: {shorten_text(value)} is not a value of {kind}, its declared type",
+            hint=declaration_hint(value, kind)
+            or "Declare the column as string, add the value to null_values, or repair the file.",
+            path=path,
+            column=name,
+        )
+
+    def _odd_row(self, record: bytes, names: Sequence[str]) -> pacsv.InvalidRow | None:
+        """Return what pyarrow says of a record with too few or too many fields, or None."""
         seen: list[pacsv.InvalidRow] = []
 
         def keep(row: pacsv.InvalidRow) -> str:
@@ -137,30 +153,15 @@ class CsvSource(TextSource):
             return "skip"
 
         self.dialect.read(record, names, pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())), keep)
-        if not seen:
-            return None
-        counts = f"{seen[0].actual_columns} fields, expected {seen[0].expected_columns}"
-        return BadRowsError(
-            f"{place}: {counts}: {shorten_text(seen[0].text)}",
-            hint="A delimiter inside a field needs quotes around the field.",
-            path=path,
-        )
+        return seen[0] if seen else None
 
-    def _wrong_value(
-        self, record: bytes, names: Sequence[str], types: Mapping[str, pa.DataType], path: str, place: str
-    ) -> PenstockError | None:
-        for name, kind in types.items():
+    def _odd_column(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return the first column of a record whose value is not of its declared type."""
+        for name, kind in self._types(names).items():
             try:
                 self.dialect.parse_exactly(record, names, {name: kind})
             except pa.ArrowInvalid:
-                value = self.dialect.parse(record, names, {name: pa.string()})[name][0].as_py()
-                return SchemaDriftError(
-                    f"{place}, column {name!r}: {shorten_text(value)} is not a value of {kind}, its declared type",
-                    hint=declaration_hint(value, kind)
-                    or "Declare the column as string, add the value to null_values, or repair the file.",
-                    path=path,
-                    column=name,
-                )
+                return name
         return None
 
 
@@ -177,6 +178,7 @@ def plan_csv(
     null_values: Sequence[str] = ("",),
     missing_columns: str = "error",
     extra_columns: str = "warn",
+    max_bad_records: int = 0,
     fragment_bytes: int,
 ) -> tuple[CsvSource, tuple[Fragment, ...]]:
     r"""Read all headers, then parse all rows once, and return the source and its fragments.
@@ -199,6 +201,9 @@ def plan_csv(
         What to do with a file that lacks a column.
     extra_columns : {"warn", "error"}
         What to do with a column that the first file lacks.
+    max_bad_records : int
+        How many records may be set aside that cannot be parsed: with another number of fields, a value that is not of
+        its declared type, or characters that are no text.
     fragment_bytes : int
         Memory that the rows of a fragment take, about; ranges of a quarter of it are parsed at once.
 
@@ -206,6 +211,7 @@ def plan_csv(
     ------
     ConfigError, CorruptFileError, BadRowsError, SchemaDriftError
     """
+    check_limit(max_bad_records)
     if header and column_names is not None:
         raise ConfigError("column_names is for files without a header, but header is True")
     names = tuple(column_names or (() if schema is None else schema.names))
@@ -214,7 +220,9 @@ def plan_csv(
     check_types(source.schema, can_hold, "CSV")
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
     columns = _bind(opened, schema, missing_columns, extra_columns)
-    scanned: list[Scanned] = list(run(Scan(source, columns if schema is None else None), ranges(opened)))
+    check_free(columns, max_bad_records)
+    task = Scan(source, columns if schema is None else None, max_bad_records)
+    scanned = scan_ranges(run, task, ranges(opened))
     if schema is None:
         schema = pa.schema([(name, settle(found.type)) for name, found in guessed(scanned, columns).items()])
     return source.planned(schema, scanned, fragment_bytes)

@@ -89,6 +89,11 @@ def infer(data: bytes) -> pa.Table:
     return _read(data, None, "infer")
 
 
+def check_syntax(data: bytes) -> pa.Table:
+    """Return a table without columns, a row for each object; ArrowInvalid where a line is none."""
+    return _read(data, pa.schema([]), "ignore")
+
+
 def _read(data: bytes, schema: pa.Schema | None, others: str) -> pa.Table:
     if not data or data.isspace():
         return (schema or pa.schema([])).empty_table()
@@ -157,13 +162,13 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def misfit(record: bytes, types: Mapping[str, pa.DataType]) -> tuple[str, str] | None:
-    """Return the column whose value in `record` is not of its declared type, and what it should be."""
+def misfit(record: bytes, types: Mapping[str, pa.DataType]) -> str | None:
+    """Return the first column whose value in `record` is not of its declared type."""
     for name, kind in types.items():
         try:
             parse_exactly(record, {name: kind})
         except pa.ArrowInvalid:
-            return name, f"{kind}, its declared type"
+            return name
     return None
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 MOST_NESTED = 63
 """An object and 62 lists in it are the most that Arrow can hand from one library to another."""
+NOT_ONE, SEVERAL, TOO_DEEP = "not a JSON object", "more than one JSON object", f"nested more than {MOST_NESTED} deep"
 _BLANK = b" \t\r\n"
 _NEWLINE, _RETURN, _OPENS, _CLOSES = b"\n\r{}"
 _BRACKET = 0x20
@@ -29,11 +30,11 @@ _DECODER = json.JSONDecoder(parse_int=Decimal)
 
 
 class Fault(NamedTuple):
-    """A line of the wrong shape: where it begins and ends, and what is wrong with it."""
+    """A line of the wrong shape: where it begins and ends, and what it is instead."""
 
     begin: int
     end: int
-    problem: str
+    reason: str
 
 
 def examine(data: bytes) -> tuple[int, Fault | None]:
@@ -44,17 +45,17 @@ def examine(data: bytes) -> tuple[int, Fault | None]:
     >>> examine(b'{"x": 1}\n\n{"x": []}\n')
     (2, None)
     >>> examine(b'{"x": 1}\n{"x":\n')
-    (2, Fault(begin=9, end=14, problem='is not a JSON object'))
+    (2, Fault(begin=9, end=14, reason='not a JSON object'))
     """
     begins, ends = _bounds(data)
     odd = np.flatnonzero(~_in_braces(data, begins, ends)).tolist()
     texts = {line: data[begins[line] : ends[line]].strip(_BLANK) for line in odd}
     lines = len(begins) - sum(not text for text in texts.values())
     broken = (line for line, text in texts.items() if text and not (text.startswith(b"{") and text.endswith(b"}")))
-    line, problem = next(broken, None), "is not a JSON object"
+    line, reason = next(broken, None), NOT_ONE
     if line is None:
-        line, problem = _first_deep(data), f"has lists and objects nested more than {MOST_NESTED} deep"
-    return lines, None if line is None else Fault(int(begins[line]), int(ends[line]), problem)
+        line, reason = _first_deep(data), TOO_DEEP
+    return lines, None if line is None else Fault(int(begins[line]), int(ends[line]), reason)
 
 
 def _bounds(data: bytes) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -13,21 +14,13 @@ from penstock.errors import BadRowsError, PenstockError, SchemaDriftError, Schem
 from penstock.fragments import Fragment
 from penstock.schemas import unify
 from penstock.sources import json_objects
+from penstock.sources.bad_records import check_free, check_limit
 from penstock.sources.files import InputFile, Storage
 from penstock.sources.inference import Guess, join, settle
-from penstock.sources.json_shape import check_rows, decode, examine, is_joined, shown_value
+from penstock.sources.json_shape import NOT_ONE, SEVERAL, check_rows, decode, examine, is_joined, shown_value
 from penstock.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
-from penstock.sources.text import (
-    Open,
-    Run,
-    Scan,
-    Scanned,
-    TextSource,
-    check_types,
-    declaration_hint,
-    range_bytes,
-    shorten_text,
-)
+from penstock.sources.scanning import Open, Run, Scan, range_bytes, scan_ranges
+from penstock.sources.text import Scanned, TextSource, check_types, declaration_hint, shorten_text
 
 SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
 
@@ -35,6 +28,8 @@ SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for cod
 @dataclass(frozen=True)
 class JsonLinesSource(TextSource):
     """Pieces of files with one JSON object in a line; see :func:`plan_json_lines`."""
+
+    filler: ClassVar[bytes] = b" "
 
     def open(self, file: InputFile, step: int) -> TextFile:
         """Return the ranges; names are known only once the lines are parsed.
@@ -51,58 +46,82 @@ class JsonLinesSource(TextSource):
         """Return the columns of `types`; ArrowInvalid when a value is not of its type."""
         return json_objects.parse(data, types)
 
-    def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+    @property
+    def _types(self) -> dict[str, pa.DataType]:
+        """The declared types; none where they are inferred."""
+        return {column.name: column.type for column in self.schema}
+
+    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
         """Parse a range as the schema, or guess the types of all columns when `columns` is not None.
 
         Raises
         ------
-        BadRowsError
-            A line is not one JSON object, or one nested more than 63 deep.
-        SchemaDriftError
-            A value is not of its declared type, or of another kind than those before it.
+        pyarrow.ArrowInvalid
+            A line is not one JSON object; a value is not of its type, or of another kind than those before it.
+        SchemaError, SchemaDriftError
+            A column of inferred type is an object, or has a number that no type holds.
         """
-        types = {} if columns is not None else {field.name: field.type for field in self.schema}
-        lines, fault = examine(data)
-        if fault is not None:
-            raise self._bad_line(item, data, *fault)
-        try:
-            table, complete = _declared(data, types) if types else (json_objects.infer(data), True)
-            check_rows(table, lines)
-        except pa.ArrowInvalid as error:
-            raise self._explain(item, data, types, error) from error
+        types, lines = self._types, _check_shape(data)
+        table, complete = _declared(data, types) if types else (json_objects.infer(data), True)
+        check_rows(table, lines)
         if types:
             guesses = {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, data)}
         else:
             guesses = {name: _guess(item.file.path, table[name], name, data) for name in table.column_names}
         return Scanned(item, item.begin + len(data), table.num_rows, guesses)
 
-    def _bad_line(self, item: Range, data: bytes, begin: int, end: int, problem: str) -> BadRowsError:
-        path, line = item.file.path, line_at(self.storage, item.file.path, item.begin + begin)
-        text = shorten_text(data[begin:end].decode().strip())
-        return BadRowsError(
-            f"{path}, line {line} {problem}: {text}", hint="Each line holds one whole object.", path=path
-        )
+    def check_end(self, item: Range, data: bytes) -> None:
+        """Do nothing: the last line ends with its file."""
 
-    def _explain(
-        self, item: Range, data: bytes, types: Mapping[str, pa.DataType], error: pa.ArrowInvalid
-    ) -> PenstockError:
+    def record_ends(self, data: bytes) -> list[int]:
+        """Return where the lines of a text end."""
+        ends = [newline.end() for newline in re.finditer(b"\n", data)]
+        return ends if ends and ends[-1] == len(data) else [*ends, len(data)]
+
+    def count_rows(self, data: bytes, names: Sequence[str]) -> int:
+        """Return the number of rows; ArrowInvalid for a line that is no object, or a value not of its declared type."""
+        types, lines = self._types, _check_shape(data)
+        table = json_objects.parse_exactly(data, types) if types else json_objects.check_syntax(data)
+        check_rows(table, lines)
+        return lines
+
+    def reason(self, record: bytes, names: Sequence[str]) -> str:
+        """Return why a line is bad."""
+        fault = examine(record)[1]
+        if fault is not None:
+            return fault.reason
+        if is_joined(record):
+            return SEVERAL
+        try:
+            check_rows(json_objects.check_syntax(record), 1)
+        except pa.ArrowInvalid:
+            return NOT_ONE
+        name = json_objects.misfit(record, self._types)
+        return "cannot be parsed" if name is None else f"not a value of {self._types[name]} (column {name!r})"
+
+    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
+        """Return BadRowsError for a line that is not one JSON object, SchemaDriftError for a value of another type."""
+        fault = examine(data)[1]
+        if fault is not None:
+            return self._bad_line(item, data, *fault)
+        types = self._types
+
         def check(text: bytes) -> None:
             check_rows(json_objects.parse_exactly(text, types) if types else json_objects.infer(text), examine(text)[0])
 
-        ends = [*(newline.end() for newline in re.finditer(b"\n", data)), len(data)]
-        begin, end = first_bad(data, ends, check)
+        begin, end = first_bad(data, self.record_ends(data), check)
         path, record = item.file.path, data[begin:end]
         if is_joined(record):
-            return self._bad_line(item, data, begin, end, "holds more than one JSON object")
+            return self._bad_line(item, data, begin, end, SEVERAL)
         try:
             check_rows(json_objects.infer(record), 1)
         except pa.ArrowInvalid as cause:
-            return self._bad_line(item, data, begin, end, f"is not a JSON object ({cause})")
+            return self._bad_line(item, data, begin, end, f"{NOT_ONE} ({cause})")
         place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
-        found = json_objects.misfit(record, types) if types else json_objects.change(data[:begin], record)
-        if found is None:
+        changed = self._changed(data[:begin], record)
+        if changed is None:
             return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
-        name, expected = found
+        name, expected = changed
         value = shown_value(record, name)
         return SchemaDriftError(
             f"{place}, column {name!r}: {shorten_text(value)} is not a value of {expected}",
@@ -111,6 +130,30 @@ class JsonLinesSource(TextSource):
             path=path,
             column=name,
         )
+
+    def _bad_line(self, item: Range, data: bytes, begin: int, end: int, reason: str) -> BadRowsError:
+        path, line = item.file.path, line_at(self.storage, item.file.path, item.begin + begin)
+        text = shorten_text(data[begin:end].decode().strip())
+        return BadRowsError(
+            f"{path}, line {line} is {reason}: {text}",
+            hint="Each line holds one whole object; max_bad_records sets others aside.",
+            path=path,
+        )
+
+    def _changed(self, before: bytes, record: bytes) -> tuple[str, str] | None:
+        """Return the column whose value in `record` is not what it should be, and what that is."""
+        if not self._types:
+            return json_objects.change(before, record)
+        name = json_objects.misfit(record, self._types)
+        return None if name is None else (name, f"{self._types[name]}, its declared type")
+
+
+def _check_shape(data: bytes) -> int:
+    """Return the number of lines that are not blank; ArrowInvalid, as of a parser, for one that none should see."""
+    lines, fault = examine(data)
+    if fault is not None:
+        raise pa.ArrowInvalid(fault.reason)
+    return lines
 
 
 def _declared(data: bytes, types: Mapping[str, pa.DataType]) -> tuple[pa.Table, bool]:
@@ -155,6 +198,7 @@ def plan_json_lines(
     schema: pa.Schema | None = None,
     missing_columns: str = "error",
     extra_columns: str = "warn",
+    max_bad_records: int = 0,
     fragment_bytes: int,
 ) -> tuple[JsonLinesSource, tuple[Fragment, ...]]:
     """Parse all lines once and return the source and its fragments.
@@ -173,6 +217,9 @@ def plan_json_lines(
         What to do with a column of which a file has no key in any line; in single lines a key may be absent.
     extra_columns : {"warn", "error"}
         What to do with a column that the first file lacks.
+    max_bad_records : int
+        How many lines may be set aside that cannot be parsed: that are not one JSON object, have a value that is not of
+        its declared type, or characters that are no text.
     fragment_bytes : int
         Memory that the rows of a fragment take, about; ranges of a quarter of it are parsed at once.
 
@@ -180,14 +227,16 @@ def plan_json_lines(
     ------
     ConfigError, CorruptFileError, BadRowsError, SchemaDriftError
     """
+    check_limit(max_bad_records)
     source = JsonLinesSource(schema or pa.schema([]), storage)
     check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
-    scanned: list[Scanned] = list(run(Scan(source, () if schema is None else None), ranges(opened)))
+    scanned = scan_ranges(run, Scan(source, () if schema is None else None, max_bad_records), ranges(opened))
     types = {name: guess.type for name, (guess, _) in _joined(scanned).items()}
     types = types if schema is not None else {name: settle(kind) for name, kind in types.items()}
     lead = [] if schema is None else [("the declared schema", schema)]
     united = unify(lead + _keys_of_files(scanned, types), missing=missing_columns, extra=extra_columns)
+    check_free(united.names, max_bad_records)
     known = pa.schema([field for field in united if not pa.types.is_null(field.type)])
     return source.planned(schema or known, scanned, fragment_bytes)
 

@@ -97,10 +97,15 @@ def line_at(storage: Storage, path: str, position: int) -> int:
     line, before = 1, b""
     with open_text(storage, path) as stream:
         while position > 0 and (block := stream.read(min(position, _READ_BYTES))):
-            line += block.count(b"\n") + block.count(b"\r") - (before + block).count(b"\r\n")
+            line += count_lines(before + block) - count_lines(before)
             before = block[-1:]
             position -= len(block)
     return line
+
+
+def count_lines(text: bytes) -> int:
+    r"""Return how many lines end in a text: at ``\n``, ``\r\n`` or a ``\r`` alone."""
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 
 def read_head(storage: Storage, file: InputFile, expected: str) -> tuple[bytes, int]:
@@ -200,6 +205,13 @@ def unclosed(storage: Storage, path: str, position: int, within: str = "") -> Co
     """Return the error for a quote that opens at `position` of the text and never closes, or not `within` so far."""
     closed = f"not closed {within}" if within else "never closed"
     return corrupt(path, f"the quote that opens in line {line_at(storage, path, position)} is {closed}")
+
+
+def odd_characters(data: bytes) -> str | None:
+    """Return why `data` is no text, or None where it is UTF-8 without NUL."""
+    if b"\0" in data:
+        return "a NUL byte"
+    return None if _is_utf8(data) else "not UTF-8"
 
 
 def check_characters(storage: Storage, item: Range, data: bytes) -> None:

@@ -7,34 +7,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError, IncompleteInputError
-from penstock.fragments import Fragment, Piece, pack, row_bytes
+from penstock.errors import ConfigError, IncompleteInputError, PenstockError
+from penstock.fragments import BadRecord, Fragment, Piece, pack, row_bytes
+from penstock.sources.bad_records import blank
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.hive import check_stored, with_keys
 from penstock.sources.inference import Guess, join_text
 from penstock.sources.numerals import WHOLE
-from penstock.sources.ranges import Range, TextFile, check_characters, read_bytes
-
-Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Calls a task with each item on the workers; results in the order of the items."""
-_EXPANSION = 4
-"""Bytes in memory for a byte of text, about: 128 MiB fragments are made of ranges of 32 MiB."""
+from penstock.sources.ranges import Range, TextFile, read_bytes
 
 
 @dataclass(frozen=True)
 class Scanned:
-    """What parsing one range told: its rows, where it ended, and a guess for each column it has."""
+    """What parsing one range told: its rows, where it ended, a guess for each column it has, and what is no row."""
 
     range: Range
     end: int
     rows: int
     guesses: Mapping[str, Guess]
+    bad: tuple[BadRecord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,62 @@ class TextSource(ABC):
     storage: Storage
     keys: tuple[str, ...] = ()
 
+    filler: ClassVar[bytes]
+    """What a line is filled with that is to be taken for an empty one."""
+
     @abstractmethod
     def open(self, file: InputFile, step: int) -> TextFile:
         """Return the header of a file and its ranges of about `step` bytes."""
 
     @abstractmethod
+    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+        """Parse a range as the schema, or guess the types of `columns` when they are given.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            A record cannot be parsed, or not together with the others.
+        """
+
+    @abstractmethod
+    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
+        """Return what to say of the first record because of which a range cannot be parsed."""
+
+    @abstractmethod
+    def record_ends(self, data: bytes) -> list[int]:
+        """Return where the records of a text end."""
+
+    @abstractmethod
+    def count_rows(self, data: bytes, names: Sequence[str]) -> int:
+        """Return the number of rows of a text of a file with the columns `names`.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            A record is bad: it cannot be parsed, whatever the others are.
+        """
+
+    @abstractmethod
+    def reason(self, record: bytes, names: Sequence[str]) -> str:
+        """Return why a record is bad, in few words that many records have in common."""
+
+    @abstractmethod
+    def check_end(self, item: Range, data: bytes) -> None:
+        """Raise CorruptFileError when the last record of a file does not end."""
+
     def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
-        """Parse a range as the schema, or guess the types of `columns` when they are given."""
+        """Do what `try_scan` does, and tell what is wrong.
+
+        Raises
+        ------
+        BadRowsError, SchemaDriftError, CorruptFileError
+            A record cannot be parsed; a value is not of its type; the last record does not end.
+        """
+        self.check_end(item, data)
+        try:
+            return self.try_scan(item, data, columns)
+        except pa.ArrowInvalid as error:
+            raise self.explain(item, data, error) from error
 
     @abstractmethod
     def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -93,6 +139,9 @@ class TextSource(ABC):
 
     def _rows(self, piece: Piece, types: Mapping[str, pa.DataType]) -> pa.Table:
         data = read_bytes(self.storage, piece, piece.begin, piece.end)
+        if piece.bad:
+            bounds = [(record.begin - piece.begin, record.end - piece.begin) for record in piece.bad]
+            data = blank(data, bounds, self.filler)
         try:
             table = self.parse(data, piece.names, types)
         except pa.ArrowInvalid as error:
@@ -129,39 +178,9 @@ def _pieces(scanned: Iterable[Scanned]) -> Iterable[Piece]:
         yield Piece(
             file.path, first, item.rows, file.size, file.mtime,
             begin=here.begin, end=item.end, names=here.names or known, keys=file.keys, sha256=file.sha256,
+            bad=item.bad,
         )  # fmt: skip
         first += item.rows
-
-
-@dataclass(frozen=True)
-class Open:
-    """Reads the header of a file and cuts it to ranges; run by the workers."""
-
-    source: TextSource
-    step: int
-
-    def __call__(self, file: InputFile) -> TextFile:
-        """Return the header and the bounds of the ranges."""
-        return self.source.open(file, self.step)
-
-
-@dataclass(frozen=True)
-class Scan:
-    """Parses a range; run by the workers."""
-
-    source: TextSource
-    columns: tuple[str, ...] | None = None
-
-    def __call__(self, item: Range) -> Scanned:
-        """Return rows and types of the range."""
-        data = read_bytes(self.source.storage, item.file, item.begin, item.end)
-        check_characters(self.source.storage, item, data)
-        return self.source.scan(item, data, self.columns)
-
-
-def range_bytes(fragment_bytes: int) -> int:
-    """Return how long a range of text is whose rows take about `fragment_bytes` in memory."""
-    return max(1, fragment_bytes // _EXPANSION)
 
 
 def guessed(scanned: Iterable[Scanned], columns: Sequence[str]) -> dict[str, Guess]:
