@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 from test_gang import Threads, run
 
 from penstock import stages as st
@@ -56,7 +57,8 @@ def listening() -> set[str]:
 def trained(engine: Engine, stage: Trainer, options: SpmdOptions | None) -> Watch:
     """Train, and return what was seen meanwhile."""
     x = np.random.default_rng(0).normal(size=(200, 2))
-    rows = pa.table({"a": x[:, 0], "b": x[:, 1], "y": (x[:, 0] + x[:, 1] > 0).astype("int8")})
+    y = (x[:, 0] + x[:, 1] > 0).astype("int8")
+    rows = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y, "query": np.arange(200) // 10})
     before, watch = engine.progress, Watch()
     engine.progress = watch
     try:
@@ -66,11 +68,20 @@ def trained(engine: Engine, stage: Trainer, options: SpmdOptions | None) -> Watc
     return watch
 
 
-CHANNELS: dict[str, Trainer] = {
-    "sums of the coordinator": st.LogisticRegression("y", max_iter=60, tol=1e-300),
-    "groups of PyTorch": st.TorchClassifier("y", module="mlp", epochs=30, batch_size=50),
-}
-"""A trainer for each way in which ranks talk; XGBoost's is not among them."""
+TRAINERS: tuple[Trainer, ...] = (
+    st.GaussianMixture(features=("a", "b"), k=2, max_iter=5),
+    st.GeneralizedLinearRegression("y", family="binomial"),
+    st.KMeans(features=("a", "b"), k=2, max_iter=5),
+    st.LogisticRegression("y", max_iter=60, tol=1e-300),
+    st.RandomForestClassifier("y", num_trees=3),
+    st.RandomForestRegressor("y", num_trees=3),
+    st.SklearnEstimator(DecisionTreeClassifier(max_depth=2), "y"),
+    st.TorchClassifier("y", module="mlp", epochs=4, batch_size=50),
+    st.TorchRegressor("y", module="mlp", epochs=2, batch_size=50),
+    st.XGBoostClassifier("y", num_boost_round=5),
+    st.XGBoostRanker("y", group="query", num_boost_round=5),
+    st.XGBoostRegressor("y", num_boost_round=5),
+)
 
 MANY_TREES = st.XGBoostClassifier("y", num_boost_round=300, max_depth=2)
 
@@ -79,11 +90,17 @@ def two_ranks(engine: Engine, **options: Any) -> SpmdOptions:
     return SpmdOptions(world_size=None if isinstance(engine, LocalEngine) else 2, timeout=60, **options)
 
 
+def test_no_trainer_is_forgotten() -> None:
+    public = (getattr(st, name) for name in dir(st))
+    known = {each for each in public if isinstance(each, type) and issubclass(each, Trainer)}
+    assert {type(each) for each in TRAINERS} == known
+
+
 @pytest.mark.cpu("one GPU is for one rank")
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_ranks_listen_on_loopback_only(engine: Engine, channel: str) -> None:
-    watch = trained(engine, CHANNELS[channel], two_ranks(engine))
-    assert watch.rounds > LOOKS
+@pytest.mark.parametrize("stage", TRAINERS, ids=lambda stage: stage.title)
+def test_ranks_listen_on_loopback_only(engine: Engine, stage: Trainer) -> None:
+    watch = trained(engine, stage, None if stage.tags.opens_ports else two_ranks(engine))
+    assert watch.rounds > 0
     assert watch.addresses <= LOOPBACK
 
 
