@@ -148,6 +148,10 @@ class WorkerLostError(ExecutionError):
     """A worker or rank went away and the bounded number of restarts is used up."""
 
 
+class MemoryLimitError(WorkerLostError, MemoryError):
+    """A task ran out of memory, or its worker was ended for taking more than its limit; names both, and the work."""
+
+
 class StageTimeoutError(ExecutionError, TimeoutError):
     """Something did not answer within its time."""
 

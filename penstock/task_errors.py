@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import pickle
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from penstock import errors
-from penstock.errors import ExecutionError, PenstockError
+from penstock.errors import ExecutionError, MemoryLimitError, PenstockError
 from penstock.fragments import Fragment
+from penstock.memory_errors import HINT, is_out_of_memory, shortage
 from penstock.redaction import presentable
 
 Parameters = ParamSpec("Parameters")
@@ -45,8 +46,8 @@ class RemoteTraceback(Exception):
 def translate_errors(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return a function that does the same on a worker, and raises nothing but errors of Penstock's own that pickle.
 
-    Any other names what was raised, and the file of the fragment, piece or file among the arguments. KeyboardInterrupt
-    passes: it is not of the work, but of whoever stops it.
+    Any other names what was raised, and the file of the fragment, piece or file among the arguments; it is a
+    MemoryLimitError where memory ran out. KeyboardInterrupt passes: it is not of the work, but of whoever stops it.
 
     Examples
     --------
@@ -64,19 +65,36 @@ def translate_errors(function: Callable[Parameters, Result]) -> Callable[Paramet
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            failure = _with_cause(translated(error, **place_of(*args)), error)
+            failure = _with_cause(translated(error, given=args, **place_of(*args)), error)
         raise failure  # here, or what was raised would go with it as its context
 
     return call
 
 
 def translated(
-    error: BaseException, what: str = "a task", kind: type[PenstockError] = ExecutionError, **place: Any
+    error: BaseException,
+    what: str = "a task",
+    kind: type[PenstockError] = ExecutionError,
+    *,
+    given: Sequence[Any] = (),
+    **place: Any,
 ) -> PenstockError:
-    """Return an error that pickles and says what `what` raised; one of Penstock's own as it is."""
+    """Return an error that pickles and says what `what` raised; one of Penstock's own as it is.
+
+    Where memory ran out, that is what is told, with the size of what the work was given, whatever was made of it since.
+    """
+    if is_out_of_memory(error) and not isinstance(error, MemoryLimitError):
+        return _out_of_memory(error, what, given, place)
     if isinstance(error, PenstockError):
         return portable(error)
     return kind(_shortened(f"{what} raised {described(error)}"), hint=hint_for(error), **place)
+
+
+def _out_of_memory(error: BaseException, what: str, given: Sequence[Any], place: dict[str, Any]) -> MemoryLimitError:
+    text = f"{what} raised {described(error)}"
+    if isinstance(error, PenstockError):
+        text, place = error.message, {**place, **error.place}
+    return MemoryLimitError(f"{_shortened(text)}; {shortage(error, *given)}", hint=HINT, **place)
 
 
 def hint_for(error: BaseException) -> str | None:

@@ -47,7 +47,7 @@ class RankTasks:
         alive = self._client.nthreads()
         for index, (future, worker) in enumerate(self._placed.items()):
             if worker not in alive and not future.done():
-                return f"rank {index}: its worker {worker} is gone{self._tasks.last_words()}"
+                return f"rank {index}: its worker {worker} is gone{self._tasks.losses.last_words()}"
         return None
 
     def stop(self) -> None:

@@ -21,18 +21,17 @@ from distributed.scheduler import KilledWorker, NoWorkerError
 
 from penstock.by_value import register_modules
 from penstock.engines.base import PartedWork
+from penstock.engines.dask_losses import Losses
 from penstock.engines.dask_times import WorkerTimes, timed
 from penstock.engines.dask_watch import Watch
 from penstock.engines.dask_workers import too_few
 from penstock.engines.stragglers import Stragglers
-from penstock.errors import ExecutionError, PenstockError, WorkerLostError
+from penstock.errors import ExecutionError, PenstockError
 from penstock.fragments import Fragment
-from penstock.task_errors import place_of, translate_errors, translated
+from penstock.task_errors import translate_errors, translated
 
 _AHEAD = 2
 _TICK = 2.0
-_LAST_WORDS = ("killed by", "exited with status", "exceeded")
-_LISTEN = 3.0
 
 
 @timed
@@ -97,10 +96,10 @@ class Tasks:
     ) -> None:
         self.client, self.label = client, label
         self._shared, self._patience, self._tell = shared, patience, tell
-        self._began = time.strftime("%Y-%m-%d %H:%M:%S")
         self._name, self._count = f"{label}-{uuid4().hex}", itertools.count()
         self._futures: WeakSet[distributed.Future] = WeakSet()
         self._items: dict[Any, Any] = {}
+        self.losses = Losses(client, label)
         self._watch = Watch(client, label, timeout)
 
     def __enter__(self) -> Self:
@@ -162,7 +161,8 @@ class Tasks:
         Raises
         ------
         WorkerLostError
-            The workers that ran it died, one after the other; names the files of its fragment.
+            The workers that ran it died, one after the other; names the files of its fragment. MemoryLimitError: they
+            had too much memory.
         StageTimeoutError
             There was no worker for too long.
         ExecutionError
@@ -181,7 +181,7 @@ class Tasks:
         try:
             yield
         except KilledWorker as error:
-            raise self._lost(error) from error
+            raise self.losses.told(error, self._items.get(error.task)) from error
         except NoWorkerError as error:
             raise too_few(self.client, 1, 0, error.timeout) from error
         except distributed.CancelledError as error:
@@ -211,35 +211,3 @@ class Tasks:
             raise error.with_traceback(future.traceback())
         if future.cancelled():
             future.result()  # which raises
-
-    def _lost(self, error: KilledWorker) -> WorkerLostError:
-        item = self._items.get(error.task)
-        what = "one of its tasks" if item is None else f"{item!r:.200}"
-        if isinstance(item, Fragment):
-            what = f"fragment {item.index}"
-        return WorkerLostError(
-            f"{self.label}: {what} ended {error.allowed_failures + 1} workers, or ran beside what did;"
-            f" the last was {error.last_worker.address}{self.last_words()}",
-            hint="It may need more memory than a worker has, or crash the process: try it alone, on the local engine.",
-            stage=self.label,
-            engine="dask",
-            **place_of(item),
-        )
-
-    def last_words(self) -> str:
-        """Return what the nannies said of the last end of a worker, such as its signal; an empty text for nothing."""
-        deadline = time.monotonic() + _LISTEN  # a nanny answers again when its next worker runs
-        while time.monotonic() < deadline:
-            lines = [line for line in self._nanny_log() if any(word in line for word in _LAST_WORDS)]
-            if lines:
-                return f" ({max(lines).split(' - ')[-1]})"
-            time.sleep(0.2)
-        return ""
-
-    def _nanny_log(self) -> list[str]:
-        """Return the lines since this call began; each starts with its time."""
-        try:
-            logs = self.client.get_worker_logs(nanny=True)
-        except Exception:  # workers without nannies, or gone: there is no more to tell
-            return []
-        return [line for log in logs.values() for _, line in log if line >= self._began]

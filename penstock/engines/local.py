@@ -29,6 +29,11 @@ class LocalEngine(Engine):
         Fragments worked on at the same time: while one is decoded or written, others compute. Memory grows with it.
     progress : Progress, optional
 
+    Notes
+    -----
+    A task that is refused memory is a MemoryLimitError. Under ``ulimit -v`` Polars aborts the process instead (exit
+    code 134): limit the memory of its container or control group.
+
     Examples
     --------
     >>> import penstock as ps

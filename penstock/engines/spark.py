@@ -73,6 +73,9 @@ class SparkEngine(Engine):
     heartbeat of it. ``spark.python.worker.idleTimeoutSeconds`` with ``spark.python.worker.killOnIdleTimeout`` ends one
     that hands on nothing for so long, which is safe only where it is more than the slowest task takes.
 
+    The memory of the Python workers is that of ``spark.executor.memoryOverhead``. ``spark.executor.pyspark.memory``
+    limits their addresses, as ``ulimit -v`` does: a worker that Polars is refused some is aborted, and lost.
+
     Results pass through the driver's JVM: ``spark.driver.maxResultSize`` bounds what `Dataset.to_arrow` can give.
     Settings for GPUs are in ``conf/engines/spark-gpu.yaml``: one GPU an executor, a share of it a task.
 
@@ -248,7 +251,7 @@ class SparkEngine(Engine):
     ) -> list[Outcome]:
         """Run the job; a failure that is told while it runs ends it."""
         total = len(items)
-        with self.progress.track(label, total) as track, Job(self._context, rdd, label) as job:
+        with self.progress.track(label, total) as track, Job(self._context, rdd, label, items) as job:
             stragglers = Stragglers(label, items, total, StageTimes(self._context, job), self.progress.note)
             shown = 0
             while not job.wait(_TICK):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
 from pyspark import RDD, InheritableThread, SparkContext
 
-from penstock.errors import ExecutionError, PenstockError, WorkerLostError
+from penstock.engines.spark_losses import loss
+from penstock.errors import ExecutionError, PenstockError
 from penstock.task_errors import NO_MODULE
 
 _ENDING = 1.0
 _CANCELLING = 20.0
-_LOST = ("Python worker exited unexpectedly", "ExecutorLostFailure", "Executor heartbeat timed out", "no longer alive")
 
 
 class Job:
@@ -27,10 +28,12 @@ class Job:
     rdd : RDD
     label : str
         What the Spark UI calls the job.
+    items : sequence, optional
+        What the tasks of its first stage work on.
     """
 
-    def __init__(self, context: SparkContext, rdd: RDD[Any], label: str) -> None:
-        self._context, self._rdd, self._label = context, rdd, label
+    def __init__(self, context: SparkContext, rdd: RDD[Any], label: str, items: Sequence[Any] = ()) -> None:
+        self._context, self._rdd, self._label, self._items = context, rdd, label, items
         self._group = f"penstock-{uuid4().hex}"
         self._rows: list[Any] = []
         self._error: Exception | None = None
@@ -60,7 +63,7 @@ class Job:
         Raises
         ------
         WorkerLostError
-            A worker died as often as Spark tries a task.
+            A worker died as often as Spark tries a task; MemoryLimitError where Spark says that it was for memory.
         ExecutionError
             The job failed otherwise; the message is the last line of the traceback on the worker.
         """
@@ -103,14 +106,11 @@ class Job:
             self._error = error
 
     def _told(self, error: Exception) -> PenstockError:
-        if any(sign in str(error) for sign in _LOST):
-            return WorkerLostError(
-                f"{self._label} lost a worker as often as Spark tries a task. {cause(error)}",
-                hint="Look at the log of that executor: out of memory, a crash in native code, or a lost machine.",
-                engine="spark",
-                partition=self._blamed(str(error)),
-            )
-        reason = cause(error)
+        text, reason = str(error), cause(error)
+        place = self._blamed(text)
+        item = None if place is None or place >= len(self._items) else self._items[place]
+        if (lost := loss(self._label, text, reason, item, dict(self._context.getConf().getAll()))) is not None:
+            return lost.at(partition=place)
         hint = NO_MODULE if reason.startswith(ModuleNotFoundError.__name__) else None
         return ExecutionError(f"{self._label} failed: {reason}", hint=hint, engine="spark")
 

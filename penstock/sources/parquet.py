@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from penstock import frames
 from penstock.errors import CorruptFileError, PenstockError, SchemaDriftError
 from penstock.fragments import Fragment, Piece, pack, row_bytes
+from penstock.memory_errors import is_out_of_memory
 from penstock.names import without_index
 from penstock.schemas import canonical, shorten, unify, widen
 from penstock.sources.files import InputFile, Storage, check_sha256, corrupt, detect
@@ -120,6 +121,8 @@ class ParquetSource:
         except PenstockError:
             raise
         except frames.ERRORS as error:
+            if is_out_of_memory(error):
+                raise
             raise self._blame(piece, stored, kind, error) from error
         finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
             self.storage.check_unchanged(piece.path, piece.size, piece.mtime)

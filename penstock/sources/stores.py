@@ -18,7 +18,7 @@ _PAUSE = 0.2
 """Seconds before the second attempt; four times as long before the third."""
 _FINAL = (
     PenstockError, FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError, ImportError,
-    NotImplementedError, TypeError, ValueError,
+    NotImplementedError, TypeError, ValueError, MemoryError,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -55,6 +56,9 @@ def strange(kind: str) -> BaseException:
         "mangled": Mangled(7, "seven"),
         "speechless": Speechless(),
         "long": ValueError("x" * 50_000),
+        "memory": MemoryError("of Python"),
+        "arrow": pa.ArrowMemoryError("malloc of size 1073741824 failed"),
+        "system": OSError(12, "Cannot allocate memory"),
     }
     return errors[kind]
 
@@ -108,3 +112,14 @@ class Panics:
 def rank_raises(rank: Rank) -> None:
     if rank.index == 0:
         raise strange("nested")
+
+
+def user_runs_out(frame: Any) -> NoReturn:
+    raise MemoryError("of a function")
+
+
+def takes(fragment: Fragment) -> int:
+    """Take more memory than any worker of a test may have, until its nanny ends it; at most half a minute."""
+    taken = bytearray(b"x") * (700 * 2**20)
+    time.sleep(30)
+    return len(taken)

@@ -155,7 +155,9 @@ def test_a_frozen_worker_is_named_and_its_tasks_run_elsewhere_but_a_slow_one_goe
 
 def test_a_fragment_that_ends_every_worker_is_named_with_its_file_and_the_signal(dask):
     task = bodies.Dying(bodies.name_of, at=FRAGMENTS[0], marker=None)
-    with pytest.raises(WorkerLostError, match=r"fragment 0 ended 3 workers.*killed by signal 9") as caught:
+    with pytest.raises(
+        WorkerLostError, match=r"fragment 0 \(part-0.parquet\), .* ended 3 workers.*killed by signal 9"
+    ) as caught:
         dask.reduce(task, bodies.in_brackets, FRAGMENTS[:1])
     assert (caught.value.path, caught.value.partition) == ("part-0.parquet", 0)
 

@@ -25,6 +25,7 @@ from penstock.engines.local import LocalEngine
 from penstock.engines.spark import SparkEngine
 from penstock.errors import ConfigError, DataValueError, ExecutionError, UserCodeError, WorkerLostError
 from penstock.progress import Progress
+from penstock.sources.files import InputFile
 from penstock.spmd import SpmdOptions
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
@@ -118,12 +119,12 @@ def test_killed_worker_is_not_noticed_by_a_scan(spark, tmp_path):
 
 def test_worker_that_always_dies_is_reported_with_its_partition(spark):
     def task(item):
-        if item == 1:
+        if item.path == "part-1.parquet":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(WorkerLostError, match="exited unexpectedly") as caught:
-        list(spark.map(task, range(2)))
-    assert caught.value.partition == 1
+    with pytest.raises(WorkerLostError, match=r"lost a worker on part-1.parquet .*exited unexpectedly") as caught:
+        list(spark.map(task, [InputFile(f"part-{index}.parquet", 0, 0.0) for index in range(2)]))
+    assert (caught.value.partition, caught.value.path) == (1, "part-1.parquet")
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, 20, 65])

@@ -53,7 +53,7 @@ class Decoder:
                 if image.mode not in _EIGHT_BITS:
                     raise Broken("pixels of an unusual kind")
                 pixels = np.asarray(self._shaped(ImageOps.exif_transpose(image).convert(self.mode)))
-        except Broken:
+        except (Broken, MemoryError):
             raise
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
             raise Broken("too many pixels") from error
