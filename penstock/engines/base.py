@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
-
-import pyarrow as pa
 
 from penstock.dataset import Dataset
 from penstock.devices import Device
+from penstock.engines.reading import Reading
 from penstock.engines.relational import Relational
-from penstock.errors import SchemaError
-from penstock.fragments import FRAGMENT_BYTES
-from penstock.interchange import as_arrow
-from penstock.names import check_names
 from penstock.progress import Progress
-from penstock.schemas import declared
-from penstock.sources import MemorySource, binary, csv, jsonlines, parquet
-from penstock.sources.bad_records import log_unparsed
-from penstock.sources.base import Reader, Source, log_absent
-from penstock.sources.files import Storage
-from penstock.sources.paths import expand
 
 if TYPE_CHECKING:
     from penstock.fragments import Fragment
@@ -32,7 +20,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 State = TypeVar("State")
-Paths = str | Path | list[str] | list[Path]
 
 ARITY = 8
 """How many partial results are merged at once. Part of the definition of every fitted state, so it never changes."""
@@ -95,7 +82,7 @@ class PartedWork(Protocol[State]):
         """Return what is asked for of a part, when it is merged."""
 
 
-class Engine(Relational, ABC):
+class Engine(Reading, Relational, ABC):
     """Runs tasks over fragments: in this process, on Dask or on Spark.
 
     Parameters common to all
@@ -125,13 +112,6 @@ class Engine(Relational, ABC):
     def kind(self) -> Kind:
         """Which frame library the workers use: "cpu" or "gpu"."""
         return self.device.kind
-
-    @abstractmethod
-    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
-        """Call `task` with each item on the workers; results in the order of the items.
-
-        Work lost with a worker is done again; an error that a task raises is raised here and stops the rest.
-        """
 
     @abstractmethod
     def reduce(
@@ -178,251 +158,3 @@ class Engine(Relational, ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def read_parquet(
-        self,
-        paths: Paths,
-        *,
-        schema: pa.Schema | dict[str, Any] | None = None,
-        missing_columns: str = "error",
-        extra_columns: str = "warn",
-        allow_unmanifested: bool = False,
-        storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
-        page_checksum_verification: bool = False,
-    ) -> Dataset:
-        """Plan a dataset of Parquet files from all their footers.
-
-        Times stored as INT96 (Hive, Impala, early Spark) are microseconds, of any year.
-
-        Parameters
-        ----------
-        paths : path or list of paths
-            Files, globs, directories (whole ones: a manifest or ``_SUCCESS``) or fsspec URLs, each file once.
-            ``key=value`` folders of a directory become columns. What a directory holds and is not read, and a glob
-            that selects a part of an output of Penstock, are warned of.
-        schema : pyarrow.Schema or dict of name to type, optional
-            What is expected; without it the first file leads.
-        missing_columns : {"error", "null"}
-            What to do with a file that lacks a column; rows that are null for it are logged.
-        extra_columns : {"warn", "error"}
-            What to do with a column that the first file lacks. The index that pandas stores (``__index_level_0__``) is
-            left out with a warning, unless `schema` has it.
-        allow_unmanifested : bool
-            Read a directory that does not say it is whole.
-        storage_options : mapping, optional
-            Passed to fsspec; never shown in a message.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
-        page_checksum_verification : bool
-            Compare pages with the checksums in the file, where its writer put any; slower, pages are then decoded by
-            pyarrow on the CPU. Files that lie beside a Penstock manifest are always compared with its hashes (not
-            those of a store that are named one by one); in any other file a changed byte that still decodes is not
-            noticed.
-
-        Raises
-        ------
-        ConfigError, MissingInputError, CorruptFileError, IncompleteInputError, SchemaDriftError
-            Before any row is read.
-        """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, parquet.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        source, fragments = parquet.plan(
-            files,
-            lambda task, items: self.map(task, items, label="footers"),
-            storage,
-            schema=None if schema is None else declared(schema),
-            missing_columns=missing_columns,
-            extra_columns=extra_columns,
-            fragment_bytes=fragment_bytes,
-            page_checksum_verification=page_checksum_verification,
-        )
-        return self._dataset(source, fragments, missing_columns)
-
-    def read_csv(
-        self,
-        paths: Paths,
-        *,
-        schema: pa.Schema | dict[str, Any] | None = None,
-        header: bool = True,
-        column_names: Sequence[str] | None = None,
-        delimiter: str = ",",
-        quote: str | None = '"',
-        null_values: Sequence[str] = ("",),
-        missing_columns: str = "error",
-        extra_columns: str = "warn",
-        max_bad_records: int = 0,
-        allow_unmanifested: bool = False,
-        storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
-    ) -> Dataset:
-        """Plan a dataset of CSV files; they are parsed once here, for row counts and for types that are not declared.
-
-        Parameters
-        ----------
-        schema : pyarrow.Schema or dict of name to type, optional
-            Types, which no value may break: a whole number that a floating type would round is refused too. Without it
-            they are inferred from all rows, then frozen.
-        header : bool
-            Whether the first record of each file names its columns; columns are bound by name.
-        column_names : sequence of str, optional
-            Names where there is no header.
-        null_values : sequence of str
-            Fields that are null; ``NA`` is a value unless it is listed.
-        max_bad_records : int
-            How many records of the dataset may be set aside because they cannot be parsed: with another number of
-            fields, with a value that is not of the type that `schema` gives, with bytes that are not UTF-8. They are no
-            rows and have no row numbers. Each is counted with its reason wherever its part of the dataset is read, of a
-            split in one part alone, and `write_parquet` writes it to the quarantine: see there. They are logged as a
-            warning. A quote that never closes is an error all the same.
-
-        The other parameters are those of `read_parquet`.
-
-        Raises
-        ------
-        MissingInputError, CorruptFileError, SchemaDriftError, BadRowsError
-            Names file, line, column and value. BadRowsError: more records than `max_bad_records` cannot be parsed; with
-            the reasons of the first ones. SchemaError: a column has no name, as the index that pandas' ``to_csv``
-            writes, and is not left out by `schema`.
-        """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, csv.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        planned = csv.plan_csv(
-            files,
-            lambda task, items: self.map(task, items, label="types and rows"),
-            storage,
-            schema=None if schema is None else declared(schema),
-            header=header,
-            column_names=column_names,
-            delimiter=delimiter,
-            quote=quote,
-            null_values=null_values,
-            missing_columns=missing_columns,
-            extra_columns=extra_columns,
-            max_bad_records=max_bad_records,
-            fragment_bytes=fragment_bytes,
-        )
-        return self._dataset(*planned, missing_columns)
-
-    def read_json_lines(
-        self,
-        paths: Paths,
-        *,
-        schema: pa.Schema | dict[str, Any] | None = None,
-        missing_columns: str = "error",
-        extra_columns: str = "warn",
-        max_bad_records: int = 0,
-        allow_unmanifested: bool = False,
-        storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
-    ) -> Dataset:
-        """Plan a dataset of files with one JSON object in a line; parameters and errors are those of `read_csv`.
-
-        A line that is not one object is what a record with another number of fields is there. Where `schema` is not
-        given, values of different kinds under one key are an error that `max_bad_records` does not set aside.
-        """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, jsonlines.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        planned = jsonlines.plan_json_lines(
-            files,
-            lambda task, items: self.map(task, items, label="types and rows"),
-            storage,
-            schema=None if schema is None else declared(schema),
-            missing_columns=missing_columns,
-            extra_columns=extra_columns,
-            max_bad_records=max_bad_records,
-            fragment_bytes=fragment_bytes,
-        )
-        return self._dataset(*planned, missing_columns)
-
-    def read_files(
-        self,
-        paths: Paths,
-        *,
-        extensions: Sequence[str] | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = binary.FILE_FRAGMENT_BYTES,
-    ) -> Dataset:
-        """Plan a dataset of whole files, images say, one a row; nothing but their listing is read.
-
-        Columns are ``path`` (string, from the root, or a URL where it is not local), ``size`` (int64, bytes),
-        ``modified`` (timestamp in UTC; null where the store does not know) and ``content`` (binary). Files are opened
-        only where ``content`` is asked for. They are in the order of `paths`, those of a glob or a directory sorted by
-        name; one that is named twice is one row.
-
-        Parameters
-        ----------
-        paths : path or list of paths
-            Files, globs, directories (all visible files below) or fsspec URLs.
-        extensions : sequence of str, optional
-            Only files whose names end so, in upper or lower case: ``["jpg", "jpeg", "png"]``.
-        storage_options : mapping, optional
-            Passed to fsspec; never shown in a message.
-        fragment_bytes : int
-            Files that one fragment takes, in bytes, about.
-
-        Raises
-        ------
-        MissingInputError, InputError
-            When it is planned: nothing matches, or a folder cannot be listed.
-        IncompleteInputError
-            When it is read: a file changed since it was planned, or is gone.
-        """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, binary.SUFFIXES, storage, allow_unmanifested=True, whole_files=True)
-        return self._dataset(*binary.plan(files, storage, extensions=extensions, fragment_bytes=fragment_bytes))
-
-    def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a table in memory; NaN becomes null when it is read.
-
-        Parameters
-        ----------
-        table : pyarrow.Table, or any other table
-            One of pandas, of Polars, or what has ``__arrow_c_stream__``; a `pyarrow.RecordBatchReader`, say, is read to
-            its end.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
-
-        Raises
-        ------
-        ConfigError
-            It is no table, or a lazy one.
-        SchemaError
-            A column has values that Arrow does not have, or a name that it cannot have; a name stands twice.
-        """
-        return self._dataset(*MemorySource.plan(as_arrow(table), fragment_bytes))
-
-    def from_pandas(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a pandas frame; its index is left out, NaN and NA are null, and no value changes.
-
-        Raises
-        ------
-        SchemaError
-            A column has values of several kinds, or of one that Arrow does not have; a name stands twice.
-        """
-        return self.from_arrow(frame, fragment_bytes=fragment_bytes)
-
-    def from_polars(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a Polars frame; raises as `from_arrow` does."""
-        return self.from_arrow(frame, fragment_bytes=fragment_bytes)
-
-    def from_cudf(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
-        """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""
-        return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
-
-    def _dataset(self, source: Source, fragments: Sequence[Fragment], missing_columns: str = "error") -> Dataset:
-        _check_names(source.schema, fragments)
-        if missing_columns == "null":
-            log_absent(source.schema, fragments)
-        log_unparsed(fragments)
-        return Dataset(self, Reader(source), tuple(fragments))
-
-
-def _check_names(schema: pa.Schema, fragments: Sequence[Fragment]) -> None:
-    """Raise SchemaError, with the first file that has it, for a column that cannot go by its name."""
-    try:
-        check_names(schema.names, "the data")
-    except SchemaError as error:
-        pieces = (piece for fragment in fragments for piece in fragment.pieces if piece.table is None)
-        paths = (piece.path for piece in pieces if error.column in {*piece.names, *dict(piece.keys)})
-        raise error.at(path=next(paths, None)) from None

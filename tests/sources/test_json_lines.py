@@ -327,3 +327,8 @@ def test_a_line_that_is_too_long_is_named(read, monkeypatch):
     monkeypatch.setattr(ranges, "RECORD_BYTES", 100)
     with pytest.raises(BadRowsError, match="line 2: a record of more than 100 bytes"):
         read('{"x": "a"}\n{"x": "' + "b" * 500 + '"}\n', fragment_bytes=80)
+
+
+def test_lines_without_any_key_are_refused_and_not_counted_as_rows_that_cannot_be_read(local, write):
+    with pytest.raises(SchemaError, match=r"the data has 2 row\(s\) and no column"):
+        local.read_json_lines(write("{}\n{}\n", "a.jsonl"))
