@@ -13,6 +13,8 @@ Faults that one module answers for are tested beside it; here are those that cro
 # 12-22 schemas that differ                   sources/test_parquet, sources/test_csv, sources/test_json_lines, and
 #                                             test_schemas; nulls logged (14), order on every engine (17): here
 # 23    scored data lacks a feature           sources/test_parquet, test_run; what identifies the model: here
+# 24-35 records that cannot be parsed         sources/test_csv, sources/test_json_lines; set aside, with a limit:
+#                                             sources/test_bad_records, test_run
 # 36    NaN and null                          here
 # 37    infinities                            at fit: stages/training/test_xgboost, stages/preprocessing/test_imputer
 #                                             and test_scaler; when scored, on every engine: here

@@ -135,7 +135,8 @@ class Reading(ABC):
             fields, with a value that is not of the type that `schema` gives, with bytes that are not UTF-8. They are no
             rows and have no row numbers. Each is counted with its reason wherever its part of the dataset is read, of a
             split in one part alone, and `write_parquet` writes it to the quarantine: see there. They are logged as a
-            warning. A quote that never closes is an error all the same.
+            warning. A quote that never closes is an error all the same. To find one takes as long as to parse some
+            thousand good ones: this is for a little dirt, not for files of another form.
 
         The other parameters are those of `read_parquet`.
 

@@ -18,7 +18,18 @@ from penstock.sources.bad_records import check_free, check_limit
 from penstock.sources.csv_dialect import Dialect, can_hold
 from penstock.sources.files import InputFile, Storage, corrupt
 from penstock.sources.inference import settle
-from penstock.sources.ranges import HEAD_BYTES, Range, TextFile, cut, first_bad, line_at, ranges, read_head, unclosed
+from penstock.sources.ranges import (
+    HEAD_BYTES,
+    Range,
+    TextFile,
+    cut,
+    first_bad,
+    first_misfit,
+    line_at,
+    ranges,
+    read_head,
+    unclosed,
+)
 from penstock.sources.scanning import Open, Run, Scan, range_bytes, scan_ranges
 from penstock.sources.text import Scanned, TextSource, check_types, declaration_hint, guessed, shorten_text
 
@@ -157,12 +168,7 @@ class CsvSource(TextSource):
 
     def _odd_column(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return the first column of a record whose value is not of its declared type."""
-        for name, kind in self._types(names).items():
-            try:
-                self.dialect.parse_exactly(record, names, {name: kind})
-            except pa.ArrowInvalid:
-                return name
-        return None
+        return first_misfit(self._types(names), partial(self.dialect.parse_exactly, record, names))
 
 
 def plan_csv(

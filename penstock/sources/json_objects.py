@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.json as pajson
 from penstock.sources.inference import EXACT, Guess, guess, join
 from penstock.sources.json_shape import decode
 from penstock.sources.numerals import holds_exactly, is_any, may_round
-from penstock.sources.ranges import BLOCK_BYTES, whole_blocks
+from penstock.sources.ranges import BLOCK_BYTES, first_misfit, whole_blocks
 
 _EIGHT_DIGITS, _SIXTEEN_DIGITS = (re.compile(rb"[:,\[]\s*-?[0-9]{%d,}\s*[,}\]]" % digits) for digits in (8, 16))
 _TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time)
@@ -164,12 +165,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def misfit(record: bytes, types: Mapping[str, pa.DataType]) -> str | None:
     """Return the first column whose value in `record` is not of its declared type."""
-    for name, kind in types.items():
-        try:
-            parse_exactly(record, {name: kind})
-        except pa.ArrowInvalid:
-            return name
-    return None
+    return first_misfit(types, partial(parse_exactly, record))
 
 
 def change(before: bytes, record: bytes) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -256,6 +256,21 @@ def first_bad(data: bytes, ends: Sequence[int], parse: Callable[[bytes], object]
 
     bad = min(bisect.bisect_left(range(len(ends)), True, key=fails), len(ends) - 1)
     return (ends[bad - 1] if bad else 0), ends[bad]
+
+
+def first_misfit(types: Mapping[str, pa.DataType], parse: Callable[[Mapping[str, pa.DataType]], object]) -> str | None:
+    """Return the first column that `parse`, given the types of some, refuses with ArrowInvalid; found by halving."""
+    items = list(types.items())
+
+    def fails(last: int) -> bool:
+        try:
+            parse(dict(items[: last + 1]))
+        except pa.ArrowInvalid:
+            return True
+        return False
+
+    place = bisect.bisect_left(range(len(items)), True, key=fails)
+    return items[place][0] if place < len(items) else None
 
 
 def whole_blocks(read: Callable[[pa.BufferReader, int], pa.Table], data: bytes, block: int = BLOCK_BYTES) -> pa.Table:

@@ -41,10 +41,12 @@ class CsvWriter:
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
 
-    def write(self, table: pa.Table) -> str:
-        """Return the text of a file."""
+    def write(self, table: pa.Table, bad: Sequence[int] = ()) -> str:
+        """Return the text of a file; before the records at the places `bad` stands one with a field too many."""
         header = self._record(table.column_names) + self.header_end if self.header else ""
         records = [self._record(row) for row in zip(*self.texts(table).values(), strict=True)]
+        for place in sorted(bad, reverse=True):
+            records.insert(place, self.delimiter.join("x" * (table.num_columns + 1)))
         end = self.record_end * 2 if self.blank_lines else self.record_end
         text = header + end.join(records) + (self.record_end if self.ended and records else "")
         return MARK + text if self.mark or text.startswith(MARK) else text

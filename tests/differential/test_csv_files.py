@@ -66,6 +66,21 @@ def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(
         assert_same(read, wanted, way)
 
 
+@differential(
+    table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES, bad=st.lists(st.integers(0, 20))
+)
+def test_records_with_a_field_too_many_are_set_aside_in_every_way(
+    table: pa.Table, writer: CsvWriter, ways: list[str], size: int, bad: list[int], local: Engine, folder: Path
+) -> None:
+    assume(writer.can_write(table))
+    text = writer.write(table, bad)
+    assume(text and "\0" not in text)
+    path = put(folder / "csv", writer.name, writer.encode(text))
+    options = {"schema": table.schema, "max_bad_records": len(bad), **writer.options(table.column_names)}
+    for way, read in ways_to(local.read_csv, path, size, ways, **options).items():
+        assert_same(read, expected(writer.as_read(table)), way)
+
+
 def assert_said(read: Outcome, texts: dict[str, list[str]], null: str) -> None:
     """Fail unless each value that was read is what its text says."""
     assert not isinstance(read, Refusal), read
