@@ -59,7 +59,7 @@ def read(
             f"format is {format!r}, expected one of {', '.join(SUFFIXES)}.{did_you_mean(format, SUFFIXES)}"
         )
     paths = list(data)
-    if format not in _TEXT and max_bad_records != 0:
+    if format not in _TEXT and max_bad_records != 0 and any(_names(path) for path in paths):
         raise ConfigError(
             f"max_bad_records is {max_bad_records!r}, but {format} has no records to parse",
             hint="Leave max_bad_records out: it is for csv and jsonl.",

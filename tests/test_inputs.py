@@ -62,6 +62,8 @@ def test_an_unknown_format_is_refused_with_the_nearest(local):
 def test_what_is_not_there_is_missing_input(local, tmp_path):
     with pytest.raises(MissingInputError, match="matches no file"):
         read(local, [str(tmp_path / "nowhere")])
+    with pytest.raises(MissingInputError, match="matches no file"):
+        read(local, [str(tmp_path / "nowhere")], max_bad_records=1)
 
 
 def test_text_has_the_known_types_and_keeps_its_other_columns(local, tmp_path):
@@ -91,6 +93,7 @@ def test_records_that_do_not_have_the_known_types_are_set_aside_when_allowed(loc
 
 @pytest.mark.parametrize("format", ["parquet", "files"])
 def test_bad_records_of_what_is_no_text_are_refused(local, tmp_path, format):
+    (tmp_path / "a.parquet").touch()
     with pytest.raises(ConfigError, match=f"max_bad_records is 1, but {format} has no records to parse"):
         read(local, [str(tmp_path)], format=format, max_bad_records=1)
 
