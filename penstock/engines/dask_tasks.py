@@ -96,7 +96,7 @@ class Tasks:
     ) -> None:
         self.client, self.label = client, label
         self._shared, self._patience, self._tell = shared, patience, tell
-        self._name, self._count = f"{label}-{uuid4().hex}", itertools.count()
+        self._call, self._count = uuid4().hex, itertools.count()
         self._futures: WeakSet[distributed.Future] = WeakSet()
         self._items: dict[Any, Any] = {}
         self.losses = Losses(client, label)
@@ -126,7 +126,7 @@ class Tasks:
 
     def submit(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> distributed.Future:
         """Start a task, on one worker alone when it is named."""
-        key = (self._name, next(self._count))
+        key = (self._group(function), next(self._count))
         # Tables in memory and vocabularies travel in the graph on purpose.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             future = self.client.submit(
@@ -134,6 +134,14 @@ class Tasks:
             )
         self._futures.add(future)
         return future
+
+    def _group(self, function: Callable[..., Any]) -> str:
+        """Return the name of all tasks of a function.
+
+        Tasks that share no name with what they depend on, as the shared object, are spread over all workers by the
+        scheduler; it puts others where that lies, while workers without it have nothing to do.
+        """
+        return f"{self.label}-{function.__name__}-{self._call}"
 
     def compute(self, collection: Any) -> distributed.Future:
         """Start what Dask has planned."""
@@ -143,7 +151,7 @@ class Tasks:
 
     def each(self, function: Callable[..., Any], items: Sequence[Any]) -> Iterator[distributed.Future]:
         """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
-        times = WorkerTimes(self.client, self._name, self._items)
+        times = WorkerTimes(self.client, self._group(function))
         self._watch.looks.append(Stragglers(self.label, self._items, len(items), times, self._tell).look)
         window = _AHEAD * sum(self.client.nthreads().values()) + 2
         waiting: deque[distributed.Future] = deque()

@@ -1,11 +1,11 @@
-"""How long the tasks of one call of the Dask engine take, as its workers know it."""
+"""How long the tasks of a scan by the Dask engine take, as its workers know it."""
 
 from __future__ import annotations
 
 import functools
 import time
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import distributed
@@ -18,11 +18,11 @@ Result = TypeVar("Result")
 _ANSWER = 5.0
 
 _latest: deque[tuple[str, float]] = deque(maxlen=1000)
-"""On a worker: the call of each of the last tasks that are done, and its seconds."""
+"""On a worker: the name of each of the last tasks that are done, and its seconds."""
 
 
 def timed(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a function that does the same as a task on a worker, and is among the times of its call."""
+    """Return a function that does the same as a task on a worker, and is among the times there."""
 
     @functools.wraps(function, updated=())
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -35,36 +35,34 @@ def timed(function: Callable[Parameters, Result]) -> Callable[Parameters, Result
 
 
 class WorkerTimes:
-    """The times of the tasks of one call; those that a worker took with it when it was lost are not known.
+    """The times of tasks of one name; those that a worker took with it when it was lost are not known.
 
     Parameters
     ----------
     client : distributed.Client
-    call : str
-        With which the keys of all of its tasks begin.
-    keys : container
-        Those of the tasks that are asked about.
+    name : str
+        With which the keys of all of them begin.
     """
 
-    def __init__(self, client: distributed.Client, call: str, keys: Container[Any]) -> None:
-        self._client, self._call, self._keys = client, call, keys
+    def __init__(self, client: distributed.Client, name: str) -> None:
+        self._client, self._name = client, name
         self._seconds: list[float] = []
 
     def running(self) -> dict[Any, float]:
         """Ask all workers at once; return the seconds since each task that runs was started."""
         ask = self._client.run
-        answers = self._client.sync(ask, _times, self._call, on_error="ignore", callback_timeout=_ANSWER).values()
+        answers = self._client.sync(ask, _times, self._name, on_error="ignore", callback_timeout=_ANSWER).values()
         self._seconds = [seconds for _, done in answers for seconds in done]
-        return {key: seconds for running, _ in answers for key, seconds in running.items() if key in self._keys}
+        return {key: seconds for running, _ in answers for key, seconds in running.items()}
 
     def done(self) -> tuple[int, float]:
         """Return how many tasks were done when the workers were asked, and the median of their seconds."""
         return median_of(self._seconds)
 
 
-def _times(call: str, dask_worker: Any) -> tuple[dict[Any, float], list[float]]:
+def _times(name: str, dask_worker: Any) -> tuple[dict[Any, float], list[float]]:
+    """Return the seconds of each task of a name that runs on this worker, by its key, and of the last that are done."""
     now = time.time()
-    tasks = [task for task in dask_worker.state.executing if task.key[0] == call and task.start_time]
-    return {task.key: now - task.start_time for task in tasks}, [
-        seconds for name, seconds in list(_latest) if name == call
-    ]
+    tasks = [task for task in dask_worker.state.executing if task.key[0] == name and task.start_time]
+    done = [seconds for other, seconds in list(_latest) if other == name]
+    return {task.key: now - task.start_time for task in tasks}, done

@@ -126,6 +126,18 @@ def test_a_table_in_memory_goes_to_the_workers_and_back(dask):
     assert dask.from_arrow(table, fragment_bytes=4000).to_arrow().equals(table)
 
 
+def test_tasks_are_spread_over_all_workers_as_they_share_no_name_with_what_they_need(dask):
+    def needs(dask_scheduler):
+        return {name: [each.name for each in group.dependencies] for name, group in dask_scheduler.task_groups.items()}
+
+    numbers = dask.map(bodies.slow_square, range(20), label="spread")
+    next(numbers)
+    found = {name: needed for name, needed in dask.client.run_on_scheduler(needs).items() if name.startswith("spread")}
+    assert sum(numbers) == sum(item * item for item in range(1, 20))
+    assert any(found.values())  # or Dask keeps what it goes by elsewhere
+    assert not [name for name, needed in found.items() if name in needed]
+
+
 def test_a_worker_killed_during_a_map_does_not_change_the_results(dask, tmp_path):
     task = bodies.Dying(bodies.slow_square, at=11, marker=tmp_path / "died")
     assert list(dask.map(task, range(30))) == [item * item for item in range(30)]
