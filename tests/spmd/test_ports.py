@@ -50,8 +50,15 @@ class Watch(Progress):
 
 def listening() -> set[str]:
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    sockets = [each for process in family for each in process.net_connections("tcp")]
+    sockets = [each for process in family for each in connections(process)]
     return {each.laddr.ip.removeprefix("::ffff:") for each in sockets if each.status == psutil.CONN_LISTEN}
+
+
+def connections(process: psutil.Process) -> list[Any]:
+    try:
+        return process.net_connections("tcp")
+    except (psutil.Error, FileNotFoundError):  # it ended meanwhile
+        return []
 
 
 def trained(engine: Engine, stage: Trainer, options: SpmdOptions | None) -> Watch:
