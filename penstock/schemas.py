@@ -100,6 +100,17 @@ def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:
     return _NAMED[kind]
 
 
+def type_name(kind: str | pa.DataType) -> str | pa.DataType:
+    """Return the name of a type that has one, as a parameter that is saved says it.
+
+    Examples
+    --------
+    >>> type_name(pa.int8()), type_name("int8"), type_name(pa.list_(pa.int8()))
+    ('int8', 'int8', ListType(list<item: int8>))
+    """
+    return kind if isinstance(kind, str) else {known: name for name, known in _NAMED.items()}.get(kind, kind)
+
+
 def check_type(column: str, kind: pa.DataType, path: str) -> None:
     """Raise SchemaError for a type that dataframe libraries have no like of, also inside a list or a struct.
 

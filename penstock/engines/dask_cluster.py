@@ -101,7 +101,10 @@ def _parsed(spec: Mapping[str, Any]) -> tuple[type[Any], dict[str, Any]]:
 
 def _local_arguments(kind: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments for a cluster on this machine, with safe values for those that are not given."""
-    filled = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, **arguments}
+    # Workers that are threads of this process have no host, and pages that would listen on every address.
+    in_threads = not arguments.get("processes", True)
+    own = {"worker_dashboard_address": "127.0.0.1:0"} if in_threads else {"host": "127.0.0.1"}
+    filled = {"dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, **own, **arguments}
     if kind is distributed.LocalCluster:
         workers = filled.setdefault("n_workers", max(1, devices.usable_cores() // filled["threads_per_worker"]))
         filled.setdefault("memory_limit", MEMORY_LIMIT // max(1, workers))

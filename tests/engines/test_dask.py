@@ -291,6 +291,13 @@ def test_close_ends_what_was_started_and_restores_the_environment():
     assert {name: os.environ.get(name) for name in names} == before
 
 
+def test_a_cluster_of_threads_works_without_a_port():
+    before = set(listening(psutil.Process()))
+    with DaskEngine(spec(n_workers=1, processes=False)) as engine:
+        assert engine.from_dask(frame_of(3)).count() == 3
+        assert {host for host, _ in set(listening(psutil.Process())) - before} <= {"127.0.0.1"}
+
+
 def frame_of(rows: int) -> Any:
     from dask import dataframe
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.errors import ConfigError, UserCodeError
-from penstock.schemas import declared
+from penstock.schemas import declared, type_name
 from penstock.selectors import Columns, resolve
 from penstock.stages.base import Fitted, Stage, normalise_columns, with_fields
 from penstock.stages.functions import CarriesFunction, check_function, register_function
@@ -33,7 +33,8 @@ class FunctionStage(CarriesFunction, Stage):
     columns : str, sequence of str, or Selector
         What it reads.
     returns : mapping of name to type
-        What it returns: ``{"fare": "float64"}``. The result is cast to these types, and a value that its type does not
+        What it returns: ``{"fare": "float64"}``. A type may be one of pyarrow's; where it has no name, a list say, the
+        stage cannot be saved. The result is cast to these types, and a value that its type does not
         hold is an error; numbers are only rounded from float64 to float32.
     frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}, default="narwhals"
         The library whose frame it takes; it may return any of them. Narwhals runs on CPUs and GPUs alike. Types in
@@ -70,7 +71,7 @@ class FunctionStage(CarriesFunction, Stage):
 
     function: str
     columns: Columns
-    returns: Mapping[str, str] = field(hash=False)
+    returns: Mapping[str, str | pa.DataType] = field(hash=False)
     _: KW_ONLY
     frame: str = "narwhals"
 
@@ -83,6 +84,7 @@ class FunctionStage(CarriesFunction, Stage):
                 f"returns of {self.title} is {self.returns!r}, expected names and types", stage=self.title
             )
         self._returned()
+        object.__setattr__(self, "returns", {name: type_name(kind) for name, kind in self.returns.items()})
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

@@ -133,3 +133,12 @@ def test_a_function_given_as_itself_is_refused_with_how_to_register_it(function)
     with pytest.raises(ConfigError, match="expected the name that one is registered under") as raised:
         stage(function)
     assert "@penstock.register_function" in raised.value.hint
+
+
+def test_a_type_of_pyarrow_is_that_of_its_name_also_when_it_is_saved(local, tmp_path):
+    columns = ["total", "months"]
+    stages = [st.FunctionStage("tests: per month", columns, {"monthly": kind}) for kind in (pa.float64(), "float64")]
+    assert stages[0] == stages[1]
+    model = ps.Pipeline(stages[0]).fit(local.from_arrow(TABLE))
+    model.save(tmp_path / "model")
+    assert ps.PipelineModel.load(tmp_path / "model").digest == model.digest
