@@ -87,17 +87,22 @@ def test_every_way_to_json_lines_of_inferred_types_gives_what_the_lines_say(
     path = put(folder / "json", writer.name, writer.encode(text))
     wanted = outcome(lambda: local.read_json_lines(path))
     if isinstance(wanted, Refusal):
-        assert not text or _may_lose_digits(table), wanted
+        assert not any(_objects(text)) or _may_lose_digits(table), wanted
     else:
         _assert_said(local.read_json_lines(path).to_arrow(), text)
     for way, read in ways_to(local.read_json_lines, path, size, ways).items():
         assert_same(read, wanted, way)
 
 
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Return what the lines say, numbers as they are written."""
+    objects = (line for line in text.removeprefix("\ufeff").split("\n") if line.strip())
+    return [json.loads(line, parse_int=Number, parse_float=Number) for line in objects]
+
+
 def _assert_said(read: pa.Table, text: str) -> None:
     """Fail unless each value that was read is what its line says."""
-    objects = (line for line in text.removeprefix("\ufeff").split("\n") if line.strip())
-    lines = [json.loads(line, parse_int=Number, parse_float=Number) for line in objects]
+    lines = _objects(text)
     for name, column in zip(read.column_names, read.columns, strict=True):
         for line, item in zip(lines, exact(column), strict=True):
             assert _is_said(line.get(name), column.type, item), (
