@@ -11,7 +11,7 @@ except ImportError as error:
     raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +23,7 @@ from penstock.engines.base import ARITY, Engine, Item, PartedWork, Result, State
 from penstock.engines.spark_cluster import Cluster, built
 from penstock.engines.spark_gang import BarrierLaunch
 from penstock.engines.spark_jobs import Job
+from penstock.engines.spark_jvm import UNREACHABLE, naming_lost_jvm
 from penstock.engines.spark_parts import ApplyParts, PartNumbers, Trim
 from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
@@ -102,11 +103,12 @@ class SparkEngine(Engine):
         self._owned = existing is None
         self._staged: list[TemporaryFolder] = []
         self._context = self.session.sparkContext
-        self._cluster = Cluster(self._context)
         try:
-            self._cluster.check_workers()
-            self.device = self._cluster.choose(device)
-            self._cluster.await_executors()
+            with self._job("start"):
+                self._cluster = Cluster(self._context)
+                self._cluster.check_workers()
+                self.device = self._cluster.choose(device)
+                self._cluster.await_executors()
         except BaseException:
             self.close()
             raise
@@ -125,7 +127,7 @@ class SparkEngine(Engine):
         """Call `task` in one Spark job, an item a partition; results are given when all are there."""
         if not items:
             return
-        with closing(Shipped.of(self._context, (task, None))) as shipped:
+        with self._job(label), closing(Shipped.of(self._context, (task, None))) as shipped:
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
                 rdd = built(self._applied(shipped, items, failures))
@@ -142,7 +144,7 @@ class SparkEngine(Engine):
         label: str = "reduce",
     ) -> State:
         """Merge by eights on the workers until at most eight are left; those are merged here."""
-        with closing(Shipped.of(self._context, (task, merge))) as shipped:
+        with self._job(label), closing(Shipped.of(self._context, (task, merge))) as shipped:
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
                 rdd, left = self._applied(shipped, fragments, failures), len(fragments)
@@ -162,7 +164,7 @@ class SparkEngine(Engine):
     ) -> list[State]:
         """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
         numbers = PartNumbers.of(len(fragments))
-        with closing(Shipped.of(self._context, (work, work.merge, work.trim))) as shipped:
+        with self._job(label), closing(Shipped.of(self._context, (work, work.merge, work.trim))) as shipped:
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
                 rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), fragments)
@@ -188,7 +190,8 @@ class SparkEngine(Engine):
 
         launch = partial(BarrierLaunch, self._cluster, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
-        return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
+        with self._job(label):
+            return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
 
     def query_engine(self) -> QueryEngine:
         """Return Spark SQL, in this engine's session."""
@@ -209,7 +212,8 @@ class SparkEngine(Engine):
             folder.remove()
         self._staged.clear()
         if self._owned:
-            self.session.stop()
+            with suppress(*UNREACHABLE):
+                self.session.stop()
 
     def from_spark(
         self, frame: DataFrame, *, staging_dir: str | Path | None = None, fragment_bytes: int = FRAGMENT_BYTES
@@ -235,9 +239,12 @@ class SparkEngine(Engine):
         parent = self.staging(staging_dir, "from_spark")
         self._staged.append(TemporaryFolder(parent))
         target = str(self._staged[-1].path / "frame")
-        with set_for(frame.sparkSession, UTC_TIMESTAMPS):
+        with self._job("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
             frame.write.parquet(f"file://{target}")
         return self.read_parquet(target, fragment_bytes=fragment_bytes)
+
+    def _job(self, label: str) -> AbstractContextManager[None]:
+        return naming_lost_jvm(self._context, label)
 
     def _applied(self, shipped: Shipped, items: Sequence[Any], failures: Accumulator[Any]) -> RDD[Outcome]:
         return self._mapped(Apply(shipped, self.kind, failures), items)

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from penstock.engines.plain_files import PlainFiles, plain_files
 from penstock.engines.querying import QueryEngine, stage
 from penstock.engines.spark_jobs import cause
+from penstock.engines.spark_jvm import naming_lost_jvm
 from penstock.errors import SchemaError
 from penstock.sources.parquet import Verify
 
@@ -52,7 +53,7 @@ class SparkQueries(QueryEngine):
     @contextmanager
     def settings(self, datasets: Sequence[Dataset]) -> Iterator[None]:
         """Hold the settings that make names, times and dates the same as on other engines."""
-        with set_for(self._session, _SETTINGS):
+        with naming_lost_jvm(self._session.sparkContext, "query"), set_for(self._session, _SETTINGS):
             yield
 
     def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
