@@ -109,7 +109,8 @@ DOORS: dict[str, Callable[[Any], object]] = {
 
 
 def listing(root: Path) -> list[str]:
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+    """Return what is below a folder, but for what Python itself keeps of the modules that it imports."""
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if "__pycache__" not in path.parts)
 
 
 @pytest.mark.parametrize("door", DOORS)
