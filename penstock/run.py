@@ -262,7 +262,7 @@ def _rows(model: PipelineModel, train: Dataset) -> RowLog:
     rows = train.count()
     log = RowLog(read=rows, kept=rows)
     for fragment in train.fragments:
-        log.set_aside(train.reader.unparsed(fragment))
+        log.quarantine_unparsed(train.reader.unparsed(fragment))
     return log
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,29 +37,32 @@ class RowLog:
     def drop(self, reason: str, rows: int) -> None:
         """Count rows that a step left out; negative for rows that it added."""
         if rows:
-            self.dropped[reason] = self.dropped.get(reason, 0) + rows
+            _count(self.dropped, {reason: rows})
 
     def quarantine(self, reason: str, table: pa.Table) -> None:
         """Count rows that are set aside, and keep them to be written."""
         if table.num_rows:
-            self.quarantined[reason] = self.quarantined.get(reason, 0) + table.num_rows
+            _count(self.quarantined, {reason: table.num_rows})
             self.tables.append(table)
 
-    def set_aside(self, unparsed: pa.Table) -> None:
+    def quarantine_unparsed(self, records: pa.Table) -> None:
         """Count records that were read and could not be parsed, by their ``reason``, and keep them to be written."""
-        if unparsed.num_rows:
-            self.read += unparsed.num_rows
-            for reason, rows in Counter(unparsed["reason"].to_pylist()).items():
-                self.quarantined[reason] = self.quarantined.get(reason, 0) + rows
-            self.tables.append(unparsed)
+        if records.num_rows:
+            self.read += records.num_rows
+            _count(self.quarantined, Counter(records["reason"].to_pylist()))
+            self.tables.append(records)
 
     def add(self, other: RowLog) -> None:
         """Add the counts of another log; tables are written where they arise and stay there."""
         self.read += other.read
         self.kept += other.kept
-        for mine, theirs in ((self.dropped, other.dropped), (self.quarantined, other.quarantined)):
-            for reason, rows in theirs.items():
-                mine[reason] = mine.get(reason, 0) + rows
+        _count(self.dropped, other.dropped)
+        _count(self.quarantined, other.quarantined)
+
+
+def _count(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for reason, rows in more.items():
+        counts[reason] = counts.get(reason, 0) + rows
 
 
 class Step(ABC):

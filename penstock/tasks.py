@@ -66,7 +66,7 @@ def _read(reader: Reader, fragment: Fragment, columns: tuple[str, ...], kind: Ki
     """Read a fragment, with an account of its rows and of the records that are none."""
     frame = reader.read(fragment, columns, kind)
     log.read += len(frame)
-    log.set_aside(reader.unparsed(fragment))
+    log.quarantine_unparsed(reader.unparsed(fragment))
     return frame
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import distributed
 from distributed.scheduler import KilledWorker
 
-from penstock.engines.stragglers import described
+from penstock.engines.task_items import describe_with_size
 from penstock.errors import MemoryLimitError, WorkerLostError
-from penstock.fragments import Fragment
-from penstock.memory_errors import HINT, size_of
+from penstock.memory_errors import HINT
 from penstock.sizes import show_bytes
 from penstock.task_errors import place_of
 
@@ -34,12 +33,11 @@ class Losses:
         self._client, self._label = client, label
         self._began = time.strftime("%Y-%m-%d %H:%M:%S")
 
-    def told(self, error: KilledWorker, item: Any) -> WorkerLostError:
+    def error_of(self, error: KilledWorker, item: Any) -> WorkerLostError:
         """Return the error of a task that ended every worker that ran it; MemoryLimitError if the last had too much."""
         worker = error.last_worker
-        what = "one of its tasks" if item is None else described(item)
-        size = f", {size_of(item)}," if isinstance(item, Fragment) else ""
-        ended = f"{self._label}: {what}{size} ended {error.allowed_failures + 1} workers, or ran beside what did;"
+        what = "one of its tasks" if item is None else describe_with_size(item)
+        ended = f"{self._label}: {what} ended {error.allowed_failures + 1} workers, or ran beside what did;"
         place = {"stage": self._label, "engine": "dask", **place_of(item)}
         if (taken := self._taken(worker.address)) is not None:
             limit = f"the last, {worker.address}, had {show_bytes(taken)} of its memory_limit of"

@@ -189,7 +189,7 @@ class Tasks:
         try:
             yield
         except KilledWorker as error:
-            raise self.losses.told(error, self._items.get(error.task)) from error
+            raise self.losses.error_of(error, self._items.get(error.task)) from error
         except NoWorkerError as error:
             raise too_few(self.client, 1, 0, error.timeout) from error
         except distributed.CancelledError as error:

@@ -23,13 +23,13 @@ from penstock.engines.base import ARITY, Engine, Item, PartedWork, Result, State
 from penstock.engines.spark_cluster import Cluster, built
 from penstock.engines.spark_gang import BarrierLaunch
 from penstock.engines.spark_jobs import Job
-from penstock.engines.spark_jvm import UNREACHABLE, naming_lost_jvm
+from penstock.engines.spark_jvm import naming_lost_jvm
 from penstock.engines.spark_parts import ApplyParts, PartNumbers, Trim
 from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
 from penstock.engines.spark_times import StageTimes
 from penstock.engines.stragglers import Stragglers
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, WorkerLostError
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.outputs import TemporaryFolder
 from penstock.progress import Progress
@@ -212,7 +212,7 @@ class SparkEngine(Engine):
             folder.remove()
         self._staged.clear()
         if self._owned:
-            with suppress(*UNREACHABLE):
+            with suppress(WorkerLostError), self._job("stop"):
                 self.session.stop()
 
     def from_spark(

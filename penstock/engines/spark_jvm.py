@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from penstock.errors import WorkerLostError
-
-UNREACHABLE = (Py4JError, OSError, EOFError)
-"""What pyspark raises where its JVM does not answer."""
 
 
 @contextmanager

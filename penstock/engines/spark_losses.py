@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.engines.stragglers import described
+from penstock.engines.task_items import describe_with_size
 from penstock.errors import MemoryLimitError, WorkerLostError
-from penstock.fragments import Fragment
-from penstock.memory_errors import HINT, size_of
+from penstock.memory_errors import HINT
 from penstock.task_errors import place_of
 
 _LOST = ("Python worker exited unexpectedly", "ExecutorLostFailure", "Executor heartbeat timed out", "no longer alive")
@@ -45,9 +44,8 @@ def loss(label: str, text: str, reason: str, item: Any, settings: Mapping[str, s
     of_memory = reason.startswith("MemoryError") or any(sign in lowered for sign in _OF_MEMORY)
     if not of_memory and not any(sign in text for sign in _LOST):
         return None
-    what = "" if item is None else f" on {described(item)}"
-    size = f", {size_of(item)}," if isinstance(item, Fragment) else ""
-    problem = f"{label} lost a worker{what}{size} as often as Spark tries a task. {reason}"
+    what = "" if item is None else f" on {describe_with_size(item)}"
+    problem = f"{label} lost a worker{what} as often as Spark tries a task. {reason}"
     if of_memory:
         limits = ", ".join(f"{name} is {settings.get(name, 'not set')}" for name in _LIMITS)
         return MemoryLimitError(f"{problem} ({limits})", hint=HINT, engine="spark", **place_of(item))

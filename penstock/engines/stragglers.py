@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from penstock.fragments import Fragment
-from penstock.task_errors import place_of
+from penstock.engines.task_items import describe
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -143,7 +142,7 @@ class Stragglers:
             if seconds > FACTOR * median:
                 self._limits[key] = 2 * seconds
                 self._tell(
-                    f"{self._label}: {described(self._items[key])} has run for {seconds:.0f} s;"
+                    f"{self._label}: {describe(self._items[key])} has run for {seconds:.0f} s;"
                     f" the median of {done} that are done is {median:.1f} s"
                 )
 
@@ -157,18 +156,3 @@ def median_of(seconds: Sequence[float]) -> tuple[int, float]:
     ((2, 2.0), (0, 0.0))
     """
     return len(seconds), statistics.median(seconds) if seconds else 0.0
-
-
-def described(item: Any) -> str:
-    """Return what a task works on: a fragment with its files, a file, or any other item as it is written.
-
-    Examples
-    --------
-    >>> from penstock.fragments import Piece
-    >>> described(Fragment(17, 0, (Piece("a/b.parquet", 0, 10),)))
-    'fragment 17 (a/b.parquet)'
-    """
-    path = place_of(item).get("path")
-    if isinstance(item, Fragment):
-        return f"fragment {item.index} ({path})"
-    return path or f"{item!r:.200}"
