@@ -31,13 +31,13 @@ from penstock.stages.training._binary_scaling import framing, rounded_mean, scal
 from penstock.stages.training._design import Scaling, ToRows, finite_matrix, linear, one_blas_thread
 from penstock.stages.training._exact_gram import GramDesign
 from penstock.stages.training._families import FAMILIES, SUPPORTED, Family, Gaussian, tweedie
+from penstock.stages.training._family_checks import FamilyChecks
 from penstock.stages.training._glm_summary import Inference, Totals
 from penstock.stages.training._irls import Course, Likelihood, Point
 from penstock.stages.training._learner import Learner
 from penstock.stages.training._linear_model import coefficient_table
 from penstock.stages.training._links import LINKS, Link, Power
-from penstock.statistics import Extreme, Extremes, Moments, Statistic, Violations
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics import Extremes, Moments, Statistic, Violations
 
 
 @dataclass(frozen=True)
@@ -224,26 +224,24 @@ class GeneralizedLinearRegression(Learner, Trainer):
             return Power(1 - self.variance_power if self.link_power is None else self.link_power)
         return LINKS[self.link or SUPPORTED[self.family][0]]
 
-    def _checks(self) -> Checks:
-        """Return what is checked over all rows before training; `Moments` refuses infinities besides."""
-        domain = self._family().domain
-        weight = [(self.weight, Rule(test)) for test in ("null", "infinite", "too_large", "negative") if self.weight]
-        named = [*((name, Rule("null")) for name in (self.label, *self.inputs())), *weight]
-        return [*named, *([(self.label, domain)] if domain else [])]
+    def _checks(self) -> FamilyChecks:
+        return FamilyChecks(self.family, self._family(), self.label, self.inputs(), self.weight)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test, rule.values) for name, rule in self._checks()}
+        rules = self._checks().rules
+        wrong = {f"{rule.test} {name}": Violations((name,), rule.test, rule.values) for name, rule in rules}
         columns, weight = (self.label, *self.inputs()), (self.weight,) if self.weight else ()
         return {**wrong, "moments": Moments(columns), "extremes": Extremes((*columns, *weight))}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return how to centre and scale the columns to train with."""
-        for name, rule in self._checks():
+        checks = self._checks()
+        for name, rule in checks.rules:
             if count := results[f"{rule.test} {name}"][name].count:
-                raise self._refused(name, rule, count)
+                raise checks.error(name, rule, count)
         moments, extremes = results["moments"], results["extremes"]
-        self._check_varies(extremes[self.label])
+        checks.require_variation(extremes[self.label])
         largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
         if not largest_weight:
             raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
@@ -260,30 +258,6 @@ class GeneralizedLinearRegression(Learner, Trainer):
         told = dict.fromkeys(("constant", "converged", "iterations", "summary"), Anything())
         features = ListOf(Text(names), len(names))
         return Fields({"features": features, "coefficients": numbers, "intercept": Number()}, told)
-
-    def _check_varies(self, label: Extreme) -> None:
-        if label.min == label.max and float(label.min) in self._family().edges:
-            raise DataValueError(
-                f"label {self.label!r} is {label.min} in every row, for which the {self.family} family has no finite"
-                " coefficients",
-                hint="Train on rows whose labels differ.",
-                column=self.label,
-            )
-
-    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
-        error = rule.error(name, count)
-        if rule == self._family().domain and name == self.label:
-            found = DataValueError(
-                f"label {name!r} has {count} value(s) that the {self.family} family cannot have, expected"
-                f" {self._family().expected}",
-                hint="Choose another family, or filter these rows.",
-                column=name,
-            )
-            found.predicate = error.predicate
-            return found
-        if rule.test == "null" and name in self.inputs():
-            error.hint = "Put an Imputer before this step, or filter these rows."
-        return error
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         scaling = scaling_of(learned, intercept=self.fit_intercept)
@@ -369,7 +343,7 @@ class GeneralizedLinearRegression(Learner, Trainer):
         with np.errstate(all="ignore"):
             predictor = linear(matrix.T, arrays.to_device(coefficients, kind))[0] + fitted["intercept"]
         made = self._predicted(arrays.to_host(predictor))
-        self._check_predictor(predictor, matrix)
+        self._checks().require_finite(predictor, matrix)
         columns = [arrays.column(frame, name, arrays.to_device(each, kind)).to_frame() for name, each in made.items()]
         return frame.with_columns(*(frames.nan_to_null(each)[each.columns[0]] for each in columns))
 
@@ -385,16 +359,6 @@ class GeneralizedLinearRegression(Learner, Trainer):
             return None
         made = {name: float(each[0]) for name, each in self._predicted(np.array([fitted["intercept"]])).items()}
         return lambda row: row.update(made)
-
-    def _check_predictor(self, predictor: Any, matrix: Any) -> None:
-        lost = int((~np.isfinite(predictor) & ~np.isnan(matrix).any(axis=1)).sum())
-        if lost:
-            raise DataValueError(
-                f"{lost} row(s) have features so large that linear predictors overflow float64:"
-                f" {', '.join(self.inputs()[:10])}",
-                hint="Clip the features to the range that they can have.",
-                rows=lost,
-            )
 
     def table(self, fitted: Fitted) -> pa.Table:
         """Return a row per feature, and one for the intercept, to be read.

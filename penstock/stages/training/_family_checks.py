@@ -1,0 +1,80 @@
+"""What a family of distributions takes: labels within its domain, that differ where they have to, finite predictors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import DataValueError
+from penstock.stages.training._families import Family
+from penstock.statistics import Extreme
+from penstock.statistics.rules import Checks, Rule
+
+
+@dataclass(frozen=True)
+class FamilyChecks:
+    """The checks of a generalised linear model over all rows before training, and the words of its errors.
+
+    Parameters
+    ----------
+    name : str
+        What the family is called.
+    family : Family
+    label : str
+    features : sequence of str
+    weight : str or None
+    """
+
+    name: str
+    family: Family
+    label: str
+    features: Sequence[str]
+    weight: str | None
+
+    @property
+    def rules(self) -> Checks:
+        """What is checked; `Moments` refuses infinities besides."""
+        domain = self.family.domain
+        weight = [(self.weight, Rule(test)) for test in ("null", "infinite", "too_large", "negative") if self.weight]
+        named = [*((name, Rule("null")) for name in (self.label, *self.features)), *weight]
+        return [*named, *([(self.label, domain)] if domain else [])]
+
+    def error(self, name: str, rule: Rule, count: int) -> DataValueError:
+        """Return the error for `count` values of a column that break a rule."""
+        error = rule.error(name, count)
+        if rule == self.family.domain and name == self.label:
+            outside = DataValueError(
+                f"label {name!r} has {count} value(s) that the {self.name} family cannot have, expected"
+                f" {self.family.expected}",
+                hint="Choose another family, or filter these rows.",
+                column=name,
+            )
+            outside.predicate = error.predicate
+            return outside
+        if rule.test == "null" and name in self.features:
+            error.hint = "Put an Imputer before this step, or filter these rows."
+        return error
+
+    def require_variation(self, label: Extreme) -> None:
+        """Raise DataValueError where all labels are one at the edge of the domain."""
+        if label.min == label.max and float(label.min) in self.family.edges:
+            raise DataValueError(
+                f"label {self.label!r} is {label.min} in every row, for which the {self.name} family has no finite"
+                " coefficients",
+                hint="Train on rows whose labels differ.",
+                column=self.label,
+            )
+
+    def require_finite(self, predictor: Any, matrix: Any) -> None:
+        """Raise DataValueError for a linear predictor that is infinite though no feature is missing."""
+        lost = int((~np.isfinite(predictor) & ~np.isnan(matrix).any(axis=1)).sum())
+        if lost:
+            raise DataValueError(
+                f"{lost} row(s) have features so large that linear predictors overflow float64:"
+                f" {', '.join(self.features[:10])}",
+                hint="Clip the features to the range that they can have.",
+                rows=lost,
+            )
