@@ -12,8 +12,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ConfigError, SchemaError, UnsupportedStepError
+from penstock import arrays
+from penstock.errors import SchemaError, UnsupportedStepError
 from penstock.selectors import Columns, is_numeric
 from penstock.spmd import Rank
 from penstock.stages.base import (
@@ -28,15 +28,15 @@ from penstock.stages.base import (
 from penstock.stages.shapes import Fields, ListOf, ModelFile, TableOf, Text, Whole, by_column, is_class
 from penstock.stages.stored_values import jsonable
 from penstock.stages.training._design import finite_matrix
-from penstock.stages.training._learner import Learner, known
+from penstock.stages.training._learner import Learner
 from penstock.stages.training._sklearn.kinds import (
     METHODS,
     Described,
     check_use,
     describe,
     from_json,
-    is_cuml,
     kept,
+    to_fit,
     unfitted,
 )
 from penstock.stages.training._sklearn.rules import check_classes, demand_none, rules
@@ -324,7 +324,7 @@ class SklearnEstimator(Learner, Trainer):
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         from penstock.stages.training._sklearn import fit, store
 
-        estimator = self._to_fit(rank)
+        estimator = to_fit(self.estimator, on_gpu=rank.kind == "gpu")
         classes = _classes(learned)
         convert = fit.ToRows(self.inputs(), self._labels, classes, self.weight)
         rows = fit.read(rank, convert, learned["rows"], self.memory_limit)
@@ -340,17 +340,6 @@ class SklearnEstimator(Learner, Trainer):
     def notes(self, fitted: Fitted) -> list[str]:
         """Return the warnings of scikit-learn."""
         return list(fitted["warnings"])
-
-    def _to_fit(self, rank: Rank) -> Any:
-        """Return a copy of the estimator, to be fitted."""
-        if isinstance(self.estimator, Described):
-            raise ConfigError(
-                f"{self._described.text:.200} is that of a loaded model, of which only this is known",
-                hint="Make the stage anew; sklearn.base.clone(stage.fitted_estimator(fitted)) is its estimator.",
-            )
-        if is_cuml(self.estimator) and rank.kind != "gpu":
-            raise ConfigError("an estimator of cuML needs a GPU", hint="Take scikit-learn's own, or device='gpu'.")
-        return unfitted(self.estimator)
 
     def fitted_estimator(self, fitted: Fitted) -> Any:
         """Return the fitted scikit-learn estimator; it is shared, so change nothing of it.
@@ -393,18 +382,13 @@ class SklearnEstimator(Learner, Trainer):
     def _column(
         self, frame: nw.DataFrame, name: str, values: np.ndarray, present: np.ndarray, fitted: Fitted
     ) -> nw.Series:
-        from penstock.stages.training._sklearn.score import spread
+        from penstock.stages.training._sklearn.columns import to_classes, to_series
 
-        whole, missing = spread(values, present)
-        device = frames.kind_of(frame)
-        if self._method != "transform" and name == self.prediction and self._described.kind != "regressor":
-            whole = whole.astype(np.int32)
-            if self._described.kind == "classifier":
-                whole[missing] = -1
-                codes = arrays.column(frame, name, arrays.to_device(whole, device))
-                return frames.decode(codes, fitted["classes"]["value"].combine_chunks())
-        series = arrays.column(frame, name, arrays.to_device(whole, device))
-        return known(frame, series, arrays.to_device(missing, device))
+        if self._method == "transform" or name != self.prediction or self._described.kind == "regressor":
+            return to_series(frame, name, values, present)
+        if self._described.kind == "classifier":
+            return to_classes(frame, name, values, present, fitted["classes"]["value"].combine_chunks())
+        return to_series(frame, name, values, present).cast(nw.Int32)
 
 
 def _classes(learned: Fitted) -> tuple[Any, ...] | None:

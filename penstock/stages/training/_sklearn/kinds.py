@@ -112,6 +112,24 @@ def is_cuml(estimator: Any) -> bool:
     return type(estimator).__module__.partition(".")[0] == "cuml"
 
 
+def to_fit(estimator: Any, *, on_gpu: bool) -> Any:
+    """Return a copy of an estimator, to be fitted.
+
+    Raises
+    ------
+    ConfigError
+        It is that of a loaded model, of which only the description is known; or it is one of cuML's, without a GPU.
+    """
+    if isinstance(estimator, Described):
+        raise ConfigError(
+            f"{estimator.text:.200} is that of a loaded model, of which only this is known",
+            hint="Make the stage anew; sklearn.base.clone(stage.fitted_estimator(fitted)) is its estimator.",
+        )
+    if is_cuml(estimator) and not on_gpu:
+        raise ConfigError("an estimator of cuML needs a GPU", hint="Take scikit-learn's own, or device='gpu'.")
+    return unfitted(estimator)
+
+
 def on_cpu(estimator: Any) -> Any:
     """Return the estimator, or scikit-learn's counterpart of one of cuML's, fitted where that is.
 
