@@ -32,6 +32,7 @@ from penstock.stages.training._learner import Learner
 from penstock.stages.training._sklearn.kinds import (
     METHODS,
     Described,
+    check_default,
     check_use,
     describe,
     from_json,
@@ -81,7 +82,7 @@ class SklearnEstimator(Learner, Trainer):
         of a pipeline go to its last step.
     method : {"auto", "predict_proba", "decision_function", "predict", "transform"}, default="auto"
         What is called to score. Auto is the first that there is: of a classifier in this order, of others predict, then
-        transform.
+        transform; transform of no classifier or regressor.
     memory_limit : int, optional
         The most bytes that the matrix of features, label and weight may take; a quarter of the memory that the process
         may use, unless given.
@@ -163,6 +164,7 @@ class SklearnEstimator(Learner, Trainer):
             object.__setattr__(self, "estimator", from_json(self.estimator))
         elif not isinstance(self.estimator, Described):
             object.__setattr__(self, "estimator", unfitted(self.estimator))
+            check_default(self._described, self.method, self.title)  # one that was saved stays as it was
         if self.label is not None and not isinstance(self.label, str):
             normalise_columns(self, "label")
         normalise_columns(self, "features", "output_columns")

@@ -90,6 +90,16 @@ def unfitted(estimator: Any) -> Any:
         ) from error
 
 
+def check_default(told: Described, method: str, stage: str) -> None:
+    """Raise ConfigError where transform would be called by default of an estimator that is there to predict."""
+    if method == "auto" and told.kind != "other" and told.default_method == "transform":
+        raise ConfigError(
+            f"{told.text:.200} has no predict before it is fitted",
+            hint='Pass method="transform" for what it transforms.',
+            stage=stage,
+        )
+
+
 def check_use(told: Described, method: str, labels: Sequence[str], *, weighted: bool, stage: str) -> None:
     """Raise ConfigError for what an estimator is asked for and cannot do."""
     name, asked = f"{told.text:.200}", told.default_method if method == "auto" else method
@@ -177,12 +187,28 @@ def describe(estimator: Any) -> Described:
     return Described(
         text=" ".join(estimator.__repr__(N_CHAR_MAX=10**6).split()),
         kind=kind,
-        methods=tuple(name for name in METHODS if hasattr(estimator, name)),
+        methods=_methods(estimator),
         allow_nan=_takes_nan(estimator),
         needs_label=bool(targets.required) or kind != "other",
         multi_output=kind == "regressor" and bool(targets.multi_output),
         weight_argument=_weight_argument(estimator),
     )
+
+
+def _methods(estimator: Any) -> tuple[str, ...]:
+    """Return which of `METHODS` an estimator has once it is fitted.
+
+    A stack shows no method that predicts until it has its final estimator, which it makes in `fit` where none is given.
+    """
+    from sklearn.base import clone
+    from sklearn.ensemble import StackingClassifier, StackingRegressor
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+
+    complete = clone(estimator)
+    for part in (complete, *complete.get_params().values()):
+        if isinstance(part, StackingClassifier | StackingRegressor) and part.final_estimator is None:
+            part.final_estimator = LogisticRegression() if isinstance(part, StackingClassifier) else RidgeCV()
+    return tuple(name for name in METHODS if hasattr(complete, name))
 
 
 def _takes_nan(estimator: Any) -> bool:
