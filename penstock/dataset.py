@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, class_name
 from penstock.expressions.rowwise import check_rowwise
 from penstock.fragments import Fragment, Sample, kept_rows
 from penstock.frames import ROW
@@ -22,7 +22,7 @@ from penstock.frames_pandas import to_pandas
 from penstock.in_parts import InParts
 from penstock.lags import Lags
 from penstock.schemas import declared
-from penstock.selectors import resolve
+from penstock.selectors import Columns, resolve
 from penstock.sources.base import Reader
 from penstock.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
 from penstock.tasks import Collect, Probe, Scan, Summarise
@@ -72,8 +72,12 @@ class Dataset(Lags):
         """Return the dataset with one more step to apply."""
         return replace(self, steps=(*self.steps, step))
 
-    def select(self, *columns: str) -> Dataset:
+    def select(self, *columns: Columns) -> Dataset:
         """Return only `columns`, in the order given.
+
+        Parameters
+        ----------
+        *columns : str, or one sequence of str or Selector
 
         Raises
         ------
@@ -82,16 +86,19 @@ class Dataset(Lags):
         ConfigError
             No column is given, or one twice.
         """
-        return self.with_step(Select(resolve(columns, self.schema, "select")))
+        chosen = columns[0] if len(columns) == 1 else columns
+        return self.with_step(Select(resolve(chosen, self.schema, "select")))  # type: ignore[arg-type]
 
     def filter(self, predicate: nw.Expr) -> Dataset:
         """Return the rows for which `predicate`, a Narwhals expression, is true; null counts as false.
 
         Raises
         ------
+        ConfigError
+            It is no expression of Narwhals, but text, say, or one of another library.
         SchemaError
-            The expression names a column that is not there, does not fit the types, or depends on other rows or on
-            their order: each partition is filtered by itself.
+            The expression names a column that is not there, does not fit the types, is not true or false, or depends on
+            other rows or on their order: each partition is filtered by itself.
         """
         check_rowwise(predicate, self.schema)
         return self.with_step(Filter(predicate, tuple(frames.roots(predicate, self.schema))))
@@ -112,10 +119,13 @@ class Dataset(Lags):
 
         Raises
         ------
+        ConfigError
+            The function is none, or `frame` is not known.
         UserCodeError
             When it runs: the function raised. SchemaError: it left out a column, or returned a value that the declared
             type does not hold, as int64 does not hold 3.7; numbers are only rounded from float64 to float32.
         """
+        check_callable(function, "map_partitions")
         frames.check_form(frame)
         return self.with_step(MapPartitions(function, declared(schema), frame, tuple(self.schema.names)))
 
@@ -296,11 +306,19 @@ class Dataset(Lags):
 def check_dataset(value: Any, what: str) -> None:
     """Raise ConfigError, which says how to make one, unless a value that `what` takes is a dataset."""
     if not isinstance(value, Dataset):
-        name = f"{type(value).__module__.partition('.')[0]}.{type(value).__qualname__}"
         raise ConfigError(
-            f"{what} takes a Dataset, found {name}",
+            f"{what} takes a Dataset, found {class_name(value)}",
             hint=f"Make one on an engine: {what}(engine.from_arrow(frame)) for a frame of pandas, Polars or Arrow,"
             f" {what}(engine.read_parquet(path)) for files.",
+        )
+
+
+def check_callable(value: Any, what: str) -> None:
+    """Raise ConfigError unless what `what` is to call, on frames, can be called."""
+    if not callable(value):
+        raise ConfigError(
+            f"{what} takes a function of frames, found {class_name(value)}",
+            hint=f'Write {what}(lambda frame: frame.filter(nw.col("x") > 0), ...), after import narwhals as nw.',
         )
 
 

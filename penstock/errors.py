@@ -204,6 +204,19 @@ class UnsupportedStepError(ArtifactError):
     """A stage is not in the registry, or cannot be stored without storing code."""
 
 
+def class_name(value: Any) -> str:
+    """Return the class of a value as a user knows it: by its library, and not by the module it is defined in.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> class_name(Path()), class_name("x")
+    ('pathlib.PosixPath', 'str')
+    """
+    library, name = type(value).__module__.partition(".")[0], type(value).__qualname__
+    return name if library == "builtins" else f"{library}.{name}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the nearest of ``known``, or an empty string.
 

@@ -17,7 +17,7 @@ from penstock.carriers import carrier
 from penstock.errors import ConfigError, SchemaError, did_you_mean
 from penstock.fragments import row_bytes
 from penstock.lag_steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, Span
-from penstock.names import check_names
+from penstock.names import check_names, column_names
 from penstock.selectors import resolve
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _lags(
 
 def _outputs(schema: pa.Schema, title: str, names: list[str], given: Names | None) -> list[str]:
     """Return the names of the new columns: those given, or those they have by themselves."""
-    chosen = names if given is None else [given] if isinstance(given, str) else list(given)
+    chosen = names if given is None else list(column_names(given, f"output_columns of {title}", stage=title))
     if len(chosen) != len(names):
         raise ConfigError(
             f"output_columns of {title} has {len(chosen)} name(s), expected {len(names)}: {', '.join(names)}",
@@ -135,6 +135,7 @@ def _is_positive(count: object) -> bool:
 
 
 def _keys(dataset: Dataset, title: str, names: Names) -> tuple[str, ...]:
+    names = column_names(names, f"columns of {title}", stage=title)
     return resolve(names, dataset.schema, title) if names else ()
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from penstock.errors import SchemaError
+from penstock.errors import ConfigError, SchemaError, class_name
 from penstock.notices import warn
 
 ROW = "__row__"
@@ -20,6 +21,35 @@ RESERVED = {
     REPLICATE: "how often each row is drawn",
     PARTITION: "the partition that each row is sorted into",
 }
+
+
+def column_names(columns: str | Iterable[str], where: str, *, stage: str | None = None) -> tuple[str, ...]:
+    """Return the names of columns, given as one or several; ConfigError for expressions, and all else that is no name.
+
+    Parameters
+    ----------
+    where : str
+        What they are of, in words.
+
+    Examples
+    --------
+    >>> column_names("x", "columns of Imputer"), column_names(["x", "y"], "columns of Imputer")
+    (('x',), ('x', 'y'))
+    """
+    if isinstance(columns, str):
+        return (columns,)
+    try:
+        names: tuple[Any, ...] = tuple(columns)
+    except TypeError:  # also of Spark's columns, which have __iter__ only to refuse it
+        names = (columns,)
+    for name in names:
+        if not isinstance(name, str):
+            raise ConfigError(
+                f"{where} are named by {class_name(name)}, expected strings",
+                hint='Write "x" where dataframe libraries have col("x"); penstock.selectors choose columns by type.',
+                stage=stage,
+            )
+    return names
 
 
 _PATTERN = re.compile(r"\*|\^.*\$", re.DOTALL)

@@ -19,6 +19,7 @@ from penstock.errors import (
 from penstock.explain import explain, unfitted_steps
 from penstock.fitting import Fit, FitReport
 from penstock.interchange import as_arrow, is_table
+from penstock.names import column_names
 from penstock.planner import Plan, plan
 from penstock.rows import RowScorer
 from penstock.spmd import SpmdOptions
@@ -263,8 +264,8 @@ class PipelineModel:
         >>> model.predict({"x": 3}), model.predict([{"x": None}, {"x": 1}])
         ({'x': 1.0}, [{'x': 0.0}, {'x': -1.0}])
         """
-        wanted = (columns,) if isinstance(columns, str) else columns and tuple(columns)
-        scorer = self._scorer(tuple(wanted or self._made_last()))
+        wanted = () if columns is None else column_names(columns, "columns of predict")
+        scorer = self._scorer(wanted or tuple(self._made_last()))
         if isinstance(rows, Mapping):
             return scorer.one(rows)
         return scorer.many(scorer.rows_of(as_arrow(rows)) if is_table(rows) else rows)

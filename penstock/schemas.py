@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaDriftError, SchemaError, did_you_mean
-from penstock.names import check_names, unnamed
+from penstock.names import check_names, column_names, unnamed
 from penstock.notices import warn
 
 _NAMED = {
@@ -159,7 +159,7 @@ def check_unique(names: Sequence[str], path: str) -> None:
 
 def require(schema: pa.Schema, columns: Iterable[str], *, stage: str | None = None) -> None:
     """Raise SchemaError unless every one of `columns` is in `schema`."""
-    missing = [name for name in columns if name not in schema.names]
+    missing = [name for name in column_names(columns, "columns", stage=stage) if name not in schema.names]
     if missing:
         raise SchemaError(
             f"column {missing[0]!r} is not in the data.{did_you_mean(missing[0], schema.names)}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.errors import ConfigError
+from penstock.names import column_names
 from penstock.schemas import require
 
 
@@ -79,7 +80,7 @@ def as_selector(columns: Columns) -> Selector:
     """Return a selector for names, or the selector itself."""
     if isinstance(columns, Selector):
         return columns
-    return named(columns) if isinstance(columns, str) else named(*columns)
+    return named(*column_names(columns, "columns of a selector"))
 
 
 def resolve(columns: Columns, schema: pa.Schema, stage: str) -> tuple[str, ...]:
@@ -93,13 +94,13 @@ def resolve(columns: Columns, schema: pa.Schema, stage: str) -> tuple[str, ...]:
         Nothing is selected, or a name is given twice.
     """
     if isinstance(columns, Selector):
-        names = columns.resolve(schema)
+        names = tuple(columns.resolve(schema))
     else:
-        names = [columns] if isinstance(columns, str) else list(columns)
+        names = column_names(columns, f"columns of {stage}", stage=stage)
         require(schema, names, stage=stage)
     if not names:
         raise ConfigError(f"{stage} selects no column", hint=f"Columns are: {', '.join(schema.names)}.", stage=stage)
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ConfigError(f"{stage} names column {sorted(twice)[0]!r} twice", stage=stage)
-    return tuple(names)
+    return names

@@ -18,6 +18,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.names import column_names
 from penstock.ragged import Ragged, with_lists
 from penstock.schemas import require
 
@@ -69,7 +70,7 @@ def resolve(names: str | Sequence[str], schema: pa.Schema, stage: str) -> tuple[
     ConfigError
         There is no name, or one is given twice.
     """
-    found = (names,) if isinstance(names, str) else tuple(names)
+    found = column_names(names, f"columns of {stage}", stage=stage)
     if not found or len(set(found)) < len(found):
         raise ConfigError(f"columns of {stage} are {found!r}, expected different names, and one at least", stage=stage)
     require(schema, [column for name in found for column in columns(name)], stage=stage)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.dataset import Dataset
+from penstock.dataset import Dataset, check_callable
 from penstock.engines.querying import QueryEngine, run
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.locations import absolute_path
+from penstock.names import column_names
 from penstock.schemas import declared
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Relational(ABC):
             A column of `order_by` or `schema` is not in the result; on Spark also: a dataset has a type that Spark
             lacks (nanoseconds, durations, times of day).
         ConfigError
-            There is no dataset; or the workers are on other machines and `staging_dir` is not given.
+            The function is none, SQL text say; there is no dataset; or the workers are on other machines and
+            `staging_dir` is not given.
         ExecutionError, DiskFullError
             The query failed while it ran. Whatever fails, no file is left behind.
 
@@ -107,11 +109,12 @@ class Relational(ABC):
         >>> engine.query(fares, trips, zones, order_by="name").to_arrow().to_pydict()
         {'name': ['Alley', 'Bay'], 'fare': [7.0, 7.0]}
         """
+        check_callable(function, "query")
         return run(
             cast("Engine", self),
             function,
             datasets,
-            order_by=[order_by] if isinstance(order_by, str) else list(order_by),
+            order_by=column_names(order_by, "order_by of query"),
             schema=None if schema is None else declared(schema),
             staging_dir=staging_dir,
             fragment_bytes=fragment_bytes,
@@ -155,6 +158,5 @@ class Relational(ABC):
         >>> engine.query(numbered, visits, order_by=("who", "day")).to_arrow()["n"].to_pylist()
         [1, 2, 1]
         """
-        keys = [partition_by] if isinstance(partition_by, str) else list(partition_by)
-        order = [order_by] if isinstance(order_by, str) else list(order_by)
-        return self.query_engine().window(frame, columns, keys, order)
+        keys = column_names(partition_by, "partition_by of window")
+        return self.query_engine().window(frame, columns, keys, column_names(order_by, "order_by of window"))

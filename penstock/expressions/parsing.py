@@ -10,7 +10,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError, SchemaError
+from penstock.errors import ConfigError, SchemaError, class_name
 from penstock.expressions.nodes import HINT, Operand, Translator
 from penstock.schemas import require
 
@@ -72,7 +72,6 @@ def _type(operand: Operand, empty: nw.DataFrame, stage: str | None) -> nw.dtypes
         raise SchemaError(f"{operand.text!r} does not fit the types of the columns: {reason}", stage=stage) from error
 
 
-@lru_cache(maxsize=256)
 def parse(text: str) -> Expression:
     """Return the condition that `text` says; nothing in it is run.
 
@@ -84,7 +83,7 @@ def parse(text: str) -> Expression:
     Raises
     ------
     ConfigError
-        Something that is not allowed, with its position in the text, or no column at all.
+        It is no text; something in it is not allowed, with its position; or it reads no column at all.
 
     Examples
     --------
@@ -95,6 +94,16 @@ def parse(text: str) -> Expression:
     >>> frame.select(condition.expr.alias("ok"))["ok"].to_list()
     [True, False, False]
     """
+    if not isinstance(text, str):
+        raise ConfigError(
+            f"a condition is {class_name(text)}, expected text",
+            hint='Write "x > 0", or "x is None or x > 0"; expressions of Narwhals are for Dataset.filter.',
+        )
+    return _parsed(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Expression:
     translator = Translator(text)
     try:
         tree = ast.parse(translator.source, mode="eval")

@@ -1,4 +1,4 @@
-"""Whether a condition on a row is about that row alone."""
+"""Whether a condition on a row is one, and about that row alone."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import SchemaError
+from penstock.errors import ConfigError, SchemaError, class_name
 
 _ROWS = 12
 
 
 def check_rowwise(predicate: nw.Expr, schema: pa.Schema) -> None:
-    """Raise SchemaError for a condition that is another for a row when other rows are beside it.
+    """Raise SchemaError unless a condition is true or false of a row, whatever rows are beside it.
 
     It is tried on a few rows, together and one by one. A condition that cannot take the values of these is let pass.
+
+    Raises
+    ------
+    ConfigError
+        It is no expression of Narwhals.
 
     Examples
     --------
@@ -29,8 +34,14 @@ def check_rowwise(predicate: nw.Expr, schema: pa.Schema) -> None:
     penstock.errors.SchemaError: the condition on a row depends on the rows beside it
       Hint: It sees one partition at a time, ...
     """
+    if not isinstance(predicate, nw.Expr):
+        raise ConfigError(
+            f"the condition on a row is {class_name(predicate)}, expected an expression of Narwhals",
+            hint='Write nw.col("x") > 0, after import narwhals as nw.',
+        )
     sample = [_column(field.type, place) for place, field in enumerate(schema)]
     rows = frames.from_arrow(pa.table(sample, schema=schema))
+    _check_boolean(rows, predicate)
     try:
         together = _met(rows, predicate)
         alone = [met for place in range(len(rows)) for met in _met(rows[place : place + 1], predicate)]
@@ -41,6 +52,19 @@ def check_rowwise(predicate: nw.Expr, schema: pa.Schema) -> None:
             "the condition on a row depends on the rows beside it",
             hint="It sees one partition at a time, so that it would depend on how the data is cut. Compute what it"
             " compares with before, as a number, use a stage that learns it at fit, or lag and engine.query.",
+        )
+
+
+def _check_boolean(rows: nw.DataFrame[Any], predicate: nw.Expr) -> None:
+    try:
+        types = rows.select(predicate).schema
+    except frames.ERRORS:
+        return
+    if list(types.values()) != [nw.Boolean()]:
+        made = ", ".join(f"{name} ({kind})" for name, kind in types.items())
+        raise SchemaError(
+            f"the condition on a row is {made}, expected one Boolean",
+            hint='Compare it with something: nw.col("x") != 0.',
         )
 
 

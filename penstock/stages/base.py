@@ -12,6 +12,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaError, did_you_mean
+from penstock.names import column_names
 from penstock.selectors import Columns, Selector, is_numeric, resolve
 from penstock.stages.parameter_checks import check_choice as check_choice
 from penstock.stages.parameter_checks import check_number as check_number
@@ -359,7 +360,7 @@ def normalise_columns(stage: Stage, *names: str) -> None:
     for name in names:
         value = getattr(stage, name)
         if value is not None and not isinstance(value, Selector):
-            object.__setattr__(stage, name, (value,) if isinstance(value, str) else tuple(value))
+            object.__setattr__(stage, name, column_names(value, f"{name} of {stage.title}", stage=stage.title))
 
 
 def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaError
+from penstock.names import column_names
 from penstock.schemas import require
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
@@ -69,7 +70,8 @@ class ClusteringEvaluator(Evaluator):
         super().__post_init__()
         check_distance(self.distance_measure)
         if not isinstance(self.features, str):
-            object.__setattr__(self, "features", tuple(self.features))
+            names = column_names(self.features, f"features of {self.title}", stage=self.title)
+            object.__setattr__(self, "features", names)
         if not self.features:
             raise ConfigError(f"features of {self.title} is empty, expected columns", stage=self.title)
 

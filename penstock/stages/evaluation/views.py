@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import ConfigError, SchemaError
+from penstock.names import column_names
 from penstock.schemas import require
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
@@ -124,7 +125,7 @@ class Slices(View):
     @classmethod
     def of(cls, members: Members, schema: pa.Schema, prefixed: bool, by: str | Sequence[str]) -> Slices:
         """Return the slices by a column, or by several together; SchemaError for one that has no such values."""
-        names = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+        names = tuple(dict.fromkeys(column_names(by, "slices")))
         if not names:
             raise ConfigError(
                 "a slice is by no column", hint='Name columns: slices=["country", ("country", "device")].'

@@ -71,7 +71,7 @@ class Learner(Stage):
     def _aside(self) -> dict[str, str]:
         """Return the columns that are no features, by what they are."""
         roles = {role: getattr(self, role, None) for role in ("label", "weight")}
-        return {role: name for role, name in roles.items() if name}
+        return {role: name for role, name in roles.items() if name is not None}
 
     def _check_label(self, schema: pa.Schema, label: str) -> None:
         """Raise SchemaError for a label of a type that cannot be learned; a number, unless a subclass takes others."""
