@@ -271,7 +271,7 @@ class Dataset(Lags):
         if not any(probe.parts for probe in probes):
             return self.engine.reduce(work, work.merge, self.fragments, label=label)
         parted = InParts(work)
-        return parted.join(self.engine.reduce_parts(parted, self.fragments, label=label))
+        return parted.concat(self.engine.reduce_parts(parted, self.fragments, label=label))
 
     def _check_numbered(self, probe: Probe) -> None:
         makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]

@@ -10,6 +10,7 @@ from penstock.redaction import presentable
 from penstock.schemas import shorten
 from penstock.stages.base import Trainer
 from penstock.stages.step import StageStep
+from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.steps import prune
 from penstock.tasks import Summarise
 
@@ -69,7 +70,8 @@ def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counti
     if number == 1:
         ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
         return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]
-    counted = [name for probe in probes for statistic in probe.statistics for name in statistic.counted()]
+    statistics = [as_partitionable(statistic) for probe in probes for statistic in probe.statistics]
+    counted = [name for statistic in statistics for name in statistic.footprints()]
     return [f"  counts {shorten(counted, 12)}: in a way that is chosen when the scan begins"] if counted else []
 
 

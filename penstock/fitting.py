@@ -18,6 +18,7 @@ from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Trainer
 from penstock.stages.step import StageStep
 from penstock.statistics.base import State
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.held import Found
 from penstock.steps import RowLog
 from penstock.tasks import Probe
@@ -176,9 +177,10 @@ class Fit:
         """Return how many values were found."""
         offset = len(self.dataset.steps)
         return {
-            (request.position + offset, name, request.statistic.counted()[name].most): found
+            (request.position + offset, name, statistic.footprints()[name].most): found
             for request in scan.requests
-            for name, found in request.statistic.found(results[request.stage][request.name]).items()
+            if isinstance(statistic := request.statistic, Partitionable)
+            for name, found in statistic.cardinalities(results[request.stage][request.name]).items()
         }
 
     def _result(self, request: Request, state: State) -> Any:

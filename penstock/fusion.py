@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
 from penstock.statistics.value_counts import ValueCounts
 
 _COUNTS = ValueCounts(())
@@ -35,7 +36,7 @@ class Fusion:
             key = _family(statistic)
             fused[key] = _joined(fused.get(key), statistic)
         counted = fused.get(_COUNTS, _COUNTS).columns
-        told = {name for key, each in fused.items() if key != _COUNTS for name in each.tallied()}
+        told = {name for key, each in fused.items() if key != _COUNTS for name in provided_counts(each)}
         fused[_COUNTS] = ValueCounts(tuple(name for name in counted if name not in told))
         return cls(tuple(each for each in fused.values() if each != _COUNTS))
 
@@ -47,7 +48,8 @@ class Fusion:
         counts: dict[str, State] = {}
         for each, state in zip(self.gathered, states, strict=True):
             names = [name for name in statistic.columns if self._teller(name) == each]
-            counts |= each.value_counts(state, names) if names else {}
+            if names and isinstance(each, CountsProvider):
+                counts |= each.value_counts(state, names)
         return counts
 
     def serves(self, gathered: Statistic, statistic: Statistic) -> bool:
@@ -58,15 +60,15 @@ class Fusion:
 
     def _teller(self, name: str) -> Statistic:
         """Return what the counts of a column are read off."""
-        return next(each for each in self.gathered if name in each.tallied())
+        return next(each for each in self.gathered if name in provided_counts(each))
 
 
 def _family(statistic: Statistic) -> Statistic:
-    return statistic.family() if isinstance(statistic, ColumnStatistic) else statistic
+    return statistic.template() if isinstance(statistic, ColumnStatistic) else statistic
 
 
 def _joined(known: Statistic | None, statistic: Statistic) -> Statistic:
     if not isinstance(statistic, ColumnStatistic):
         return statistic
     names = [*(() if known is None else known.columns), *statistic.columns]
-    return statistic.family().over(tuple(dict.fromkeys(names)))
+    return statistic.template().with_columns(tuple(dict.fromkeys(names)))

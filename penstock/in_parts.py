@@ -1,26 +1,25 @@
-"""A scan whose states are cut into parts, so that very many values are on no worker together."""
+"""A scan whose states are partitioned, so that very many values are on no worker together."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.fragments import Fragment
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State
+from penstock.statistics.distinct.partitionable import Absent, Partitionable, as_partitionable, pad, present
 from penstock.steps import RowLog
 from penstock.tasks import Probe, Summarise
 
 Summary = tuple[list[list[State]], RowLog]
-"""The states of each probe, and what became of the rows. The log, and what is not cut, is in the first part alone."""
+"""The states of each probe, and what became of the rows. The log, and what is whole, is in the first part alone."""
 
 
 @dataclass(frozen=True)
 class InParts:
-    """Gives what `Summarise` gives in parts, each of which an engine merges by itself; `join` puts them together.
+    """Gives what `Summarise` gives in parts, each of which an engine merges by itself; `concat` puts them together.
 
     A part has the values of some hashes, from whatever fragment: no value is in two, so that each can be counted, and
-    cut down to what is asked for, without the others.
+    pruned to what is asked for, without the others.
     """
 
     work: Summarise
@@ -33,49 +32,44 @@ class InParts:
     def __call__(self, fragment: Fragment) -> list[Summary]:
         """Summarise one fragment."""
         states, log = self.work(fragment)
-        cut = [
-            [_padded(statistic.cut(state, probe.parts), self.parts) for statistic, state in pairs]
+        partitioned = [
+            [pad(statistic.partition(state, probe.parts), self.parts) for statistic, state in pairs]
             for probe, pairs in self._pairs(states)
         ]
         logs = [log, *(RowLog() for _ in range(self.parts - 1))]
-        return [([[pieces[place] for pieces in of_probe] for of_probe in cut], log) for place, log in enumerate(logs)]
+        return [
+            ([[pieces[place] for pieces in of_probe] for of_probe in partitioned], log)
+            for place, log in enumerate(logs)
+        ]
 
     def merge(self, summaries: list[Summary]) -> Summary:
-        """Join one part of several fragments, in their order; the list is emptied."""
+        """Merge one part of several fragments, in their order; the list is emptied."""
         return self.work.merge(summaries)
 
-    def trim(self, summary: Summary) -> Summary:
+    def prune(self, summary: Summary) -> Summary:
         """Leave out of a merged part what nobody asks for."""
         states, log = summary
-        trimmed = [
-            [None if state is None else statistic.trim(state, probe.keep) for statistic, state in pairs]
+        pruned = [
+            [state if state is Absent.ABSENT else statistic.prune(state, probe.keep) for statistic, state in pairs]
             for probe, pairs in self._pairs(states)
         ]
-        return trimmed, log
+        return pruned, log
 
-    def join(self, summaries: list[Summary]) -> Summary:
+    def concat(self, summaries: list[Summary]) -> Summary:
         """Put all parts together."""
         (first, log), *rest = summaries
-        joined = [
+        whole = [
             [
-                statistic.join([state, *_known(parts[at][number] for parts, _ in rest)])
+                statistic.concat([state, *present(parts[at][number] for parts, _ in rest)])
                 for number, (statistic, state) in enumerate(pairs)
             ]
             for at, (_, pairs) in enumerate(self._pairs(first))
         ]
-        return joined, log
+        return whole, log
 
-    def _pairs(self, states: list[list[State]]) -> list[tuple[Probe, list[tuple[Statistic, State]]]]:
+    def _pairs(self, states: list[list[State]]) -> list[tuple[Probe, list[tuple[Partitionable, State]]]]:
         """Return each probe with its statistics and their states."""
         return [
-            (probe, list(zip(probe.statistics, of_probe, strict=True)))
+            (probe, list(zip(map(as_partitionable, probe.statistics), of_probe, strict=True)))
             for probe, of_probe in zip(self.work.probes, states, strict=True)
         ]
-
-
-def _padded(pieces: list[State], parts: int) -> list[State]:
-    return [*pieces, *itertools.repeat(None, parts - len(pieces))]
-
-
-def _known(states: Iterable[State]) -> list[State]:
-    return [state for state in states if state is not None]

@@ -17,7 +17,8 @@ from penstock.frames import ROW
 from penstock.fusion import Fusion
 from penstock.names import check_names
 from penstock.stages.base import Fitted, Stage, Trainer
-from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.keep import Keep
 from penstock.tasks import Probe
 
@@ -50,8 +51,8 @@ class Scan:
         """Return by column which counted values any of the requests asks for, unless it is all."""
         kept: dict[str, Keep] = {}
         for request in self.requests:
-            if request.position == place and isinstance(request.statistic, ColumnStatistic):
-                for name, keep in request.statistic.wanted().items():
+            if request.position == place and isinstance(request.statistic, Partitionable):
+                for name, keep in request.statistic.retention().items():
                     kept[name] = kept[name] | keep if name in kept else keep
         return {name: keep for name, keep in kept.items() if not keep.all}
 

@@ -17,6 +17,7 @@ from penstock.frames import ROW, Kind
 from penstock.outputs import FileEntry, error_number, file_entry, translate_os_error
 from penstock.sources.base import Reader
 from penstock.statistics.base import State, Statistic
+from penstock.statistics.distinct.partitionable import Absent, as_partitionable
 from penstock.statistics.keep import Keep
 from penstock.steps import RowLog, Step
 
@@ -174,15 +175,15 @@ class Summarise:
         ]
         parts.clear()
         merged = [
-            [_drained(statistic, states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
+            [_merged(statistic, states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
             for probe, of_probe in zip(self.probes, taken, strict=True)
         ]
         return merged, log
 
 
-def _drained(statistic: Statistic, states: list[State]) -> State | None:
-    """Merge states; None where they are parts that have nothing of the statistic."""
-    return None if states[0] is None else statistic.drain(states)
+def _merged(statistic: Statistic, states: list[State]) -> State:
+    """Merge states, unless they are of parts that have nothing of the statistic."""
+    return states[0] if states[0] is Absent.ABSENT else as_partitionable(statistic).merge_consuming(states)
 
 
 @dataclass(frozen=True)

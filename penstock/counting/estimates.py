@@ -11,7 +11,7 @@ from penstock.errors import DataValueError
 from penstock.fragments import Fragment, runs
 from penstock.sources.memory import own
 from penstock.statistics.base import State
-from penstock.statistics.distinct import ERROR, Distinct, DistinctCounts
+from penstock.statistics.distinct.hyperloglog import ERROR, Distinct, DistinctCounts
 from penstock.tasks import Probe, Summarise
 
 _RUNS = 8

@@ -16,6 +16,7 @@ from penstock.fragments import row_bytes
 from penstock.schemas import shorten
 from penstock.sizes import show_bytes
 from penstock.statistics import shards
+from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.statistics.held import Found, Held
 from penstock.statistics.keep import ALL, Keep
 from penstock.steps import output_schema
@@ -112,7 +113,7 @@ def _counted(dataset: Dataset, probe: Probe) -> list[ColumnCount]:
     return [
         _column(probe.position, schema.field(name), rows, held, probe.keep.get(name, ALL))
         for statistic in probe.statistics
-        for name, held in statistic.counted().items()
+        for name, held in as_partitionable(statistic).footprints().items()
     ]
 
 
@@ -121,5 +122,5 @@ def _column(position: int, field: pa.Field, rows: int, held: Held, keep: Keep) -
     kind = field.type.value_type if lists else field.type
     return ColumnCount(
         position, field.name, rows, row_bytes(pa.schema({field.name: kind})), held,
-        lists=lists, divisible=shards.divisible(kind), keep=keep if held.trimmed else ALL,
+        lists=lists, divisible=shards.divisible(kind), keep=keep if held.prunable else ALL,
     )  # fmt: skip

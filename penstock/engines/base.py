@@ -78,7 +78,7 @@ class PartedWork(Protocol[State]):
     def merge(self, states: list[State]) -> State:
         """Merge one part of several fragments; may empty the list, and changes none of what is in it."""
 
-    def trim(self, state: State) -> State:
+    def prune(self, state: State) -> State:
         """Return what is asked for of a part, when it is merged."""
 
 

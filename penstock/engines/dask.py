@@ -20,7 +20,7 @@ from penstock import devices
 from penstock.engines import dask_cluster, dask_workers
 from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
 from penstock.engines.dask_ranks import RankTasks
-from penstock.engines.dask_tasks import Tasks, apply, merge_part, merge_parts, summarise, trim_part
+from penstock.engines.dask_tasks import Tasks, apply, merge_part, merge_parts, prune_part, summarise
 from penstock.errors import ConfigError
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.outputs import TemporaryFolder
@@ -155,8 +155,8 @@ class DaskEngine(Engine):
                 for place, tree in enumerate(trees):
                     tree.push(tasks.submit(operator.getitem, future, place))
                 track.advance()
-            trimmed = [tasks.submit(trim_part, tasks.shared, tree.result()) for tree in trees]
-            return [tasks.result(future) for future in trimmed]
+            pruned = [tasks.submit(prune_part, tasks.shared, tree.result()) for tree in trees]
+            return [tasks.result(future) for future in pruned]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run the ranks as one task on each of as many workers; one alone on this machine's CPUs in this process.

@@ -61,9 +61,9 @@ def merge_part(work: PartedWork[Any], states: Sequence[Any]) -> Any:
 
 
 @translate_errors
-def trim_part(work: PartedWork[Any], state: Any) -> Any:
-    """Cut a merged part down to what is asked for, on the worker that has it."""
-    return work.trim(state)
+def prune_part(work: PartedWork[Any], state: Any) -> Any:
+    """Prune a merged part to what is asked for, on the worker that has it."""
+    return work.prune(state)
 
 
 class Tasks:

@@ -91,8 +91,8 @@ class LocalEngine(Engine):
         for parts in self.map(work, fragments, label=label):
             for tree, part in zip(trees, parts, strict=True):
                 tree.push(part)
-        trim = translate_errors(work.trim)
-        return [trim(tree.result()) for tree in trees]
+        prune = translate_errors(work.prune)
+        return [prune(tree.result()) for tree in trees]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` here as the only rank."""

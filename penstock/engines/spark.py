@@ -24,7 +24,7 @@ from penstock.engines.spark_cluster import Cluster, built
 from penstock.engines.spark_gang import BarrierLaunch
 from penstock.engines.spark_jobs import Job
 from penstock.engines.spark_jvm import naming_lost_jvm
-from penstock.engines.spark_parts import ApplyParts, PartNumbers, Trim
+from penstock.engines.spark_parts import ApplyParts, PartNumbers, Prune
 from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
 from penstock.engines.spark_times import StageTimes
@@ -164,7 +164,7 @@ class SparkEngine(Engine):
     ) -> list[State]:
         """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
         numbers = PartNumbers.of(len(fragments))
-        with self._job(label), closing(Shipped.of(self._context, (work, work.merge, work.trim))) as shipped:
+        with self._job(label), closing(Shipped.of(self._context, (work, work.merge, work.prune))) as shipped:
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
                 rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), fragments)
@@ -172,7 +172,7 @@ class SparkEngine(Engine):
                     numbers = numbers.merged()
                     groups = rdd.map(with_group).partitionBy(numbers.left * work.parts, numbers.place)
                     rdd = groups.mapPartitions(Merge(shipped, failures))
-                rdd = built(rdd.mapPartitions(Trim(shipped, failures)))
+                rdd = built(rdd.mapPartitions(Prune(shipped, failures)))
             outcomes = self._collect(rdd, failures, label, fragments)
         return [opened(data) for _, data in sorted(outcomes)]
 

@@ -77,10 +77,10 @@ class ApplyParts(Apply):
 
 
 @dataclass(frozen=True)
-class Trim:
-    """Cuts merged parts down to what is asked for, with the shipped function."""
+class Prune:
+    """Prunes merged parts to what is asked for, with the shipped function."""
 
-    trim: Shipped
+    prune: Shipped
     failures: Accumulator[list[Failure]]
 
     def __call__(self, parts: Iterable[Outcome]) -> Iterator[Outcome]:
@@ -88,8 +88,8 @@ class Trim:
         for index, data in parts:
             part = pickle.loads(data)
             failed = isinstance(part, Failure)
-            yield index, data if failed else attempt(index, partial(self._trimmed, part), self.failures)
+            yield index, data if failed else attempt(index, partial(self._pruned, part), self.failures)
         spare_imports()
 
-    def _trimmed(self, part: Any) -> Any:
-        return self.trim.value()[2](part)
+    def _pruned(self, part: Any) -> Any:
+        return self.prune.value()[2](part)

@@ -9,9 +9,6 @@ from typing import Any, Self
 
 import narwhals as nw
 
-from penstock.statistics.held import Found, Held
-from penstock.statistics.keep import Keep
-
 State = Any
 """Plain numbers, strings, and Arrow tables, in dicts and lists: it can be shipped, stored, and merged tomorrow."""
 
@@ -39,44 +36,6 @@ class Statistic(ABC):
     def merge(self, states: Sequence[State]) -> State:
         """Return the state of the rows of all `states` (at least one) together."""
 
-    def drain(self, states: list[State]) -> State:
-        """Merge states and empty their list, so that memory can be let go on the way; none of them is changed."""
-        merged = self.merge(states)
-        states.clear()
-        return merged
-
-    def counted(self) -> Mapping[str, Held]:
-        """Return the columns whose different values a state has: there may be very many, which `cut` is for."""
-        return {}
-
-    def found(self, result: Any) -> Mapping[str, Found]:
-        """Return how many values of each column of `counted` a result has."""
-        return {}
-
-    def tallied(self) -> tuple[str, ...]:
-        """Return the columns whose :class:`ValueCounts` need not be gathered, as `value_counts` reads them off."""
-        return ()
-
-    def value_counts(self, state: State, columns: Sequence[str]) -> dict[str, State]:
-        """Return the states of :class:`ValueCounts` of some columns of `tallied`."""
-        return {}
-
-    def cut(self, state: State, parts: Mapping[str, int]) -> list[State]:
-        """Return a state in parts: each is merged with its like of other partitions, and `join` puts them together.
-
-        `parts` says by column how many there are; a statistic that cannot be cut has one. What is not of single values
-        is in every part, and `join` takes that of the first.
-        """
-        return [state]
-
-    def trim(self, state: State, keep: Mapping[str, Keep]) -> State:
-        """Return a merged part without what nobody asks for; `keep` says by column what is needed, or nothing of it."""
-        return state
-
-    def join(self, parts: Sequence[State]) -> State:
-        """Return the state of which these are the merged parts."""
-        return parts[0]
-
     @abstractmethod
     def finish(self, state: State) -> Any:
         """Return what the statistic is asked for."""
@@ -89,62 +48,14 @@ class ColumnStatistic(Statistic):
     Two that differ in nothing but their columns are gathered as one over the union of the columns.
     """
 
-    def wanted(self) -> Mapping[str, Keep]:
-        """Return by column which of the counted values are asked for, where that can be said."""
-        return {}
-
     @abstractmethod
     def merge_column(self, states: Sequence[State]) -> State:
         """Return the state of one column from the states of its partitions."""
 
     def merge(self, states: Sequence[State]) -> State:
-        """Merge column by column."""
-        return {name: self.merge_column([state[name] for state in states]) for name in self._held(states)}
-
-    def drain(self, states: list[State]) -> State:
-        """Drain column by column."""
-        by_column = {name: [state[name] for state in states] for name in self._held(states)}
-        states.clear()
-        return {name: self.drain_column(of_column) for name, of_column in by_column.items()}
-
-    def drain_column(self, states: list[State]) -> State:
-        """Merge the states of one column and empty their list."""
-        merged = self.merge_column(states)
-        states.clear()
-        return merged
-
-    def _held(self, states: Sequence[State]) -> list[str]:
-        """Return the columns that the states have; a part of a state has not all."""
-        return [name for name in self.columns if name in states[0]]
-
-    def cut(self, state: State, parts: Mapping[str, int]) -> list[State]:
-        """Cut column by column; a column of few parts is in the first ones."""
-        cut: list[State] = [{} for _ in range(max([1, *parts.values()]))]
-        for name in self.columns:
-            for place, part in enumerate(self.cut_column(state[name], parts.get(name, 1))):
-                cut[place][name] = part
-        return cut
-
-    def cut_column(self, state: State, parts: int) -> list[State]:
-        """Return the state of one column in at most so many parts; in one unless the statistic has a way."""
-        return [state]
-
-    def trim(self, state: State, keep: Mapping[str, Keep]) -> State:
-        """Trim column by column."""
-        return {name: self.trim_column(held, keep[name]) if name in keep else held for name, held in state.items()}
-
-    def trim_column(self, state: State, keep: Keep) -> State:
-        """Return the state of one column without what is not to be kept; all of it unless the statistic has a way."""
-        return state
-
-    def join(self, parts: Sequence[State]) -> State:
-        """Join column by column."""
-        held = {name: [part[name] for part in parts if name in part] for name in self.columns}
-        return {name: of[0] if len(of) == 1 else self.join_column(of) for name, of in held.items()}
-
-    def join_column(self, parts: list[State]) -> State:
-        """Return the state of one column of which these are the parts; only for those that can be cut."""
-        raise NotImplementedError(type(self).__name__)
+        """Merge column by column; a part of a state has not all of them."""
+        names = [name for name in self.columns if name in states[0]]
+        return {name: self.merge_column([state[name] for state in states]) for name in names}
 
     def finish(self, state: State) -> Mapping[str, Any]:
         """Return the result of each column; the state may be one fused over more columns."""
@@ -154,10 +65,10 @@ class ColumnStatistic(Statistic):
     def finish_column(self, name: str, state: State) -> Any:
         """Return the result of one column."""
 
-    def family(self) -> Self:
+    def template(self) -> Self:
         """Return what is the same of all that are gathered as one: the statistic of no column."""
-        return self.over(())
+        return self.with_columns(())
 
-    def over(self, columns: Sequence[str]) -> Self:
+    def with_columns(self, columns: Sequence[str]) -> Self:
         """Return the same statistic over other columns."""
         return replace(self, columns=tuple(columns))

@@ -70,8 +70,8 @@ class ElementCounts(ByValue):
         """Add up the lists and nulls."""
         return {each: sum(state[each] for state in states) for each in ("lists", "nulls")}
 
-    def held(self) -> Held:
-        """Return what is held of each element: two counts."""
+    def footprint(self) -> Held:
+        """Return what a state has for each element: two counts."""
         return Held(bytes=16)
 
     def finish_column(self, name: str, state: State) -> Elements:

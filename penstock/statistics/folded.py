@@ -15,6 +15,7 @@ from penstock.fragments import hash_rows
 from penstock.frames import ROW
 from penstock.names import FOLD
 from penstock.statistics.base import State, Statistic
+from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.statistics.groups import union
 from penstock.statistics.held import Found
 from penstock.statistics.sets import Sets
@@ -77,10 +78,10 @@ class Folded(Sets):
         """Return the state of folds."""
         return {"strays": beside["strays"], "folds": sets}
 
-    def found(self, result: Mapping[Hashable, tuple[Any, ...]]) -> Mapping[str, Found]:
+    def cardinalities(self, result: Mapping[Hashable, tuple[Any, ...]]) -> Mapping[str, Found]:
         """Return how many values there were in all rows."""
-        pairs = zip(self.statistics, result["all",], strict=True)
-        return {name: each for statistic, of in pairs for name, each in statistic.found(of).items()}
+        pairs = zip(map(as_partitionable, self.statistics), result["all",], strict=True)
+        return {name: each for statistic, of in pairs for name, each in statistic.cardinalities(of).items()}
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of each fold, and how many rows are in none."""

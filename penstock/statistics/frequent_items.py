@@ -15,6 +15,7 @@ from penstock import frames
 from penstock.errors import ConfigError
 from penstock.statistics import shards
 from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.frequencies import Frequencies, Others, rows_of
 from penstock.statistics.held import Found, Held
 from penstock.statistics.value_counts import ValueCounts
@@ -31,7 +32,7 @@ class SketchedFrequencies(Frequencies):
 
 
 @dataclass(frozen=True)
-class FrequentItems(ColumnStatistic):
+class FrequentItems(ColumnStatistic, Partitionable):
     """The :class:`SketchedFrequencies` of each column: of n rows, counts are too low by at most ``n / (size + 1)``.
 
     So every value of more rows than that is among them, and up to `size` different values all counts are exact.
@@ -69,11 +70,11 @@ class FrequentItems(ColumnStatistic):
         if self.size < 1:
             raise ConfigError(f"size of a sketch is {self.size}, expected at least 1")
 
-    def counted(self) -> Mapping[str, Held]:
-        """Return what is held of each column: no more than `size` values."""
+    def footprints(self) -> Mapping[str, Held]:
+        """Return what a state has of each column: no more than `size` values."""
         return dict.fromkeys(self.columns, Held(most=self.size))
 
-    def found(self, result: Any) -> Mapping[str, Found]:
+    def cardinalities(self, result: Any) -> Mapping[str, Found]:
         """Return by how much counts may be too low; of how many values there were nothing is known."""
         return {name: Found(None, result[name].error) for name in self.columns}
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from penstock import frames
 from penstock.errors import ConfigError
 from penstock.statistics import shards
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.group_sums import exact_sums, largest
 from penstock.statistics.held import Found, Held
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
@@ -88,7 +89,7 @@ class GroupMoment:
 
 
 @dataclass(frozen=True)
-class GroupMoments(Statistic):
+class GroupMoments(Partitionable):
     """The :class:`GroupMoment` of columns of numbers or booleans; the state grows with the number of groups.
 
     Nulls among the values are left out; null is a key like others. However rows are cut, counts and extremes are the
@@ -145,23 +146,23 @@ class GroupMoments(Statistic):
         joined = _grouped(keys, [_parts(table, place) for place in range(len(self.values))], bounds, len(states))
         return {"invalid": add_counts([state["invalid"] for state in states]), "bounds": bounds, "table": joined}
 
-    def counted(self) -> Mapping[str, Held]:
-        """Return what is held of each value of the key, if there is one; of several nobody knows how many groups."""
+    def footprints(self) -> Mapping[str, Held]:
+        """Return what a state has for each value of the key, if there is one; of several it is not known."""
         beside = Held(bytes=8 * len(_PARTS) * len(self.values), sharded=False)
         return dict.fromkeys(self.by, beside) if self.keys == 1 else {}
 
-    def found(self, result: GroupMoment) -> Mapping[str, Found]:
+    def cardinalities(self, result: GroupMoment) -> Mapping[str, Found]:
         """Return how many groups there were, that of null among them."""
-        return {name: Found(result.distinct) for name in self.counted()}
+        return {name: Found(result.distinct) for name in self.footprints()}
 
-    def cut(self, state: State, parts: Mapping[str, int]) -> list[State]:
-        """Cut by the hash of the first key."""
+    def partition(self, state: State, parts: Mapping[str, int]) -> list[State]:
+        """Partition by the hash of the first key."""
         number = parts.get(self.by[0], 1)
         if number == 1:
             return [state]
         return [{**state, "table": table} for table in shards.split(state["table"], number, key="key 0")]
 
-    def join(self, parts: Sequence[State]) -> State:
+    def concat(self, parts: Sequence[State]) -> State:
         """Put parts together, which have no group in common."""
         return {**parts[0], "table": pa.concat_tables([part["table"] for part in parts])}
 

@@ -108,11 +108,11 @@ class GroupSums(ByValue):
         bounds = [sum(each) for each in zip(*(state["bounds"] for state in states), strict=True)]
         return {"invalid": add_counts([state["invalid"] for state in states]), "bounds": bounds}
 
-    def held(self) -> Held:
-        """Return what is held of each category: its count, and two numbers for each target."""
+    def footprint(self) -> Held:
+        """Return what a state has for each category: its count, and two numbers for each target."""
         return Held(bytes=8 + 16 * max(1, len(self.classes)))
 
-    def tallied(self) -> tuple[str, ...]:
+    def provides_counts_of(self) -> tuple[str, ...]:
         """Return all columns: their values are counted. A target that breaks a rule is refused, and counts with it."""
         return self.columns
 

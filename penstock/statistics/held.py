@@ -20,8 +20,8 @@ class Held:
         How many different values there are at most; None where that hangs on the data.
     sharded : bool
         Whether very many are added up shard by shard, so that nothing else of them is in memory at the same time.
-    trimmed : bool
-        Whether `Statistic.trim` leaves out those that nobody asks for.
+    prunable : bool
+        Whether `Partitionable.prune` leaves out those that nobody asks for.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Held:
     rows: int = 1
     most: int | None = None
     sharded: bool = True
-    trimmed: bool = False
+    prunable: bool = False
 
     def of(self, width: float) -> float:
         """Return the bytes of a value that by itself takes so many."""

@@ -9,12 +9,13 @@ from typing import Any, Self
 import narwhals as nw
 
 from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.distinct.partitionable import Partitionable, as_partitionable
 from penstock.statistics.held import Found, Held
 from penstock.statistics.keep import Keep
 
 
 @dataclass(frozen=True)
-class NullIf(ColumnStatistic):
+class NullIf(ColumnStatistic, Partitionable):
     """What another statistic is of the same columns with null in place of a value; SQL's function of this name.
 
     Parameters
@@ -41,11 +42,11 @@ class NullIf(ColumnStatistic):
     @classmethod
     def of(cls, statistic: ColumnStatistic, value: float | str | bool) -> Self:
         """Return it over the columns of another statistic."""
-        return cls(statistic.columns, statistic.over(()), value)
+        return cls(statistic.columns, statistic.with_columns(()), value)
 
     @property
     def _of_columns(self) -> ColumnStatistic:
-        return self.statistic.over(self.columns)
+        return self.statistic.with_columns(self.columns)
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Summarise one partition with null in place of the value."""
@@ -56,41 +57,45 @@ class NullIf(ColumnStatistic):
         """Merge as the other does."""
         return self.statistic.merge_column(states)
 
-    def drain_column(self, states: list[State]) -> State:
-        """Drain as the other does."""
-        return self.statistic.drain_column(states)
-
-    def cut_column(self, state: State, parts: int) -> list[State]:
-        """Cut as the other does."""
-        return self.statistic.cut_column(state, parts)
-
-    def trim_column(self, state: State, keep: Keep) -> State:
-        """Trim as the other does."""
-        return self.statistic.trim_column(state, keep)
-
-    def join_column(self, parts: list[State]) -> State:
-        """Join as the other does."""
-        return self.statistic.join_column(parts)
-
     def finish_column(self, name: str, state: State) -> Any:
         """Return the result of the other."""
         return self.statistic.finish_column(name, state)
 
-    def wanted(self) -> Mapping[str, Keep]:
+    @property
+    def _partitionable(self) -> Partitionable:
+        return as_partitionable(self._of_columns)
+
+    def footprints(self) -> Mapping[str, Held]:
+        """Return what a state of the other has for each value."""
+        return self._partitionable.footprints()
+
+    def cardinalities(self, result: Any) -> Mapping[str, Found]:
+        """Return how many values the other has."""
+        return self._partitionable.cardinalities(result)
+
+    def retention(self) -> Mapping[str, Keep]:
         """Return what the other asks for."""
-        return self._of_columns.wanted()
+        return self._partitionable.retention()
 
-    def counted(self) -> Mapping[str, Held]:
-        """Return what the other holds of values."""
-        return self._of_columns.counted()
+    def partition(self, state: State, parts: Mapping[str, int]) -> list[State]:
+        """Partition as the other does."""
+        return self._partitionable.partition(state, parts)
 
-    def found(self, result: Any) -> Mapping[str, Found]:
-        """Return how many values the other found."""
-        return self._of_columns.found(result)
+    def merge_consuming(self, states: list[State]) -> State:
+        """Merge as the other does."""
+        return self._partitionable.merge_consuming(states)
 
-    def family(self) -> Self:
+    def prune(self, state: State, retention: Mapping[str, Keep]) -> State:
+        """Prune as the other does."""
+        return self._partitionable.prune(state, retention)
+
+    def concat(self, parts: Sequence[State]) -> State:
+        """Put parts together as the other does."""
+        return self._partitionable.concat(parts)
+
+    def template(self) -> Self:
         """Return what is the same of all that are gathered as one."""
-        return replace(self, columns=(), statistic=self.statistic.family())
+        return replace(self, columns=(), statistic=self.statistic.template())
 
 
 def null_if(frame: nw.DataFrame[Any], name: str, value: float | str | bool) -> nw.Expr:

@@ -87,13 +87,13 @@ def split(table: pa.Table, parts: int = SHARDS, key: str = "value") -> list[pa.T
     return [table.take(pa.array(order[start:stop])) for start, stop in itertools.pairwise(bounds)]
 
 
-def cut(tables: Sequence[pa.Table], parts: int) -> list[list[pa.Table]]:
+def partition(tables: Sequence[pa.Table], parts: int) -> list[list[pa.Table]]:
     """Return the shards of each of so many parts, a power of 2, as in `split`; a part has no rows in those of others.
 
     Examples
     --------
     >>> whole = split(pa.table({"value": ["test", ""], "count": [2, 1]}))
-    >>> [[shard.num_rows for shard in part].index(1) for part in cut(whole, 2)]
+    >>> [[shard.num_rows for shard in part].index(1) for part in partition(whole, 2)]
     [2, 59]
     """
     empty, size = tables[0].schema.empty_table(), SHARDS // parts

@@ -49,11 +49,11 @@ class ValueCounts(ByValue):
 
     keep: Keep = ALL
 
-    def wanted(self) -> Mapping[str, Keep]:
+    def retention(self) -> Mapping[str, Keep]:
         """Return what to keep of each column."""
         return dict.fromkeys(self.columns, self.keep)
 
-    def family(self) -> Self:
+    def template(self) -> Self:
         """Return the counts of no column, whatever is kept of them."""
         return replace(self, columns=(), keep=ALL)
 
@@ -61,7 +61,8 @@ class ValueCounts(ByValue):
         """Count the values of one partition, all columns in one call; of a long one by slices."""
         if len(frame) <= 2 * _ROWS:
             return self._counted(frame)
-        return self.drain([self._counted(frame[first : first + _ROWS]) for first in range(0, len(frame), _ROWS)])
+        slices = (frame[first : first + _ROWS] for first in range(0, len(frame), _ROWS))
+        return self.merge_consuming([self._counted(rows) for rows in slices])
 
     def _counted(self, rows: nw.DataFrame[Any]) -> State:
         tables = frames.value_counts(rows, self.columns)
@@ -76,7 +77,7 @@ class ValueCounts(ByValue):
         """Add up the nulls."""
         return {"nulls": sum(state["nulls"] for state in states)}
 
-    def tallied(self) -> tuple[str, ...]:
+    def provides_counts_of(self) -> tuple[str, ...]:
         """Return all columns."""
         return self.columns
 
@@ -84,11 +85,11 @@ class ValueCounts(ByValue):
         """Return the states as they are."""
         return {name: state[name] for name in columns}
 
-    def held(self) -> Held:
-        """Return what is held of each value: its count."""
-        return Held(trimmed=True)
+    def footprint(self) -> Held:
+        """Return what a state has for each value: its count."""
+        return Held(prunable=True)
 
-    def trim_column(self, state: State, keep: Keep) -> State:
+    def prune_column(self, state: State, keep: Keep) -> State:
         """Leave out what is not to be kept, but for the numbers of it; the state is not to be merged any more."""
         tables = tables_of(state)
         kept = [keep.of(table) for table in tables]
@@ -97,10 +98,10 @@ class ValueCounts(ByValue):
         gone = [sum(map(count, tables)) - sum(map(count, kept)) for count in (len, rows_of)]
         return state_of(kept, {"nulls": state["nulls"], "others": gone}) if gone[0] else state
 
-    def join_column(self, parts: list[State]) -> State:
+    def concat_column(self, parts: list[State]) -> State:
         """Put parts together, which have no value in common."""
         others = [part["others"] for part in parts if "others" in part]
-        joined = super().join_column(parts)
+        joined = super().concat_column(parts)
         return {**joined, "others": [sum(numbers) for numbers in zip(*others, strict=True)]} if others else joined
 
     def finish_column(self, name: str, state: State) -> Frequencies:

@@ -11,7 +11,7 @@ from penstock.counting import estimates
 from penstock.counting.estimates import extrapolated
 from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError
-from penstock.statistics.distinct import Distinct
+from penstock.statistics.distinct.hyperloglog import Distinct
 
 ROWS = 400_000
 RNG = np.random.default_rng(5)

@@ -81,8 +81,8 @@ class Raises:
             raise strange(self.kind)
         return states[0]
 
-    def trim(self, state: Any) -> Any:
-        if self.at == "trim":
+    def prune(self, state: Any) -> Any:
+        if self.at == "prune":
             raise strange(self.kind)
         return state
 

@@ -30,7 +30,7 @@ class Letters:
     def merge(self, states: list[str]) -> str:
         return "(" + " ".join(states) + ")"
 
-    def trim(self, state: str) -> str:
+    def prune(self, state: str) -> str:
         return state + "!"
 
 
@@ -53,8 +53,8 @@ class Watched(ValueCounts):
 
     folder: str = ""
 
-    def drain_column(self, states: list[Any]) -> Any:
-        merged = super().drain_column(states)
+    def merge_column_consuming(self, states: list[Any]) -> Any:
+        merged = super().merge_column_consuming(states)
         (Path(self.folder) / f"{uuid4().hex}-{os.getpid()}").write_text(str(rows_of(merged)))
         return merged
 

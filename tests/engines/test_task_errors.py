@@ -57,12 +57,12 @@ def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: En
         assert "--py-files on Spark" in caught.value.hint
 
 
-@pytest.mark.parametrize("at", ["call", "merge", "trim"])
+@pytest.mark.parametrize("at", ["call", "merge", "prune"])
 def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine, at: str) -> None:
     work = Raises("bare", at)
     with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
         engine.reduce_parts(work, FRAGMENTS)
-    if at != "trim":
+    if at != "prune":
         with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
             engine.reduce(work, work.merge, FRAGMENTS)
 

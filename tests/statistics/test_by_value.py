@@ -40,8 +40,8 @@ def summarised(statistic, tables=PIECES):
 
 
 def in_parts(statistic, parts, tables=PIECES):
-    cut = [statistic.cut(state, parts) for state in summarised(statistic, tables)]
-    return statistic.join([statistic.merge(list(pieces)) for pieces in zip(*cut, strict=True)])
+    partitioned = [statistic.partition(state, parts) for state in summarised(statistic, tables)]
+    return statistic.concat([statistic.merge(list(pieces)) for pieces in zip(*partitioned, strict=True)])
 
 
 @pytest.fixture(params=["tables", "shards"])
@@ -77,14 +77,14 @@ def test_groups_in_parts_have_the_bits_of_groups_together(parts):
 
 
 def test_no_value_is_in_two_parts():
-    cut = SUMS.cut(summarised(SUMS)[0], {"s": 8, "i": 8})
+    parts = SUMS.partition(summarised(SUMS)[0], {"s": 8, "i": 8})
     for name in ("s", "i"):
-        held = [value for part in cut for value in part[name]["table"]["value"].to_pylist()]
+        held = [value for part in parts for value in part[name]["table"]["value"].to_pylist()]
         assert len(held) == len(set(held)) > 100
-        assert sum(part[name]["table"].num_rows > 0 for part in cut) == 8
+        assert sum(part[name]["table"].num_rows > 0 for part in parts) == 8
 
 
-def test_elements_are_sharded_and_cut_like_other_values(form):
+def test_elements_are_sharded_and_partitioned_like_other_values(form):
     statistic = ElementCounts(("w",))
     found = statistic.finish(in_parts(statistic, {"w": 4}))["w"]
     known = [each for each in S if each is not None]
@@ -94,7 +94,7 @@ def test_elements_are_sharded_and_cut_like_other_values(form):
 
 
 def test_folds_in_parts_have_the_bits_of_folds_together(form):
-    folded = Folded.of([SUMS, Counts(("y",)), RunningSum(("y",))], num_folds=3, seed=2)
+    folded = Folded.of([SUMS, Counts(("y",))], num_folds=3, seed=2)
     whole, found = (folded.finish(in_parts(folded, parts)) for parts in ({}, {"s": 8, "i": 2}))
     assert whole.keys() == found.keys()
     for key, (sums, *others) in whole.items():
@@ -102,17 +102,6 @@ def test_folds_in_parts_have_the_bits_of_folds_together(form):
         for name, each in sums.items():
             assert each.values.equals(found[key][0][name].values)
             np.testing.assert_array_equal(each.sums, found[key][0][name].sums)
-
-
-class RunningSum(Counts):
-    """Stands for a statistic that cannot be cut."""
-
-    def cut(self, state, parts):
-        return [state]
-
-    def join(self, parts):
-        (state,) = parts
-        return state
 
 
 def test_rows_that_are_refused_are_told_once_for_all_parts():
@@ -146,22 +135,22 @@ def test_counts_that_are_read_off_are_those_that_are_counted(form, statistic):
         assert read[name].table.equals(counted[name].table)
 
 
-def test_what_is_held_of_a_value_is_told_with_its_folds():
-    assert Folded.of([SUMS], num_folds=4).counted()["s"].of(10.0) == 4 * (10 + 8 + 16)
-    assert GroupSums(("s",), "c", "not_in", ("a", "b", "c")).counted()["s"].bytes == 8 + 3 * 16
-    assert MOMENTS.counted()["s"].of(10.0) == 10 + 8 * 8
-    assert GroupMoments(("s", "i", "y"), keys=2).counted() == {}
+def test_the_footprint_of_a_value_is_that_in_all_folds():
+    assert Folded.of([SUMS], num_folds=4).footprints()["s"].of(10.0) == 4 * (10 + 8 + 16)
+    assert GroupSums(("s",), "c", "not_in", ("a", "b", "c")).footprints()["s"].bytes == 8 + 3 * 16
+    assert MOMENTS.footprints()["s"].of(10.0) == 10 + 8 * 8
+    assert GroupMoments(("s", "i", "y"), keys=2).footprints() == {}
 
 
 @pytest.mark.parametrize("parts", [{}, {"s": 4}], ids=str)
 def test_a_value_that_stands_for_null_is_as_null_in_any_form(form, parts):
-    statistic = NullIf.of(ValueCounts(("s", "i"), keep=Keep(top=2)), "key 7").over(("s",))
+    statistic = NullIf.of(ValueCounts(("s", "i"), keep=Keep(top=2)), "key 7").with_columns(("s",))
     nulls = pa.table({"s": [None if each == "key 7" else each for each in S]})
     oracle = ValueCounts(("s",)).finish(ValueCounts(("s",)).summarise(frames.from_arrow(nulls)))["s"]
-    states = [statistic.cut(state, parts) for state in summarised(statistic)]
-    merged = [statistic.drain(list(pieces)) for pieces in zip(*states, strict=True)]
-    assert statistic.finish(statistic.join(merged))["s"].table.equals(oracle.table)
-    trimmed = [statistic.trim(state, statistic.wanted()) for state in merged]
-    kept = statistic.finish(statistic.join(trimmed))["s"]
+    states = [statistic.partition(state, parts) for state in summarised(statistic)]
+    merged = [statistic.merge_consuming(list(pieces)) for pieces in zip(*states, strict=True)]
+    assert statistic.finish(statistic.concat(merged))["s"].table.equals(oracle.table)
+    pruned = [statistic.prune(state, statistic.retention()) for state in merged]
+    kept = statistic.finish(statistic.concat(pruned))["s"]
     assert (kept.table.slice(0, 2).equals(oracle.table.slice(0, 2)), kept.nulls) == (True, oracle.nulls)
     assert kept.table.num_rows < oracle.table.num_rows

@@ -25,9 +25,9 @@ def test_a_column_of_the_null_type_has_no_valid_value():
 
 
 def test_columns_are_restricted_and_widened():
-    wide = Counts(("x",)).over(["x", "y"])
+    wide = Counts(("x",)).with_columns(["x", "y"])
     state = wide.summarise(frames.from_arrow(pa.table({"x": [1], "y": [None]})))
-    assert wide.over(["y"]).finish(state) == {"y": Count(rows=1, nulls=1)}
+    assert wide.with_columns(["y"]).finish(state) == {"y": Count(rows=1, nulls=1)}
 
 
 def test_no_columns_give_no_counts():

@@ -126,14 +126,14 @@ def test_long_partitions_are_counted_by_slices(sharded, monkeypatch):
 def test_merging_leaves_the_states_as_they_were(sharded):
     states = [state_of(piece) for piece in pieces_of(COLUMNS["strings"])]
     before = copy.deepcopy(states)
-    merged = [COUNTS.merge(states), COUNTS.drain(list(states))]
+    merged = [COUNTS.merge(states), COUNTS.merge_consuming(list(states))]
     assert states == before
     assert merged[0] == merged[1]
 
 
 def test_draining_empties_the_list(sharded):
     states = [state_of(piece) for piece in pieces_of(COLUMNS["strings"])]
-    COUNTS.drain(states)
+    COUNTS.merge_consuming(states)
     assert states == []
 
 
