@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from penstock.dataset import Dataset
     from penstock.engines.querying import QueryEngine
     from penstock.fragments import Fragment
-    from penstock.spmd import Body, Launch, SpmdOptions, Work
-    from penstock.spmd.messages import Ticket
+    from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions
 
 
 class DaskEngine(Engine):
@@ -179,9 +178,9 @@ class DaskEngine(Engine):
             cores = min(self.slots, devices.usable_cores())
             return run_alone(body, datasets, options, self, label, threads=cores)
 
-        def launch(tickets: Sequence[Ticket], work: Work) -> Launch:
+        def launch(places: Sequence[RankAssignment], assignment: Assignment) -> Launch:
             workers = dask_workers.await_workers(self.client, size, options.start_timeout)
-            return RankTasks(self._tasks(label, work), tickets, workers)
+            return RankTasks(self._tasks(label, assignment), places, workers)
 
         per_rank, host = min(threads.values(), default=1), dask_cluster.host(self.client)
         return run_gang(launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label)

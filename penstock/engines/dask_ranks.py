@@ -8,8 +8,7 @@ from typing import Any
 
 from penstock.engines.dask_tasks import Tasks
 from penstock.notices import get_logger
-from penstock.spmd import run_rank
-from penstock.spmd.messages import Ticket
+from penstock.spmd import RankAssignment, run_rank
 
 _LOOK = 1.0
 _ANSWER = 2.0
@@ -20,19 +19,19 @@ logger = get_logger(__name__)
 
 
 class RankTasks:
-    """A task for each ticket, on the worker of the same place in `workers`."""
+    """A task for each rank, on the worker of the same place in `workers`."""
 
-    def __init__(self, tasks: Tasks, tickets: Sequence[Ticket], workers: Sequence[str]) -> None:
+    def __init__(self, tasks: Tasks, places: Sequence[RankAssignment], workers: Sequence[str]) -> None:
         self._tasks, self._client = tasks, tasks.client
         self._next_look = 0.0
-        self._placed = {
-            tasks.submit(run_rank, ticket, tasks.shared, worker=worker): worker
-            for ticket, worker in zip(tickets, workers, strict=True)
+        self._workers = {
+            tasks.submit(run_rank, place, tasks.shared, worker=worker): worker
+            for place, worker in zip(places, workers, strict=True)
         }
 
     def problem(self) -> str | None:
         """Return why a rank cannot join: its task failed, or its worker is gone."""
-        for index, (future, worker) in enumerate(self._placed.items()):
+        for index, (future, worker) in enumerate(self._workers.items()):
             if future.status == "error":
                 error = future.exception()
                 return f"rank {index} on {worker}: {type(error).__name__}: {error}"
@@ -45,14 +44,14 @@ class RankTasks:
             return None
         self._next_look = time.monotonic() + _LOOK
         alive = self._client.nthreads()
-        for index, (future, worker) in enumerate(self._placed.items()):
+        for index, (future, worker) in enumerate(self._workers.items()):
             if worker not in alive and not future.done():
                 return f"rank {index}: its worker {worker} is gone{self._tasks.losses.last_words()}"
         return None
 
     def stop(self) -> None:
         """Drop the ranks that have not started; those that do not end soon, or are frozen, end with their worker."""
-        running = {future.key: worker for future, worker in self._placed.items() if not future.done()}
+        running = {future.key: worker for future, worker in self._workers.items() if not future.done()}
         self._tasks.release()
         deadline = time.monotonic() + _PATIENCE
         while running and time.monotonic() < deadline:

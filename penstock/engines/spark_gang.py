@@ -11,8 +11,7 @@ from penstock.engines.spark_jobs import Job
 from penstock.engines.spark_tasks import RunRank, Shipped
 
 if TYPE_CHECKING:
-    from penstock.spmd import Work
-    from penstock.spmd.messages import Ticket
+    from penstock.spmd import Assignment, RankAssignment
 
 
 class BarrierLaunch:
@@ -23,20 +22,20 @@ class BarrierLaunch:
     cluster : Cluster
     label : str
         What the Spark UI calls the job.
-    tickets : sequence of Ticket
+    places : sequence of RankAssignment
         One a rank.
-    work : Work
+    assignment : Assignment
         Sent to each executor once.
     """
 
-    def __init__(self, cluster: Cluster, label: str, tickets: Sequence[Ticket], work: Work) -> None:
-        context, profile = cluster.context, cluster.rank_profile(work.kind)
-        self._shipped = Shipped.of(context, work)
-        rdd = context.parallelize([pickle.dumps(ticket) for ticket in tickets], len(tickets))
+    def __init__(self, cluster: Cluster, label: str, places: Sequence[RankAssignment], assignment: Assignment) -> None:
+        context, profile = cluster.context, cluster.rank_profile(assignment.kind)
+        self._shipped = Shipped.of(context, assignment)
+        rdd = context.parallelize([pickle.dumps(place) for place in places], len(places))
         if profile is not None:
             rdd = rdd.withResources(profile)
-        with cluster.environment(work.threads):
-            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped, work.threads)))
+        with cluster.environment(assignment.threads):
+            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped, assignment.threads)))
         self._job = Job(context, ranks, label).start()
 
     def problem(self) -> str | None:

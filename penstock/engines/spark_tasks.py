@@ -170,19 +170,19 @@ def opened(data: bytes) -> Any:
 class RunRank:
     """Runs one rank of a gang, in one task of a barrier stage."""
 
-    work: Shipped
+    assignment: Shipped
     threads: int
 
-    def __call__(self, tickets: Iterable[bytes]) -> Iterator[int]:
+    def __call__(self, places: Iterable[bytes]) -> Iterator[int]:
         """Yield the index of the rank when its body has ended, well or not: the coordinator knows."""
         # Spark puts the cores of one task in OMP_NUM_THREADS last of all; OpenMP reads it when a library is imported.
         os.environ.update(devices.thread_environment(self.threads))
-        for ticket in map(pickle.loads, tickets):
-            work = self.work.value()
-            if work.kind == "gpu":
+        for place in map(pickle.loads, places):
+            assignment = self.assignment.value()
+            if assignment.kind == "gpu":
                 hold_gpu()
-            run_rank(ticket, work)
-            yield ticket.index
+            run_rank(place, assignment)
+            yield place.index
         spare_imports()
 
 

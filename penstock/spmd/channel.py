@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from penstock.errors import ExecutionError, PenstockError, StageTimeoutError
+from penstock.spmd.assignment import RankAssignment
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.messages import (
     Alive,
@@ -27,7 +28,6 @@ from penstock.spmd.messages import (
     Round,
     Saved,
     Start,
-    Ticket,
 )
 
 _BEAT = 1.0
@@ -36,17 +36,23 @@ Answer = TypeVar("Answer", Start, Meet, Gathered, Reduced)
 
 
 class Channel:
-    """Connects when it is entered, and tells that its process is alive until it is left."""
+    """Connects when it is entered, and tells that its process is alive until it is left; a `Communicator`.
 
-    def __init__(self, ticket: Ticket) -> None:
-        self.ticket = ticket
+    Parameters
+    ----------
+    place : RankAssignment
+    """
+
+    def __init__(self, place: RankAssignment) -> None:
+        self._place = place
+        self.index, self.size, self.timeout = place.index, place.size, place.timeout
         self.name = f"{socket.gethostname()}, process {os.getpid()}"
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._beat = threading.Thread(target=self._keep_alive, name="penstock-heartbeat", daemon=True)
 
     def __enter__(self) -> Self:
-        self._connection = _connect(self.ticket)
+        self._connection = _connect(self._place)
         return self
 
     def __exit__(
@@ -59,29 +65,24 @@ class Channel:
 
     def join(self) -> Start:
         """Join the gang and wait until all ranks have."""
-        self._send(Joined(self.ticket.index, self.name))
+        self._send(Joined(self.index, self.name))
         self._beat.start()
-        return self._wait(Start, self.ticket.start_timeout)
+        return self._wait(Start, self._place.start_timeout)
 
-    def meet(self) -> dict[str, Any]:
+    def rendezvous(self) -> dict[str, Any]:
         """Wait until all ranks are ready for collective calls; a frozen one is found by its silence."""
-        self._send(Ready(self.ticket.index))
+        self._send(Ready(self.index))
         return self._wait(Meet, None).arguments
 
     def gather(self, value: Any) -> list[Any]:
         """Hand a small value to the coordinator, and wait for those of all ranks."""
-        self._send(Gather(self.ticket.index, value))
+        self._send(Gather(self.index, value))
         return self._wait(Gathered, None).values
 
-    def reduce(self, values: np.ndarray) -> np.ndarray:
+    def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Hand an array to the coordinator, and wait for the sum of those of all ranks."""
-        self._send(Reduce(self.ticket.index, values))
+        self._send(Reduce(self.index, values))
         return self._wait(Reduced, None).values
-
-    @property
-    def timeout(self) -> float:
-        """Seconds that a collective call may wait."""
-        return self.ticket.timeout
 
     @property
     def host(self) -> str:
@@ -94,17 +95,17 @@ class Channel:
         """Hand a checkpoint to the coordinator."""
         self._send(Saved(checkpoint))
 
-    def round(self, rounds: int, detail: str) -> None:
+    def report(self, rounds: int, detail: str) -> None:
         """Tell how far the training is."""
-        self._send(Round(self.ticket.index, rounds, detail))
+        self._send(Round(self.index, rounds, detail))
 
     def done(self, result: Any) -> None:
         """Tell that the body returned."""
-        self._send(Done(self.ticket.index, result))
+        self._send(Done(self.index, result))
 
     def failed(self, error: PenstockError, *, lost_peer: bool) -> None:
         """Tell that the body raised; the error can be pickled."""
-        self._send(Failed(self.ticket.index, error, lost_peer))
+        self._send(Failed(self.index, error, lost_peer))
 
     def _send(self, message: object) -> None:
         with self._lock:
@@ -113,7 +114,7 @@ class Channel:
     def _wait(self, kind: type[Answer], seconds: float | None) -> Answer:
         if not self._connection.poll(seconds):
             raise StageTimeoutError(
-                f"rank {self.ticket.index} waited {seconds:g} s for {self.ticket.size} ranks to start",
+                f"rank {self.index} waited {seconds:g} s for {self.size} ranks to start",
                 hint="Free some slots of the cluster, or ask for fewer ranks with world_size.",
             )
         answer = self._connection.recv()
@@ -121,19 +122,19 @@ class Channel:
         return answer
 
     def _keep_alive(self) -> None:
-        while not self._stop.wait(min(_BEAT, self.ticket.timeout / 4)):
+        while not self._stop.wait(min(_BEAT, self.timeout / 4)):
             try:
-                self._send(Alive(self.ticket.index))
+                self._send(Alive(self.index))
             except OSError:
                 return
 
 
-def _connect(ticket: Ticket) -> Connection:
+def _connect(place: RankAssignment) -> Connection:
     try:
-        return Client(ticket.address, authkey=ticket.key)
+        return Client(place.address, authkey=place.key)
     except OSError as error:
-        host, port = ticket.address
+        host, port = place.address
         raise ExecutionError(
-            f"rank {ticket.index} cannot reach its coordinator at {host}:{port}: {error}",
+            f"rank {place.index} cannot reach its coordinator at {host}:{port}: {error}",
             hint="Workers must be able to open connections to the machine of the driver.",
         ) from error

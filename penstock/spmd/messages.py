@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.errors import PenstockError
 from penstock.spmd.checkpoints import Checkpoint
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """What a rank needs to find its coordinator."""
-
-    index: int
-    size: int
-    address: tuple[str, int]
-    key: bytes = field(repr=False)
-    timeout: float
-    start_timeout: float
-    checkpoint_interval: int
 
 
 @dataclass(frozen=True)

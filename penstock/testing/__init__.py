@@ -6,10 +6,12 @@ It is shipped so that a stage of one's own can be put through it. With pytest, o
     def test_double(check, engine):
         check(engine)
 
-A check raises AssertionError. The columns that stages are tried on are told in `penstock.testing.tables`.
+A check raises AssertionError. A trainer of one's own runs on several ranks, which are threads of the test, in a
+`LocalGang`. The columns that stages are tried on are told in `penstock.testing.tables`.
 """
 
+from penstock.testing.gang import LocalGang
 from penstock.testing.oracles import Columns, Oracle, Refused
 from penstock.testing.suite import Check, checks_for, discover_examples, examples_of
 
-__all__ = ["Check", "Columns", "Oracle", "Refused", "checks_for", "discover_examples", "examples_of"]
+__all__ = ["Check", "Columns", "LocalGang", "Oracle", "Refused", "checks_for", "discover_examples", "examples_of"]

@@ -14,29 +14,31 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConfigError, ExecutionError, StageTimeoutError
+from penstock.spmd import RankAssignment
 from penstock.spmd import messages as m
 from penstock.spmd.channel import Channel
 from penstock.spmd.checkpoints import Checkpoint
-from penstock.spmd.door import Door
-from penstock.spmd.rank import is_lost_peer
+from penstock.spmd.listener import Listener
+from penstock.spmd.worker import is_lost_peer
 
 KEY = b"key of the test"
 
 
 @pytest.fixture
-def door() -> Iterator[Door]:
-    with Door("127.0.0.1", KEY, 60.0, backlog=4) as door:
-        yield door
+def listener() -> Iterator[Listener]:
+    with Listener("127.0.0.1", KEY, 60.0, backlog=4) as listener:
+        yield listener
 
 
-def ticket(door: Door, **changes: Any) -> m.Ticket:
-    given = {"index": 1, "size": 2, "address": door.address, "key": KEY, "timeout": 60.0, "start_timeout": 20.0}
-    return m.Ticket(**{**given, "checkpoint_interval": 10, **changes})
+def place(listener: Listener, **changes: Any) -> RankAssignment:
+    """Return the place of rank 1 of 2."""
+    times = {"timeout": 60.0, "start_timeout": 20.0, "checkpoint_interval": 10}
+    return RankAssignment(**{"index": 1, "size": 2, "address": listener.address, "key": KEY, **times, **changes})
 
 
-def arrival(door: Door, seconds: float = 10.0) -> Connection:
+def arrival(listener: Listener, seconds: float = 10.0) -> Connection:
     for _ in range(int(seconds * 10)):
-        if found := door.arrivals(0.1):
+        if found := listener.arrivals(0.1):
             return found[0]
     raise AssertionError("nobody came")
 
@@ -52,12 +54,12 @@ def hear(coordinator: Connection, kind: type) -> Any:
 
 
 @pytest.fixture
-def talk(door: Door) -> Iterator[tuple[Channel, Connection]]:
+def talk(listener: Listener) -> Iterator[tuple[Channel, Connection]]:
     """A channel and the coordinator's end of it, signs of life four times a second."""
-    channel = Channel(ticket(door, timeout=1.0))
+    channel = Channel(place(listener, timeout=1.0))
     entered = threading.Thread(target=channel.__enter__)
     entered.start()
-    coordinator = arrival(door)
+    coordinator = arrival(listener)
     entered.join()
     yield channel, coordinator
     channel.__exit__(None, None, None)
@@ -90,14 +92,14 @@ def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(talk: t
     coordinator.send(m.Start(None))
     channel.join()
     hear(coordinator, m.Joined)
-    assert coordinator.poll(0.8)  # of the second that the ticket allows
+    assert coordinator.poll(0.8)  # of the second that its coordinator allows
 
 
-def test_it_waits_for_the_others_only_so_long(door: Door) -> None:
-    channel = Channel(ticket(door, start_timeout=0.2))
+def test_it_waits_for_the_others_only_so_long(listener: Listener) -> None:
+    channel = Channel(place(listener, start_timeout=0.2))
     entered = threading.Thread(target=channel.__enter__)
     entered.start()
-    coordinator = arrival(door)
+    coordinator = arrival(listener)
     entered.join()
     with pytest.raises(StageTimeoutError, match=r"rank 1 waited 0\.2 s for 2 ranks to start"):
         channel.join()
@@ -107,7 +109,7 @@ def test_it_waits_for_the_others_only_so_long(door: Door) -> None:
 
 def test_it_tells_of_rounds_checkpoints_and_the_end(talk: tuple[Channel, Connection]) -> None:
     channel, coordinator = talk
-    channel.round(4, "auc 0.5")
+    channel.report(4, "auc 0.5")
     channel.save(Checkpoint(4, b"x"))
     channel.done({"rounds": 4})
     assert hear(coordinator, m.Round) == m.Round(1, 4, "auc 0.5")
@@ -118,7 +120,7 @@ def test_it_tells_of_rounds_checkpoints_and_the_end(talk: tuple[Channel, Connect
 def test_meeting_gives_the_arguments_of_the_communicator(talk: tuple[Channel, Connection]) -> None:
     channel, coordinator = talk
     coordinator.send(m.Meet({"dmlc_tracker_port": 9}))
-    assert channel.meet() == {"dmlc_tracker_port": 9}
+    assert channel.rendezvous() == {"dmlc_tracker_port": 9}
     assert hear(coordinator, m.Ready) == m.Ready(1)
 
 
@@ -130,15 +132,15 @@ def test_an_error_travels_as_it_is(talk: tuple[Channel, Connection]) -> None:
     assert (failed.error.column, failed.lost_peer) == ("x", False)
 
 
-def test_a_coordinator_that_cannot_be_reached_is_named(door: Door) -> None:
-    door.__exit__(None, None, None)
-    host, port = door.address
+def test_a_coordinator_that_cannot_be_reached_is_named(listener: Listener) -> None:
+    listener.__exit__(None, None, None)
+    host, port = listener.address
     with pytest.raises(ExecutionError, match=f"rank 1 cannot reach its coordinator at {host}:{port}"):
-        Channel(ticket(door)).__enter__()
+        Channel(place(listener)).__enter__()
 
 
-def test_the_key_is_not_shown(door: Door) -> None:
-    assert "key" not in repr(ticket(door))
+def test_the_key_is_not_shown(listener: Listener) -> None:
+    assert "key" not in repr(place(listener))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +157,9 @@ def test_only_an_error_of_a_collective_call_means_a_lost_peer(text: str, lost: b
 @pytest.fixture
 def frozen() -> Iterator[tuple[Connection, Connection]]:
     """A coordinator's end of a connection, and that of a rank which neither reads nor goes on writing."""
-    with Door("127.0.0.1", KEY, 1.0, backlog=1) as door, ThreadPoolExecutor(1) as outside:
-        rank = outside.submit(Client, door.address, authkey=KEY)
-        coordinator = arrival(door)
+    with Listener("127.0.0.1", KEY, 1.0, backlog=1) as listener, ThreadPoolExecutor(1) as outside:
+        rank = outside.submit(Client, listener.address, authkey=KEY)
+        coordinator = arrival(listener)
         yield coordinator, rank.result()
         coordinator.close()
         rank.result().close()

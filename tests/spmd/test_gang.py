@@ -24,16 +24,15 @@ from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError, PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress, Track
-from penstock.spmd import Body, Rank, SpmdOptions, Work, gang, run_gang, run_rank
-from penstock.spmd.messages import Ticket
+from penstock.spmd import Assignment, Body, Rank, RankAssignment, SpmdOptions, peers, run_gang, run_rank
 
 QUICK = SpmdOptions(timeout=2.0, start_timeout=20.0, max_restarts=1)
 
 
-def as_process(ticket: Ticket, work: Work) -> None:
+def as_process(place: RankAssignment, assignment: Assignment) -> None:
     """Run a rank; one that raises KeyboardInterrupt goes away as a process does, and nobody hears why."""
     with suppress(KeyboardInterrupt, EOFError, OSError):
-        run_rank(ticket, work)
+        run_rank(place, assignment)
 
 
 @dataclass
@@ -41,13 +40,13 @@ class Threads:
     """Starts each rank as a thread."""
 
     started: int = 0
-    tickets: list[Ticket] = field(default_factory=list)
+    places: list[RankAssignment] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
 
-    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Threads:
+    def __call__(self, places: Sequence[RankAssignment], assignment: Assignment) -> Threads:
         self.started += 1
-        self.tickets = list(tickets)
-        self.threads = [threading.Thread(target=as_process, args=(each, work), daemon=True) for each in tickets]
+        self.places = list(places)
+        self.threads = [threading.Thread(target=as_process, args=(each, assignment), daemon=True) for each in places]
         for thread in self.threads:
             thread.start()
         return self
@@ -137,7 +136,7 @@ def test_nothing_is_left_behind(data: dict[str, Dataset]) -> None:
     left = [thread.name for thread in threading.enumerate() if thread.name.startswith("penstock-")]
     assert left == []
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(launch.tickets[0].address, timeout=1)
+        socket.create_connection(launch.places[0].address, timeout=1)
 
 
 # Lost
@@ -199,7 +198,7 @@ def test_no_restart_is_made_where_none_is_allowed(data: dict[str, Dataset]) -> N
 
 def freezes(rank: Rank, seconds: float) -> None:
     """Give no sign of life for a while, as a stopped process does."""
-    rank._channel._stop.set()  # type: ignore[union-attr]
+    rank.communicator._stop.set()  # type: ignore[attr-defined]
     time.sleep(seconds)
 
 
@@ -237,7 +236,7 @@ class XGBoostError(Exception):
 def test_the_rank_that_fell_silent_is_blamed_and_not_the_one_it_cut_off(
     data: dict[str, Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gang, "_GRACE", 0.5)
+    monkeypatch.setattr(peers, "_GRACE", 0.5)
 
     def body(rank: Rank) -> None:
         if rank.index == 1:
@@ -297,8 +296,8 @@ class Late(Threads):
 
     why: str | None = None
 
-    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Threads:
-        return super().__call__(tickets[:-1], work)
+    def __call__(self, places: Sequence[RankAssignment], assignment: Assignment) -> Threads:
+        return super().__call__(places[:-1], assignment)
 
     def problem(self) -> str | None:
         return self.why
@@ -326,9 +325,9 @@ class Visited(Threads):
     visit: Callable[[tuple[str, int]], Any] = lambda address: None
     guests: list[Any] = field(default_factory=list)
 
-    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Threads:
-        self.guests.append(self.visit(tickets[0].address))
-        return super().__call__(tickets, work)
+    def __call__(self, places: Sequence[RankAssignment], assignment: Assignment) -> Threads:
+        self.guests.append(self.visit(places[0].address))
+        return super().__call__(places, assignment)
 
 
 def wrong_key(address: tuple[str, int]) -> str:
@@ -374,10 +373,10 @@ class Processes:
 
     alive: list[Any] = field(default_factory=list)
 
-    def __call__(self, tickets: Sequence[Ticket], work: Work) -> Processes:
+    def __call__(self, places: Sequence[RankAssignment], assignment: Assignment) -> Processes:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(_SLOW_TO_IMPORT)
-        self.alive = [context.Process(target=run_rank, args=(each, work), daemon=True) for each in tickets]
+        self.alive = [context.Process(target=run_rank, args=(each, assignment), daemon=True) for each in places]
         for process in self.alive:
             process.start()
         return self

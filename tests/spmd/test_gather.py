@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_channel import arrival, hear, ticket
+from test_channel import arrival, hear, place
 from test_gang import Notes, Threads, run
 
 from penstock.dataset import Dataset
@@ -17,8 +17,8 @@ from penstock.errors import WorkerLostError
 from penstock.spmd import Rank, SpmdOptions
 from penstock.spmd import messages as m
 from penstock.spmd.channel import Channel
-from penstock.spmd.door import Door
-from penstock.spmd.rank import is_lost_peer
+from penstock.spmd.listener import Listener
+from penstock.spmd.worker import is_lost_peer
 
 
 @pytest.fixture
@@ -74,11 +74,11 @@ def test_who_waits_for_a_lost_rank_is_let_go(data: dict[str, Dataset]) -> None:
 
 
 def test_a_rank_tells_where_others_reach_it_and_how_long_to_wait() -> None:
-    with Door("127.0.0.1", b"key of the test", 60.0, backlog=1) as door:
-        channel = Channel(ticket(door, timeout=60.0))
+    with Listener("127.0.0.1", b"key of the test", 60.0, backlog=1) as listener:
+        channel = Channel(place(listener, timeout=60.0))
         entered = threading.Thread(target=channel.__enter__)
         entered.start()
-        coordinator = arrival(door)
+        coordinator = arrival(listener)
         entered.join()
         assert (channel.host, channel.timeout) == ("127.0.0.1", 60.0)
         coordinator.send(m.Gathered([1, 2]))

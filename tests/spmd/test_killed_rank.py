@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from communicators import stricken
 
 import penstock as ps
 from penstock import stages as st
@@ -37,17 +37,7 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
     @dataclass(frozen=True)
     class Struck(st.XGBoostClassifier):
         def train(self, rank: Any, learned: Any) -> Any:
-            report = rank.report
-
-            def deadly(rounds: int, detail: str = "") -> None:
-                report(rounds, detail)
-                hits = marker.read_text() if marker.exists() else ""
-                if rank.index == 1 and rounds == HIT and len(hits) < times:
-                    marker.write_text(hits + "x")
-                    os.kill(os.getpid(), blow)
-
-            rank.report = deadly
-            return st.XGBoostClassifier.train(self, rank, learned)
+            return st.XGBoostClassifier.train(self, stricken(rank, marker, 1, HIT, blow, times), learned)
 
     Struck.__module__ = "__main__"
     return Struck("label", num_boost_round=ROUNDS, max_depth=3, **sampling)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from communicators import Wrapped, stricken
 from safetensors.torch import load
 from test_gang import Notes, Threads, run
 from test_torch_ranks import GangEngine
@@ -25,7 +24,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError
-from penstock.spmd import Rank, SpmdOptions
+from penstock.spmd import Communicator, Rank, SpmdOptions
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.stages.base import Fitted
 from penstock.stages.training._torch.cutting import cut
@@ -69,6 +68,17 @@ class Course:
     checkpoint: Checkpoint
 
 
+class Saving(Wrapped):
+    """Keeps the checkpoints of a rank."""
+
+    def __init__(self, communicator: Communicator) -> None:
+        super().__init__(communicator)
+        self.checkpoints: list[Checkpoint] = []
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+
+
 @dataclass(frozen=True)
 class Trainings:
     """Trains several stages one after the other on the same ranks, each from the start and from a checkpoint.
@@ -87,15 +97,14 @@ class Trainings:
         return {name: self._course(rank, name) for name in self.stages}
 
     def _course(self, rank: Rank, name: str) -> Course:
-        saved: list[Checkpoint] = []
-        rank.save = lambda rounds, data: saved.append(Checkpoint(rounds, data))  # type: ignore[method-assign]
+        saving = Saving(rank.communicator)
+        rank = replace(rank, communicator=saving)
         learned = self._train(rank, name, None)
-        first = rank.gather(saved[:1])[0][0]
+        first = rank.gather(saving.checkpoints[:1])[0][0]
         return Course(learned, self._train(rank, name, self.checkpoints.get(name, first)), first)
 
     def _train(self, rank: Rank, name: str, checkpoint: Checkpoint | None) -> Fitted:
-        rank.checkpoint = checkpoint
-        return self.stages[name].train(rank, {"cardinalities": [CATEGORIES + 1]})
+        return self.stages[name].train(replace(rank, checkpoint=checkpoint), {"cardinalities": [CATEGORIES + 1]})
 
 
 def trained(engine: Engine, size: int, stages: Mapping[str, Any], checkpoints: Mapping[str, Checkpoint]) -> Any:
@@ -206,15 +215,7 @@ class Struck:
     marker: Path
 
     def __call__(self, rank: Rank) -> Fitted:
-        report = rank.report
-
-        def deadly(rounds: int, detail: str = "") -> None:
-            report(rounds, detail)
-            if rounds == 3 and rank.index == rank.size - 1 and not self.marker.exists():
-                self.marker.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        rank.report = deadly  # type: ignore[method-assign]
+        rank = stricken(rank, self.marker, rank.size - 1, 3)
         return self.stage.train(rank, {"cardinalities": [CATEGORIES + 1]})
 
 

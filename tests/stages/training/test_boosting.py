@@ -23,10 +23,10 @@ from penstock.errors import (
     ExecutionError,
 )
 from penstock.pipeline import Pipeline
-from penstock.spmd import Rank, SpmdOptions, Work
-from penstock.spmd.checkpoints import Checkpoint
+from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training import _boosting, _matrix
 from penstock.stages.training._matrix import Batches, ToBatch
+from penstock.testing import LocalGang
 
 # Checkpoints
 
@@ -113,44 +113,26 @@ def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
     assert read.count("train") > 1
 
 
-class Silent:
-    """The channel of a rank that nobody listens to."""
-
-    def meet(self) -> dict[str, Any]:
-        return {}
-
-    def gather(self, value: Any) -> list[Any]:
-        return [value]
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        pass
-
-    def round(self, rounds: int, detail: str) -> None:
-        pass
-
-
-def rank_of(data: dict[str, Dataset], *, size: int = 1, threads: int = 1, kind: Any = "cpu") -> Rank:
-    """Return the last of `size` ranks."""
-    work = Work.of(lambda rank: None, data, size, kind, threads)
-    rank = Rank(size - 1, size, work, None, 10, Silent())  # type: ignore[arg-type]
-    rank.size = 1  # it trains alone
-    return rank
-
-
 def test_a_rank_without_rows_has_a_matrix_without_rows(local: Engine) -> None:
     data = {"train": local.from_arrow(pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}))}
-    convert = ToBatch(("x",), "y", None, None)
+
+    def shape(rank: Rank) -> tuple[int, int, list[str] | None]:
+        made = xgb.QuantileDMatrix(Batches(rank, "train", ToBatch(("x",), "y", None, None)))
+        return made.num_row(), made.num_col(), made.feature_names
+
     for size in (1, 2):
-        batches = Batches(rank_of(data, size=size), "train", convert)
-        made = xgb.QuantileDMatrix(batches)
-        assert (made.num_row(), made.num_col(), made.feature_names) == (0, 1, ["x"])
+        assert LocalGang(size).run(shape, data) == [(0, 1, ["x"])] * size
 
 
 def test_the_matrix_is_freed_once_xgboost_has_its_own(local: Engine) -> None:
     data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0]}))}
-    batches = Batches(rank_of(data), "train", ToBatch(("x",), "y", None, None))
-    _boosting._quantised(batches, {"nthread": 1}, None)
-    assert batches._held == []
+
+    def held(rank: Rank) -> int:
+        batches = Batches(rank, "train", ToBatch(("x",), "y", None, None))
+        _boosting._quantised(batches, {"nthread": 1}, None)
+        return len(batches._held)
+
+    assert LocalGang(1).run(held, data) == [0]
 
 
 def test_a_rank_uses_the_threads_it_has(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +142,10 @@ def test_a_rank_uses_the_threads_it_has(local: Engine, monkeypatch: pytest.Monke
         lambda booster, rank: used.append(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]),
     )  # fmt: skip
     data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0] * 10, "y": [1.0, 2.0] * 10}))}
-    rank = rank_of(data, threads=3)
-    _boosting.boost(rank, ToBatch(("x",), "y", None, None), {}, num_boost_round=1, early_stopping_rounds=None)
+    convert = ToBatch(("x",), "y", None, None)
+    LocalGang(1).run(
+        lambda rank: _boosting.boost(rank, convert, {}, num_boost_round=1, early_stopping_rounds=None), data, threads=3
+    )
     assert used == ["3"]
 
 

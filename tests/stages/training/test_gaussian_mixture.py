@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from gangs import Gang
 from scipy import stats
 from sklearn import mixture as sk
 from sklearn.datasets import load_iris
@@ -21,6 +20,7 @@ from penstock.errors import ConfigError, DataValueError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training._mixture import shares
+from penstock.testing import LocalGang
 
 NAMES = ("a", "b")
 
@@ -202,7 +202,7 @@ def test_fragments_change_nothing(local: Engine) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int) -> None:
     stage, data = st.GaussianMixture(NAMES, k=3, max_iter=10), dataset(local)
-    assert Gang(size).run(stage, data) == [Pipeline(stage).fit(data).fitted[0]] * size
+    assert LocalGang(size, shuffle_sums=True).train(stage, data) == [Pipeline(stage).fit(data).fitted[0]] * size
 
 
 class Interrupted(KeyboardInterrupt):

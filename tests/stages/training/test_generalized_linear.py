@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from gangs import Gang
 from scipy import special, stats
 from sklearn import linear_model
 
@@ -24,6 +23,7 @@ from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training import _families
 from penstock.stages.training._exact_gram import Slices
 from penstock.stages.training._links import LINKS
+from penstock.testing import LocalGang
 
 ROWS = 300
 NAMES = ("a", "b", "c")
@@ -327,7 +327,7 @@ def test_fragments_change_nothing(local: Engine, size: int) -> None:
 def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int, options: dict[str, Any]) -> None:
     stage = st.GeneralizedLinearRegression(options["family"], features=NAMES, weight="w", **options)
     alone = Pipeline(stage).fit(dataset(local)).fitted[0]
-    assert Gang(size).run(stage, dataset(local)) == [alone] * size
+    assert LocalGang(size, shuffle_sums=True).train(stage, dataset(local)) == [alone] * size
 
 
 @pytest.mark.cpu("one GPU is for one rank")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.cluster import KMeans as Reference
 
-from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, SchemaError
 from penstock.pipeline import Pipeline
+from penstock.spmd import Rank, SpmdOptions
 from penstock.spmd.checkpoints import Checkpoint
-from penstock.spmd.rank import Rank, Work
 from penstock.stages.base import Fitted
 from penstock.stages.training import _lloyd, _seeding, kmeans
 from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._exact_sums import ExactSums
 from penstock.statistics import Moment
+from penstock.testing import LocalGang
 
 ROWS = 900
 
@@ -90,16 +89,19 @@ def test_a_round_is_counted_and_tol_is_how_far_a_centre_moves(local: Engine, mon
     assert centres_of(fit(local, data, max_iter=1)).ravel().tolist() == [0.5, 9.5]
 
 
+def only_rank(threads: int = 1) -> Rank:
+    [rank] = LocalGang(1).ranks(threads=threads)
+    return rank
+
+
 def points_of(x: np.ndarray, weight: np.ndarray, threads: int = 2) -> _lloyd.Points:
-    peer = Peer(0, 1, None)
-    peer.threads = threads
-    return _lloyd.Points.of(peer, x.T.copy(), weight, np.abs(x).max(axis=0), float(weight.max()))
+    return _lloyd.Points.of(only_rank(threads), x.T.copy(), weight, np.abs(x).max(axis=0), float(weight.max()))
 
 
 @pytest.mark.parametrize("k", [4, 40], ids=["few clusters", "many clusters"])
 def test_a_round_after_others_gives_the_means_of_a_first_one_to_the_bit(k: int) -> None:
     x, weight = np.round(blobs(rows=5000, spread=1.5), 1), np.random.default_rng(1).random(5000)
-    centres, points, peer = x[:k] + 0.01, points_of(x, weight), Peer(0, 1, None)
+    centres, points, peer = x[:k] + 0.01, points_of(x, weight), only_rank()
     clusters = Clusters(points)
     for _ in range(12):
         found = clusters.means(peer, centres)
@@ -111,7 +113,7 @@ def test_points_that_cannot_have_changed_sides_are_not_compared_again() -> None:
     x = blobs(rows=5000, spread=0.3)
     clusters, centres, compared = Clusters(points_of(x, np.ones(5000))), x[:5], []
     for _ in range(10):
-        centres = clusters.means(Peer(0, 1, None), centres)
+        centres = clusters.means(only_rank(), centres)
         compared.append(clusters.compared)
     assert compared[0] == 5000
     assert compared[-1] < 500
@@ -219,7 +221,7 @@ def test_candidates_are_drawn_in_proportion_to_their_distance() -> None:
     x = np.repeat([0.0, 1.0, -3.0], [1, 5000, 5000])[:, None]
     drawn = [np.zeros(2, dtype=int)]
     for seed in range(20):
-        rank = Peer(0, 1, None)
+        rank = only_rank()
         points = _lloyd.Points.of(rank, x.T - 0.0, np.ones(len(x)), np.array([3.0]), 1.0)
         candidates = _seeding._oversampled(rank, points, 10, 1, seed)
         if candidates[0, 0] == 1.0:  # then only rows of -3, 4 away, and 0 can be drawn
@@ -304,61 +306,10 @@ def test_rows_of_weight_0_are_no_seeds(local: Engine) -> None:
 # Ranks
 
 
-class Gang:
-    """What ranks that are threads share: they add up arrays, and wait for each other to do so."""
-
-    def __init__(self, size: int) -> None:
-        self.barrier = threading.Barrier(size, timeout=30)
-        self.parts: dict[int, np.ndarray] = {}
-
-    def add(self, index: int, values: np.ndarray) -> np.ndarray:
-        self.parts[index] = values
-        self.barrier.wait()
-        total: np.ndarray = sum(self.parts[each] for each in sorted(self.parts, reverse=True))  # type: ignore[assignment]
-        self.barrier.wait()
-        return total
-
-
-class Peer(Rank):
-    def __init__(
-        self, index: int, size: int, gang: Gang | None, work: Any = None, checkpoint: Any = None, interval: int = 3
-    ) -> None:
-        self.index, self.size, self.kind, self.threads = index, size, "cpu", 1 + size % 2
-        self.checkpoint, self.checkpoint_interval = checkpoint, interval
-        self._work, self._gang = work, gang
-        self.saved: list[Checkpoint] = []
-        self.reported: list[int] = []
-
-    def allreduce(self, values: np.ndarray) -> np.ndarray:
-        return values.copy() if self._gang is None else self._gang.add(self.index, values)
-
-    def save(self, rounds: int, data: bytes) -> None:
-        self.saved.append(Checkpoint(rounds, data))
-
-    def report(self, rounds: int, detail: str = "") -> None:
-        self.reported.append(rounds)
-
-
-def train(dataset: Dataset, size: int, checkpoint: Checkpoint | None = None, **options: Any) -> list[Any]:
+def train(dataset: Dataset, size: int, checkpoint: Checkpoint | None = None, **options: Any) -> tuple[Any, LocalGang]:
     """Return what each of `size` ranks learns, and the ranks."""
-    stage = st.KMeans(**options).bind(dataset.schema)
-    statistics = stage.statistics(dataset.schema)
-    names = list(statistics)
-    frame = frames.from_arrow(dataset.to_arrow())
-    learned = stage.finish({name: statistics[name].finish(statistics[name].summarise(frame)) for name in names})
-    work = Work.of(lambda rank: None, {"train": dataset}, size, "cpu", 1)
-    gang, found = Gang(size), {}
-    peers = [Peer(index, size, gang, work, checkpoint) for index in range(size)]
-
-    def run(peer: Peer) -> None:
-        found[peer.index] = stage.train(peer, learned)
-
-    threads = [threading.Thread(target=run, args=(peer,)) for peer in peers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [[found[index] for index in range(size)], peers]
+    gang = LocalGang(size, shuffle_sums=True, options=SpmdOptions(checkpoint_interval=3))
+    return gang.train(st.KMeans(**options), dataset, checkpoint=checkpoint, threads=1 + size % 2), gang
 
 
 @pytest.mark.parametrize("mode", ["k-means||", "random"])
@@ -389,11 +340,11 @@ def test_a_rank_without_rows_takes_part(local: Engine) -> None:
 def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local: Engine) -> None:
     data = local.from_arrow(table(blobs(spread=2.5)))
     options = {"k": 8, "init_mode": "random", "tol": 0, "max_iter": 17}
-    [expected], [peer] = train(data, 1, **options)
-    assert expected["iterations"] == 17 == len(peer.reported)
-    assert [each.rounds for each in peer.saved] == [3, 6, 9, 12, 15]
-    [again], [later] = train(data, 1, peer.saved[2], **options)
-    assert later.reported == list(range(10, 18))
+    [expected], gang = train(data, 1, **options)
+    assert expected["iterations"] == 17 == len(gang.reports[0])
+    assert [each.rounds for each in gang.checkpoints] == [3, 6, 9, 12, 15]
+    [again], later = train(data, 1, gang.checkpoints[2], **options)
+    assert [rounds for rounds, _ in later.reports[0]] == list(range(10, 18))
     assert again == expected
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
-from gangs import Gang
+from communicators import stricken
 from sklearn import linear_model
 
 from penstock import stages as st
@@ -27,6 +25,7 @@ from penstock.progress import Progress, Track
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training import _design, _quasi_newton, logistic
 from penstock.stages.training._quasi_newton import Course
+from penstock.testing import LocalGang
 
 ROWS, WIDTH = 400, 4
 TIGHT = {"tol": 1e-10, "max_iter": 1000}
@@ -312,7 +311,7 @@ def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size
     stage = st.LogisticRegression("label", weight="w", reg_param=0.02, elastic_net_param=0.3)
     data = dataset(local, x, label=label, w=weight)
     alone = Pipeline(stage).fit(data).fitted[0]
-    assert Gang(size).run(stage, data) == [alone] * size
+    assert LocalGang(size, shuffle_sums=True).train(stage, data) == [alone] * size
 
 
 @pytest.mark.cpu("one GPU is for one rank")
@@ -415,16 +414,7 @@ def struck(marker: Path) -> st.LogisticRegression:
     @dataclass(frozen=True)
     class Struck(st.LogisticRegression):
         def train(self, rank: Any, learned: Any) -> Any:
-            report = rank.report
-
-            def deadly(rounds: int, detail: str = "") -> None:
-                report(rounds, detail)
-                if rank.index == 1 and rounds == 7 and not marker.exists():
-                    marker.touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            rank.report = deadly
-            return st.LogisticRegression.train(self, rank, learned)
+            return st.LogisticRegression.train(self, stricken(rank, marker, 1, 7), learned)
 
     Struck.__module__ = "__main__"
     return Struck("label", tol=1e-9)

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from gangs import Gang
 from sklearn import linear_model
 from vector_rows import FAULTS, FEATURES, MATRIX, NUMBERS, ROWS, SIZE, VECTOR, WEIGHT, X, dataset, draw, faulty, lists
 
@@ -23,6 +22,7 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.stages.training import _sparse_design
+from penstock.testing import LocalGang
 
 TIGHT = {"tol": 1e-10, "max_iter": 2000}
 PENALTIES = [(0.02, 0.0), (0.02, 1.0), (0.05, 0.5)]
@@ -213,13 +213,13 @@ def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size
     trainer = stage(FEATURES, weight="w", reg_param=0.02, elastic_net_param=0.3, tol=1e-6)
     data = dataset(local, table(classes, w=WEIGHT))
     alone = Pipeline(trainer).fit(data).fitted[0]
-    assert Gang(size).run(trainer, data) == [alone] * size
+    assert LocalGang(size, shuffle_sums=True).train(trainer, data) == [alone] * size
 
 
 def test_a_rank_without_rows_takes_part(local: Engine) -> None:
     rows, half = table().sort_by("a"), float(np.median(X[:, 0]))  # of three ranks, the first is left without rows
     trainer, data = stage(FEATURES, reg_param=0.02), dataset(local, rows).filter(nw.col("a") > half)
-    assert Gang(3).run(trainer, data) == [Pipeline(trainer).fit(data).fitted[0]] * 3
+    assert LocalGang(3, shuffle_sums=True).train(trainer, data) == [Pipeline(trainer).fit(data).fitted[0]] * 3
 
 
 @pytest.mark.cpu("one GPU is for one rank")

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Door:
+class Listener:
     """Listens while it is open; ranks enter with `multiprocessing.connection.Client` and the same key.
 
     Each arrival proves that it knows the key in a thread of its own, so that one who connects and says nothing, as
@@ -31,10 +31,10 @@ class Door:
     Examples
     --------
     >>> from multiprocessing.connection import Client
-    >>> with Door("127.0.0.1", b"secret", 5.0, backlog=2) as door:
-    ...     outside = threading.Thread(target=lambda: Client(door.address, authkey=b"secret").send("hello"))
+    >>> with Listener("127.0.0.1", b"secret", 5.0, backlog=2) as listener:
+    ...     outside = threading.Thread(target=lambda: Client(listener.address, authkey=b"secret").send("hello"))
     ...     outside.start()
-    ...     arrived = door.arrivals(5.0) or door.arrivals(5.0)
+    ...     arrived = listener.arrivals(5.0) or listener.arrivals(5.0)
     ...     arrived[0].recv()
     'hello'
     """
@@ -44,7 +44,7 @@ class Door:
         self._server = socket.create_server((host, 0), family=family, backlog=backlog)
         self._key = key
         self._timeout = struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6))
-        self._known: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._authenticated: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._closed = False
         self.address: tuple[str, int] = self._server.getsockname()[:2]
 
@@ -60,7 +60,7 @@ class Door:
         """Listen no more, and turn away those who were not taken in."""
         self._closed = True
         self._server.close()
-        for arrival in self._taken():
+        for arrival in self._take():
             arrival.close()
 
     def arrivals(self, seconds: float) -> list[Connection]:
@@ -71,11 +71,11 @@ class Door:
             for direction in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
                 accepted.setsockopt(socket.SOL_SOCKET, direction, self._timeout)
             arrival = Connection(accepted.detach())
-            threading.Thread(target=self._check, args=(arrival,), name="penstock-door", daemon=True).start()
-        return self._taken()
+            threading.Thread(target=self._check, args=(arrival,), name="penstock-listener", daemon=True).start()
+        return self._take()
 
-    def _taken(self) -> list[Connection]:
-        return [self._known.get() for _ in range(self._known.qsize())]
+    def _take(self) -> list[Connection]:
+        return [self._authenticated.get() for _ in range(self._authenticated.qsize())]
 
     def _check(self, arrival: Connection) -> None:
         try:
@@ -84,6 +84,6 @@ class Door:
         except Exception:  # a wrong key, or gone again
             arrival.close()
         else:
-            self._known.put(arrival)
+            self._authenticated.put(arrival)
             if self._closed:
                 self.close()

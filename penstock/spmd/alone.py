@@ -1,0 +1,56 @@
+"""The only rank, in the process of the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from penstock import devices
+from penstock.errors import ConfigError, PenstockError, UserCodeError
+from penstock.spmd.assignment import Assignment, Body
+from penstock.spmd.communicator import SoloCommunicator
+from penstock.spmd.fingerprint import checkpoint_store
+from penstock.spmd.options import SpmdOptions
+from penstock.spmd.rank import Rank
+from penstock.task_errors import translated
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.engines.base import Engine
+
+
+def run_alone(
+    body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, engine: Engine, label: str, *, threads: int
+) -> Any:
+    """Run the body in this process as the only rank, on so many threads.
+
+    Raises
+    ------
+    ConfigError
+        More than one rank was asked for.
+    PenstockError, UserCodeError
+        What the body raised.
+    """
+    if options.world_size not in (None, 1):
+        raise ConfigError(
+            f"world_size is {options.world_size}, but the {engine.name} engine has one rank", hint="Use Dask or Spark."
+        )
+    assignment = Assignment.of(body, datasets, 1, engine.kind, threads)
+    total = getattr(body, "rounds", 0)
+    with checkpoint_store(options, body, datasets, 1) as store, engine.progress.track(label, total) as track:
+        communicator = SoloCommunicator(store, track.advance)
+        rank = Rank(assignment, communicator, store.load(), options.checkpoint_interval)
+        devices.use(assignment.kind)
+        result = _call(body, rank, label)
+        store.clear()
+        return result
+
+
+def _call(body: Body, rank: Rank, label: str) -> Any:
+    """Call the body; what it raises that is not an error of Penstock's own is raised as one."""
+    try:
+        return body(rank)
+    except (PenstockError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise translated(error, label, UserCodeError, stage=label) from error

@@ -1,0 +1,63 @@
+"""What a rank is given: the body with the rows of every rank, and its place in the gang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from penstock.fragments import Fragment, deal
+from penstock.frames import Kind
+from penstock.tasks import Scan
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset
+    from penstock.spmd.rank import Rank
+
+Body = Callable[["Rank"], Any]
+
+
+@dataclass(frozen=True)
+class DataShare:
+    """One dataset's fragments for one rank, and the work of reading them."""
+
+    scan: Scan
+    fragments: tuple[Fragment, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the fragments store, before any split or filter."""
+        return sum(fragment.rows for fragment in self.fragments)
+
+
+def deal_shares(dataset: Dataset, size: int) -> list[DataShare]:
+    """Return what each of `size` ranks reads: runs of about the same number of rows, some perhaps without any."""
+    return [DataShare(dataset.scan(), fragments) for fragments in deal(dataset.fragments, size)]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What all ranks are given alike: the body, the shares of all ranks by dataset, where and on how many threads."""
+
+    body: Body
+    shares: Mapping[str, Sequence[DataShare]]
+    kind: Kind
+    threads: int
+
+    @classmethod
+    def of(cls, body: Body, datasets: Mapping[str, Dataset], size: int, kind: Kind, threads: int) -> Assignment:
+        """Return the assignment of `size` ranks."""
+        return cls(body, {name: deal_shares(dataset, size) for name, dataset in datasets.items()}, kind, threads)
+
+
+@dataclass(frozen=True)
+class RankAssignment:
+    """One rank's place, and where its coordinator listens."""
+
+    index: int
+    size: int
+    address: tuple[str, int]
+    key: bytes = field(repr=False)
+    timeout: float
+    start_timeout: float
+    checkpoint_interval: int
