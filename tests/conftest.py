@@ -35,13 +35,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "engine" in metafunc.fixturenames:
-        chosen = metafunc.config.getoption("--engines").split(",")
-        unknown = set(chosen) - set(ENGINES)
-        if unknown:
-            raise pytest.UsageError(f"--engines: {', '.join(sorted(unknown))} is not one of {', '.join(ENGINES)}")
-        marks = {"local": [], "dask": [pytest.mark.dask], "spark": [pytest.mark.spark]}
-        metafunc.parametrize("engine", [pytest.param(name, marks=marks[name]) for name in chosen], indirect=True)
+    """Give a test that asks for `engine` each in turn, and one that asks for `cluster` all but the local one."""
+    for fixture, left_out in (("engine", ()), ("cluster", ("local",))):
+        if fixture in metafunc.fixturenames:
+            names = [name for name in _engines(metafunc.config) if name not in left_out]
+            metafunc.parametrize(fixture, [pytest.param(name, marks=_MARKS[name]) for name in names], indirect=True)
+
+
+_MARKS: dict[str, list[pytest.MarkDecorator]] = {"local": [], "dask": [pytest.mark.dask], "spark": [pytest.mark.spark]}
+
+
+def _engines(config: pytest.Config) -> list[str]:
+    names = config.getoption("--engines").split(",")
+    unknown = set(names) - set(ENGINES)
+    if unknown:
+        raise pytest.UsageError(f"--engines: {', '.join(sorted(unknown))} is not one of {', '.join(ENGINES)}")
+    return names
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -105,6 +114,11 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
 
 @pytest.fixture
 def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
+    return engines.get(request.param)
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest, engines: Engines) -> Engine:
     return engines.get(request.param)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +32,7 @@ from penstock.schemas import canonical
 from penstock.stages.base import Stage
 from penstock.stages.training import _boosting
 from penstock.testing import discover_examples, trials
-from penstock.testing.cases import cases_for
+from penstock.testing.cases import CASES, cases_for
 from penstock.testing.checks.frames import check_schema
 from penstock.testing.checks.partitions import rounding
 from penstock.testing.compare import RTOL, demand_equal
@@ -163,13 +163,20 @@ def _stands(stage: Stage) -> bool:
 
 
 STAGES = [stage for stage in discover_examples() if _stands(stage)]
-PAIRS = [
-    pytest.param(
-        stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=pytest.mark.xdist_group(f"{stage.title} on a GPU")
-    )
-    for stage in STAGES
-    for case in cases_for(stage)
-]
+FIRST = list({type(stage): stage for stage in reversed(STAGES)}.values())
+OF_EACH = ("ordinary", "not_a_number")
+"""Tables that every example is tried on; on the others the first of a class, see ``conformance/exhaustive_gpu.py``."""
+
+
+def pairs(stage: Stage, names: Sequence[str]) -> Iterator[Any]:
+    """Yield a stage with each of these cases that it meets; those of one stage stay in one process."""
+    group = pytest.mark.xdist_group(f"{stage.title} on a GPU")
+    for case in cases_for(stage):
+        if case.name in names:
+            yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=group)
+
+
+PAIRS = [pair for stage in STAGES for pair in pairs(stage, CASES if stage in FIRST else OF_EACH)]
 
 
 @pytest.mark.parametrize(("stage", "case"), PAIRS)
@@ -180,7 +187,7 @@ def test_a_stage_gives_what_it_gives_on_a_cpu(stage: Stage, case: str, gpu: Loca
         demand_equal(found.output, expected.output, stage.title, rtol=RTOL, atol=rounding(stage, expected.given))
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=shorthand)
+@pytest.mark.parametrize("stage", FIRST, ids=shorthand)
 def test_a_stage_declares_what_a_gpu_makes(stage: Stage, gpu: LocalEngine) -> None:
     check_schema(stage, gpu)
 

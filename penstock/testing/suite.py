@@ -17,7 +17,7 @@ from penstock.testing.oracles import Oracle, check_oracle
 
 Function = Callable[[Stage, Engine], None]
 
-_IN_PROCESS: tuple[Function, ...] = (
+_UNFITTED: tuple[Function, ...] = (
     parameters.check_parameters_are_json,
     parameters.check_unknown_parameter_is_refused,
     parameters.check_pickle,
@@ -27,6 +27,9 @@ _IN_PROCESS: tuple[Function, ...] = (
     parameters.check_bind_twice,
     parameters.check_missing_column_is_refused,
     parameters.check_wrong_type_is_refused,
+    plans.check_explaining_reads_nothing,
+)
+_IN_PROCESS: tuple[Function, ...] = (
     frames.check_schema,
     frames.check_other_columns_stay,
     frames.check_nothing_changes_in_place,
@@ -39,7 +42,6 @@ _IN_PROCESS: tuple[Function, ...] = (
     states.check_changed_state_scores_or_is_refused,
     states.check_saved_model_is_the_same,
     states.check_fit_is_repeatable,
-    plans.check_explaining_reads_nothing,
     plans.check_scans_are_as_planned,
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,
@@ -74,12 +76,15 @@ class Check:
         Raises AssertionError, which says what was found and what was expected.
     scheduled : bool
         It says something of the engine. Any other should say the same on each, and one run, in this process, is enough.
+    fitted : bool
+        It fits the stage. Any other looks at no data: it takes next to no time, and all of a class go into one test.
     """
 
     stage: Stage
     name: str
     function: Function = dataclasses.field(repr=False)
     scheduled: bool
+    fitted: bool = True
 
     def __call__(self, engine: Engine) -> None:
         """Run the check."""
@@ -112,8 +117,9 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
     >>> for check in checks_for(Log1p("n1")):
     ...     check(engine)
     """
+    checks = [Check(stage, function.__name__, function, scheduled=False, fitted=False) for function in _UNFITTED]
     in_process = (*_IN_PROCESS, *_of_aside(stage))
-    checks = [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
+    checks += [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
     checks += [Check(stage, function.__name__, function, scheduled=True) for function in _ON_ENGINES]
     return checks + _of_cases(stage, oracle)
 

@@ -37,7 +37,6 @@ import pyarrow as pa
 
 ROWS = 120
 FEATURES = ("n1", "n2", "n3", "s1", "s2", "b", "t1", "t2", "d", "image", "words", "v_indices", "v_values")
-MEGABYTE = 2**20
 _STRANGE = ("", " ", "NaN", "null", "true", "1", "\0", 'say "hi",\r\n', "é", "e\u0301", "größe", "\U0001f600", "\ufeff")
 _WORDS = ("a", "b", "the", "The", "größe", "x y", "")
 
@@ -175,11 +174,11 @@ def large_numbers() -> pa.Table:
     return replaced(ordinary(), n2=n2, n3=np.where(np.arange(ROWS) % 2, 3e38, -3e38))
 
 
-def long_strings() -> pa.Table:
-    """Return a few rows with strings of a megabyte that differ only at their ends."""
+def long_strings(size: int = 2**15) -> pa.Table:
+    """Return a few rows with strings of `size` bytes that differ only at their ends."""
     rows = 6
-    s1 = [None if i == 3 else "x" * MEGABYTE + str(i % 3) for i in range(rows)]
-    s2 = [str(i % 2) + "é" * (MEGABYTE // 2) for i in range(rows)]
+    s1 = [None if i == 3 else "x" * size + str(i % 3) for i in range(rows)]
+    s2 = [str(i % 2) + "é" * (size // 2) for i in range(rows)]
     return replaced(ordinary(rows), s1=s1, s2=s2, words=[[text, "a"] for text in s2])
 
 

@@ -120,11 +120,12 @@ def whole(stage: Stage, engine: Engine, name: str) -> Trial:
 
 def _scatter(engine: Engine, name: str) -> Dataset:
     rows = table(name)
-    return cut(engine, shuffled(rows), uneven(rows.num_rows, few=name not in _DEEP))
+    sizes = uneven(rows.num_rows, few=name not in _DEEP)
+    return _once(engine, ("scattered", name), lambda: cut(engine, shuffled(rows), sizes))
 
 
 def _gather(engine: Engine, name: str) -> Dataset:
-    return cut(engine, table(name))
+    return _once(engine, ("whole", name), lambda: cut(engine, table(name)))
 
 
 _Layout = Callable[[Engine, str], Dataset]

@@ -8,6 +8,7 @@ from oracles import ORACLES
 
 from penstock import stages as st
 from penstock.testing import checks_for, discover_examples
+from penstock.testing.trials import home
 
 EXAMPLES = discover_examples()
 CHECKS = [
@@ -39,4 +40,4 @@ def test_every_stage_has_an_oracle():
 
 @pytest.mark.parametrize("check", by_stage(CHECKS))
 def test_what_comes_out_is_what_the_oracle_says(check, local):
-    check(local)  # the others give what this process gives: test_stages.py
+    check(home(local.kind))  # the others give what this process gives: test_stages.py

@@ -18,12 +18,16 @@ from penstock.testing.datasets import cut
 from penstock.testing.trials import Trial, attempt, scattered, whole
 
 _LONGEST = 5000
-"""Characters of an error: enough for any, and too few for a value of a megabyte."""
+"""Characters of an error: enough for any, and too few for a value of `tables.long_strings`."""
 
 
 def check_survives(stage: Stage, engine: Engine, name: str) -> None:
     """Check that a stage works, without NaN or new infinities, or raises an error that a user can act on."""
-    trial = scattered(stage, engine, name)
+    demand_survives(stage, scattered(stage, engine, name))
+
+
+def demand_survives(stage: Stage, trial: Trial) -> None:
+    """Raise AssertionError unless a trial gave numbers, or an error that names a column and is short."""
     if trial.error is not None:
         _demand_helpful(stage, trial.error)
     if trial.output is not None:
