@@ -458,7 +458,7 @@ def test_explain_tells_scans_columns_statistics_and_training(world: World) -> No
     assert lines[1] == "scan 1: reads 2 column(s): a, c"
     assert lines[2] == "  applies Double"
     assert "  gathers Moments of a for Centre; 3 partial(s), merged by local" in lines
-    assert any(line.startswith("  gathers Violations of c for XGBoostRegressor") for line in lines)
+    assert any(line.startswith("  gathers Checks of c for XGBoostRegressor") for line in lines)
     assert "scan 2: reads 2 column(s): a, b" in lines
     assert "  gathers Moments of a, b for StandardScaler; 3 partial(s), merged by local" in lines
     assert lines[-1] == "train XGBoostRegressor: on all ranks at once, each reads its share of 3 column(s): a, b, c"

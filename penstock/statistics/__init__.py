@@ -3,6 +3,7 @@
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.binary import BinaryCurve
 from penstock.statistics.calibration import Calibration, Probabilities
+from penstock.statistics.checks import CheckCounts, Checks
 from penstock.statistics.class_probabilities import ClassProbabilities, ProbabilityScores
 from penstock.statistics.confusion import Confusion
 from penstock.statistics.confusion_matrix import ConfusionMatrix
@@ -26,6 +27,8 @@ from penstock.statistics.violations import Violation, Violations
 __all__ = [
     "BinaryCurve",
     "Calibration",
+    "CheckCounts",
+    "Checks",
     "ClassProbabilities",
     "ColumnStatistic",
     "Confusion",

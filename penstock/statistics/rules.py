@@ -150,6 +150,17 @@ Checks = Sequence[tuple[str, Rule]]
 """Columns, each with a rule; a column may stand more than once."""
 
 
+def rules_for(names: Sequence[str], *tests: str) -> tuple[tuple[str, Rule], ...]:
+    """Return these tests of columns, one test of all after the other.
+
+    Examples
+    --------
+    >>> [(name, rule.test) for name, rule in rules_for(["x", "y"], "null", "negative")]
+    [('x', 'null'), ('y', 'null'), ('x', 'negative'), ('y', 'negative')]
+    """
+    return tuple((name, Rule(test)) for test in tests for name in names)
+
+
 def valid_rows(frame: nw.DataFrame[Any], checks: Checks) -> tuple[nw.DataFrame[Any], list[int]]:
     """Return the rows that break none of the rules, and how many rows break each.
 

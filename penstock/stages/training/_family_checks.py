@@ -10,8 +10,8 @@ import numpy as np
 
 from penstock.errors import DataValueError
 from penstock.stages.training._families import Family
-from penstock.statistics import Extreme
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics import Checks, Extreme
+from penstock.statistics.rules import Rule, rules_for
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,12 @@ class FamilyChecks:
     features: Sequence[str]
     weight: str | None
 
-    @property
-    def rules(self) -> Checks:
-        """What is checked; `Moments` refuses infinities besides."""
+    def statistic(self) -> Checks:
+        """Ask for what is wrong with values; `Moments` refuses infinities besides."""
         domain = self.family.domain
-        weight = [(self.weight, Rule(test)) for test in ("null", "infinite", "too_large", "negative") if self.weight]
-        named = [*((name, Rule("null")) for name in (self.label, *self.features)), *weight]
-        return [*named, *([(self.label, domain)] if domain else [])]
+        weight = rules_for((self.weight,), "null", "infinite", "too_large", "negative") if self.weight else ()
+        named = [*rules_for((self.label, *self.features), "null"), *weight]
+        return Checks((*named, *([(self.label, domain)] if domain else [])))
 
     def error(self, name: str, rule: Rule, count: int) -> DataValueError:
         """Return the error for `count` values of a column that break a rule."""

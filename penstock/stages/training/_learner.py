@@ -48,7 +48,7 @@ class Learner(Stage):
         chosen = numeric() - list(aside.values()) if self.features is None else self.features
         features = () if self._of_nothing and chosen == () else resolve(chosen, schema, self.title)
         self._check_vectors(schema, features)
-        check_types(self, schema, (*features, *([self.weight] if self.weight else [])))
+        check_types(self, schema, (*features, *self._weights))
         for role, name in aside.items():
             if name in features:
                 raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
@@ -79,6 +79,11 @@ class Learner(Stage):
 
     def inputs(self) -> tuple[str, ...]:
         return self.features  # type: ignore[return-value]
+
+    @property
+    def _weights(self) -> tuple[str, ...]:
+        """The weight, where there is one."""
+        return (self.weight,) if self.weight else ()
 
     def training_columns(self) -> tuple[str, ...]:
         """Return the columns that are read at fit: the features, the label, the weight."""

@@ -27,8 +27,8 @@ from penstock.stages.training._quasi_newton import Course, minimise
 from penstock.stages.training._sparse_design import SparseDesign, WeightedMoments
 from penstock.stages.training._sparse_features import SparseFeatures
 from penstock.stages.training._vector_features import at_indices, of_index_table
-from penstock.statistics import Extremes, Statistic, Violations
-from penstock.statistics.rules import Checks, Rule, refuse
+from penstock.statistics import Checks, Extremes, Statistic
+from penstock.statistics.rules import rules_for
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,14 @@ class VectorLeastSquares:
     fit_intercept: bool
 
     def _checks(self) -> Checks:
-        tests = ("null", "infinite", "too_large", "negative")
-        label = [(self.label, Rule(test)) for test in tests[:3]]
-        weight = [(self.features.weight, Rule(test)) for test in tests] if self.features.weight else []
-        return [*self.features.checks(), *label, *weight]
+        label = rules_for((self.label,), "null", "infinite", "too_large")
+        weight = rules_for(self.features.weights, "null", "infinite", "too_large", "negative")
+        return Checks((*self.features.rules(), *label, *weight))
 
     def statistics(self) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for the indices of the vector."""
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
-        extremes = {"extremes": Extremes((self.features.weight,))} if self.features.weight else {}
-        return {**wrong, "entries": self.features.statistic(), **extremes}
+        extremes = {"extremes": Extremes(self.features.weights)} if self.features.weight else {}
+        return {"checks": self._checks(), "entries": self.features.statistic(), **extremes}
 
     def learned(self, results: Mapping[str, Any]) -> Fitted:
         """Return what to train with.
@@ -60,8 +58,7 @@ class VectorLeastSquares:
         DataValueError
             A value is null, infinite or too large, a weight negative, or none positive; no row has an index.
         """
-        checks = self._checks()
-        refuse(checks, [results[f"{rule.test} {name}"][name].count for name, rule in checks])
+        results["checks"].refuse()
         if not results["entries"].rows:
             raise DataValueError("no row has a positive weight", column=self.label)
         weight = self.features.weight

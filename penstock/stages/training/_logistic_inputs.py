@@ -19,7 +19,7 @@ from penstock.stages.training._design import Scaling, ToRows, Totals, finite_mat
 from penstock.stages.training._exact_products import ProductDesign
 from penstock.stages.training._quasi_newton import Inverse
 from penstock.statistics import CrossProducts, Extreme, Extremes, Gram, Moment, Moments, Statistic
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import Rule, rules_for
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Inputs(ABC):
     l1: bool
 
     @abstractmethod
-    def checks(self) -> Checks:
+    def rules(self) -> Sequence[tuple[str, Rule]]:
         """Return what features must be, besides what their statistics refuse themselves."""
 
     @abstractmethod
@@ -90,8 +90,8 @@ class Inputs(ABC):
 class NumberInputs(Inputs):
     """Features that are all numbers: a dense matrix."""
 
-    def checks(self) -> Checks:
-        return [(name, Rule("null")) for name in self.numbers]
+    def rules(self) -> Sequence[tuple[str, Rule]]:
+        return rules_for(self.numbers, "null")
 
     def statistics(self) -> dict[str, Statistic]:
         weight = (self.weight,) if self.weight else ()

@@ -19,7 +19,7 @@ from penstock.stages.training._sparse_design import SparseDesign
 from penstock.stages.training._sparse_rows import ToSparseRows
 from penstock.stages.training._vector_features import index_table
 from penstock.statistics.index_extremes import Entries, IndexExtremes
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,18 @@ class SparseFeatures:
     vector: str
     weight: str | None
 
-    def checks(self) -> Checks:
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The weight, where there is one."""
+        return (self.weight,) if self.weight else ()
+
+    def rules(self) -> list[tuple[str, Rule]]:
         """Return what numbers must be; the statistic of the vector refuses what is wrong with it."""
         return [(name, Rule(test)) for name in self.numbers for test in ("null", "infinite", "too_large")]
 
     def statistic(self) -> IndexExtremes:
         """Ask for the indices of the vector."""
-        weight = (self.weight,) if self.weight else ()
-        return IndexExtremes((*sparse.columns(self.vector), *weight), weighted=bool(weight))
+        return IndexExtremes((*sparse.columns(self.vector), *self.weights), weighted=bool(self.weight))
 
     def learned(self, entries: Entries) -> Fitted:
         """Return the indices of the vector, with the bounds of its values.

@@ -21,11 +21,12 @@ from penstock.stages.shapes import Anything, Fields, ModelFile, Whole
 from penstock.stages.training import _float32
 from penstock.stages.training._learner import Classifier, Learner, check_weights
 from penstock.statistics.base import Statistic
+from penstock.statistics.checks import Checks
 from penstock.statistics.extremes import Extremes
-from penstock.statistics.rules import Checks, Rule
-from penstock.statistics.violations import Violations
+from penstock.statistics.rules import Rule, rules_for
 
 CONTRIBUTIONS = "contributions"
+_CHECKS = "checks"
 _LARGEST = "largest weight"
 
 
@@ -89,21 +90,17 @@ class TreeModel(Learner, Trainer):
         """The columns that are written beside scores and predictions."""
         return {CONTRIBUTIONS: pa.list_(pa.float64())} if self.contributions else {}
 
-    def _checks(self) -> Checks:
+    def _rules(self) -> list[tuple[str, Rule]]:
         """Return what is checked over all rows before training."""
         from penstock.stages.training._matrix import training_checks
 
-        weight = [] if self.weight is None else [(self.weight, Rule("infinite"))]
-        return [*training_checks(self.label, self.weight), *weight]
+        return [*training_checks(self.label, self.weight), *rules_for(self._weights, "infinite")]
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        largest = {} if self.weight is None else {_LARGEST: Extremes((self.weight,))}
-        return {**{f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}, **largest}
+        return {_CHECKS: Checks(tuple(self._rules())), **({_LARGEST: Extremes(self._weights)} if self.weight else {})}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        for name, rule in self._checks():
-            if count := results[f"{rule.test} {name}"][name].count:
-                raise rule.error(name, count)
+        results[_CHECKS].refuse()
         if self.weight is not None:
             check_weights(self.weight, results[_LARGEST][self.weight].max)
         return {}
@@ -303,8 +300,8 @@ class NumberModel(TreeModel):
         """Return the type of predictions."""
         return pa.float64()
 
-    def _checks(self) -> Checks:
-        return [*super()._checks(), (self.label, Rule("infinite"))]
+    def _rules(self) -> list[tuple[str, Rule]]:
+        return [*super()._rules(), (self.label, Rule("infinite"))]
 
     def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
         return {self.prediction: self._scores(matrix, fitted, kind="value")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from penstock.stages.training._sparse_design import SparseDesign
 from penstock.stages.training._sparse_features import SparseFeatures
 from penstock.stages.training._vector_features import at_indices, of_index_table
 from penstock.statistics import Extremes, Statistic
-from penstock.statistics.rules import Checks
+from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class VectorInputs(Inputs):
 
     vector: str
 
-    def checks(self) -> Checks:
-        return self._features.checks()
+    def rules(self) -> Sequence[tuple[str, Rule]]:
+        return self._features.rules()
 
     @property
     def _features(self) -> SparseFeatures:
         return SparseFeatures(self.numbers, self.vector, self.weight)
 
     def statistics(self) -> dict[str, Statistic]:
-        extremes = {"extremes": Extremes((self.weight,))} if self.weight else {}
+        extremes = {"extremes": Extremes(self._features.weights)} if self.weight else {}
         return {"entries": self._features.statistic(), **extremes}
 
     def learned(self, results: Mapping[str, Any]) -> Fitted:

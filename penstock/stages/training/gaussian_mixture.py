@@ -24,8 +24,8 @@ from penstock.stages.training._lloyd import Points
 from penstock.stages.training._mixture import Mixture, shares
 from penstock.stages.training._mixture_design import MixtureDesign
 from penstock.stages.training._mixture_start import Sample
-from penstock.statistics import Extremes, Moments, Statistic, Violations
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics import Checks, Extremes, Moments, Statistic
+from penstock.statistics.rules import Rule, rules_for
 
 
 class _Unlabelled(ToRows):
@@ -136,23 +136,17 @@ class GaussianMixture(Learner, Trainer):
 
     def _checks(self) -> Checks:
         """Return what is checked over all rows before training; `Moments` refuses infinities, and squares that are."""
-        tests = ("null", "infinite", "too_large", "negative")
-        weight = [(self.weight, Rule(test)) for test in tests] if self.weight else []
-        return [*((name, Rule("null")) for name in self.inputs()), *weight]
+        weight = rules_for(self._weights, "null", "infinite", "too_large", "negative")
+        return Checks((*rules_for(self.inputs(), "null"), *weight))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
-        broken = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
-        return {**broken, "moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+        spread = {"moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+        return {"checks": self._checks(), **spread}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return how to centre and scale the columns to train with."""
-        for name, rule in self._checks():
-            if count := results[f"{rule.test} {name}"][name].count:
-                error = rule.error(name, count)
-                if rule.test == "null" and name in self.inputs():
-                    error.hint = "Put an Imputer before this step, or filter these rows."
-                raise error
+        results["checks"].refuse(self._refused)
         moments, extremes = results["moments"], results["extremes"]
         largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
         if not largest_weight:
@@ -163,6 +157,12 @@ class GaussianMixture(Learner, Trainer):
             "largest_weight": largest_weight,
             **framing(moments, extremes, self.inputs(), None),
         }
+
+    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
+        error = rule.error(name, count)
+        if rule.test == "null" and name in self.inputs():
+            error.hint = "Put an Imputer before this step, or filter these rows."
+        return error
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names, count = self.inputs(), len(fitted["weights"])

@@ -37,7 +37,7 @@ from penstock.stages.training._irls import Course, Likelihood, Point
 from penstock.stages.training._learner import Learner
 from penstock.stages.training._linear_model import coefficient_table
 from penstock.stages.training._links import LINKS, Link, Power
-from penstock.statistics import Extremes, Moments, Statistic, Violations
+from penstock.statistics import Extremes, Moments, Statistic
 
 
 @dataclass(frozen=True)
@@ -229,17 +229,14 @@ class GeneralizedLinearRegression(Learner, Trainer):
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
-        rules = self._checks().rules
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test, rule.values) for name, rule in rules}
-        columns, weight = (self.label, *self.inputs()), (self.weight,) if self.weight else ()
-        return {**wrong, "moments": Moments(columns), "extremes": Extremes((*columns, *weight))}
+        columns = (self.label, *self.inputs())
+        spread = {"moments": Moments(columns), "extremes": Extremes((*columns, *self._weights))}
+        return {"checks": self._checks().statistic(), **spread}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return how to centre and scale the columns to train with."""
         checks = self._checks()
-        for name, rule in checks.rules:
-            if count := results[f"{rule.test} {name}"][name].count:
-                raise checks.error(name, rule, count)
+        results["checks"].refuse(checks.error)
         moments, extremes = results["moments"], results["extremes"]
         checks.require_variation(extremes[self.label])
         largest_weight = float(extremes[self.weight].max) if self.weight else 1.0

@@ -32,9 +32,9 @@ from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._design import one_blas_thread
 from penstock.stages.training._learner import Learner, check_weights
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
+from penstock.statistics.checks import Checks
 from penstock.statistics.points import DISTANCES
-from penstock.statistics.rules import LARGE, Checks, Rule, refuse, valid_rows
-from penstock.statistics.violations import Violations
+from penstock.statistics.rules import LARGE, refuse, rules_for, valid_rows
 
 
 @dataclass(frozen=True)
@@ -149,18 +149,16 @@ class KMeans(Learner, Trainer):
 
     def _checks(self) -> Checks:
         """Return what is checked over all rows before training; `Moments` refuses infinities besides."""
-        weight = [(self.weight, Rule(test)) for test in ("null", "infinite", "negative")] if self.weight else []
-        return [*((name, Rule(test)) for test in ("null", "too_large") for name in self.inputs()), *weight]
+        weight = rules_for(self._weights, "null", "infinite", "negative")
+        return Checks((*rules_for(self.inputs(), "null", "too_large"), *weight))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        broken = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
-        return {**broken, "moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+        spread = {"moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+        return {"checks": self._checks(), **spread}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return the origin, and how far values are from it at most."""
-        for name, rule in self._checks():
-            if count := results[f"{rule.test} {name}"][name].count:
-                raise rule.error(name, count)
+        results["checks"].refuse()
         extremes, names = results["extremes"], self.inputs()
         moved = {} if self._by_angle else {name: _origin(results["moments"][name]) for name in names}
         origin = [moved.get(name, 0.0) for name in names]
@@ -248,7 +246,7 @@ class KMeans(Learner, Trainer):
         """Return the rows as columns of a float64 matrix, NaN for null; of length 1 where angles count."""
         vectors = arrays.to_rows(frame, self.inputs())
         if bool((vectors > LARGE).any()) or bool((vectors < -LARGE).any()):
-            checks = [(name, Rule(test)) for test in ("infinite", "too_large") for name in self.inputs()]
+            checks = rules_for(self.inputs(), "infinite", "too_large")
             refuse(checks, valid_rows(frame, checks)[1])
         if not self._by_angle:
             return vectors

@@ -34,8 +34,8 @@ from penstock.stages.training._quasi_newton import COURSE, Course, Inverse, mini
 from penstock.stages.training._vector_features import vector_among
 from penstock.stages.training._vector_inputs import VectorInputs
 from penstock.stages.training._vector_learner import VectorLearner
-from penstock.statistics import Statistic, Violations
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics import Checks, Statistic
+from penstock.statistics.rules import rules_for
 
 _SEPARATED = 1e-12
 """A mean log loss not above this: the classes are separable, and coefficients would grow for ever."""
@@ -191,22 +191,18 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
         return NumberInputs(*options) if vector is None else VectorInputs(*options, vector)
 
     def _checks(self, inputs: Inputs) -> Checks:
-        tests = ("null", "infinite", "too_large", "negative")
-        weight = [(self.weight, Rule(test)) for test in tests] if self.weight else []
-        return [(self.label, Rule("null")), *weight, *inputs.checks()]
+        weight = rules_for(self._weights, "null", "infinite", "too_large", "negative")
+        return Checks((*rules_for((self.label,), "null"), *weight, *inputs.rules()))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, the classes, and what there is to know of the features."""
         inputs = self._given(vector_among(self.inputs(), schema, self.title))
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks(inputs)}
-        return {**wrong, **self._label_statistics(), **inputs.statistics()}
+        return {"checks": self._checks(inputs), **self._label_statistics(), **inputs.statistics()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return the classes, and what to train with."""
         inputs = self._given(results["entries"].name if "entries" in results else None)
-        for name, rule in self._checks(inputs):
-            if count := results[f"{rule.test} {name}"][name].count:
-                raise rule.error(name, count)
+        results["checks"].refuse()
         labels = results["labels"][self.label]
         most = 2 if self.family == "binomial" else MOST_CLASSES
         self._check_classes(labels, most, "the binomial family is for two.")

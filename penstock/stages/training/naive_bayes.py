@@ -37,10 +37,10 @@ from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._vector_features import vector_among
 from penstock.stages.training._vector_learner import VectorLearner
 from penstock.statistics.base import Statistic
+from penstock.statistics.checks import Checks
 from penstock.statistics.class_indices import SumsByClass
 from penstock.statistics.class_moments import ClassMoments, MomentsByClass
-from penstock.statistics.rules import Rule, refuse, valid_rows
-from penstock.statistics.violations import Violations
+from penstock.statistics.rules import refuse, rules_for, valid_rows
 
 _MOST_CLASSES = 10_000
 _COPIES = 5
@@ -185,13 +185,12 @@ class NaiveBayes(VectorLearner, Classifier):
         weights = (self.weight,) if self.weight else ()
         moments = ClassMoments((self.label, *numbers, *weights), weighted=bool(weights), limit=_MOST_CLASSES)
         test = _DOMAIN.get(self.model_type)
-        return {**of_vector, "moments": moments} | ({"outside": Violations(numbers, test)} if test else {})
+        return {**of_vector, "moments": moments} | ({"outside": Checks(rules_for(numbers, test))} if test else {})
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``classes``, ``pi``, ``theta`` and ``sigma``; the last two as tables with a column a feature."""
-        for name, violation in results.get("outside", {}).items():
-            if violation.count:
-                raise Rule(_DOMAIN[self.model_type]).error(name, violation.count)
+        if "outside" in results:
+            results["outside"].refuse()
         if "vector" in results:
             return self._with_vector(results["vector"], results.get("moments"))
         moments: MomentsByClass = results["moments"]
@@ -271,10 +270,10 @@ class NaiveBayes(VectorLearner, Classifier):
         return self._with_columns(frame, scores, missing, fitted["classes"]["value"].combine_chunks())
 
     def _check_features(self, frame: nw.DataFrame, names: tuple[str, ...], matrix: Any) -> None:
-        refuse([(name, Rule("infinite")) for name in names], arrays.count_infinite(matrix))
+        refuse(rules_for(names, "infinite"), arrays.count_infinite(matrix))
         test = _DOMAIN.get(self.model_type)
         if test and names:
-            checks = [(name, Rule(test)) for name in names]
+            checks = rules_for(names, test)
             refuse(checks, valid_rows(frame, checks)[1])
 
     def _scores(self, matrix: Any, fitted: Fitted, kind: frames.Kind) -> Any:

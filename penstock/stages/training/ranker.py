@@ -11,7 +11,7 @@ from penstock.errors import SchemaError
 from penstock.stages.base import Fitted
 from penstock.stages.training._boosted import BoostedNumber
 from penstock.stages.training._objectives import RANKING
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class XGBoostRanker(BoostedNumber):
             raise SchemaError(problem, column=self.group, stage=self.title)
         return bound
 
-    def _checks(self) -> Checks:
-        return [*super()._checks(), (self.group, Rule("null"))]
+    def _rules(self) -> list[tuple[str, Rule]]:
+        return [*super()._rules(), (self.group, Rule("null"))]
 
     def _converter(self, learned: Fitted) -> Any:
         return replace(super()._converter(learned), group=self.group)

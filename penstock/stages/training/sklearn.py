@@ -40,8 +40,8 @@ from penstock.stages.training._sklearn.kinds import (
     to_fit,
     unfitted,
 )
-from penstock.stages.training._sklearn.rules import check_classes, demand_none, rules
-from penstock.statistics import RowCount, Statistic, ValueCounts, Violations
+from penstock.stages.training._sklearn.rules import check_classes, rules, value_error
+from penstock.statistics import Checks, RowCount, Statistic, ValueCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,13 +298,13 @@ class SklearnEstimator(Learner, Trainer):
             features=self.inputs(),
             classifies=self._described.kind == "classifier",
         )
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in checks}
         classes = {"classes": ValueCounts((self._labels[0],))} if self._has_classes(schema) else {}
-        return {**wrong, "rows": RowCount(), **classes}
+        return {"checks": Checks(tuple(checks)), "rows": RowCount(), **classes}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
-        learned, wrong = {"rows": results["rows"]}, {key: found for key, found in results.items() if " " in key}
-        demand_none(wrong, results["rows"], self.inputs(), allow_nan=self._described.allow_nan)
+        learned, allow_nan = {"rows": results["rows"]}, self._described.allow_nan
+        refusal = functools.partial(value_error, features=self.inputs(), allow_nan=allow_nan, **learned)
+        results["checks"].refuse(refusal)
         if "classes" not in results:
             return learned
         check_classes(self._labels[0], counted := results["classes"][self._labels[0]])

@@ -17,7 +17,7 @@ from penstock.stages.shapes import Fields
 from penstock.stages.training._learner import Classifier, known
 from penstock.stages.training._torch.learner import TorchLearner
 from penstock.statistics import Statistic
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ class TorchRegressor(TorchLearner):
         if not is_numeric(kind):
             raise SchemaError(f"label {label!r} is {kind}, expected a number", column=label, stage=self.title)
 
-    def _checks(self) -> Checks:
-        return [*super()._checks(), (self.label, Rule("infinite"))]
+    def _rules(self) -> list[tuple[str, Rule]]:
+        return [*super()._rules(), (self.label, Rule("infinite"))]
 
     def outputs(self) -> tuple[str, ...]:
         return (self.prediction,)

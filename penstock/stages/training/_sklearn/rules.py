@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -41,24 +40,19 @@ def rules(
         yield from ((name, Rule(test)) for test in ("null", "infinite"))
 
 
-def demand_none(violations: Mapping[str, Any], rows: int, features: tuple[str, ...], *, allow_nan: bool) -> None:
-    """Raise DataValueError for the first rule that is broken; where nulls are allowed, some value is still needed.
-
-    Parameters
-    ----------
-    violations : mapping of str to mapping
-        By ``test column``, as `Violations` gives them.
-    """
-    for key, found in violations.items():
-        test, _, name = key.partition(" ")
-        count, of_feature = found[name].count, name in features and test == "null"
-        if of_feature and count == rows:
-            raise DataValueError(f"column {name!r} is null in all {rows} row(s)", hint="Leave it out.", column=name)
-        if count and not (of_feature and allow_nan):
-            error = Rule(test).error(name, count)
-            if of_feature:
-                error.hint = "Put an Imputer before this step, or use an estimator that takes missing values."
-            raise error
+def value_error(
+    name: str, rule: Rule, count: int, *, rows: int, features: tuple[str, ...], allow_nan: bool
+) -> DataValueError | None:
+    """Return the error for `count` values that break a rule; None for nulls that are allowed, unless all rows are."""
+    of_feature = name in features and rule.test == "null"
+    if of_feature and count == rows:
+        return DataValueError(f"column {name!r} is null in all {rows} row(s)", hint="Leave it out.", column=name)
+    if of_feature and allow_nan:
+        return None
+    error = rule.error(name, count)
+    if of_feature:
+        error.hint = "Put an Imputer before this step, or use an estimator that takes missing values."
+    return error
 
 
 def check_classes(label: str, counted: Frequencies) -> None:

@@ -23,8 +23,8 @@ from penstock.stages.modules import CarriesModule, module_factory
 from penstock.stages.shapes import Anything, Fields, ListOf, ModelFile, Shape, Whole
 from penstock.stages.training._learner import Learner, check_weights
 from penstock.stages.training._torch import modules  # noqa: F401, registers those that are ready to use
-from penstock.statistics import Extremes, Statistic, Violations
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics import Checks, Extremes, Statistic
+from penstock.statistics.rules import Rule, rules_for
 
 if TYPE_CHECKING:
     from penstock.stages.training._torch.data import ToRows
@@ -230,24 +230,22 @@ class TorchLearner(CarriesModule, Learner, Trainer):
     def rounds(self) -> int:
         return self.epochs
 
-    def _checks(self) -> Checks:
+    def _rules(self) -> list[tuple[str, Rule]]:
         """Return what is checked over all rows before training, and again of validation data."""
-        weight = () if self.weight is None else (self.weight,)
-        tests = {"infinite": (*self.feature_names, *weight), "negative": (*self.category_names, *weight)}
-        nulls = [(name, Rule("null")) for name in (self.label, *self.inputs(), *weight)]
-        return [*nulls, *((name, Rule(test)) for test, names in tests.items() for name in names)]
+        return [
+            *rules_for((self.label, *self.inputs(), *self._weights), "null"),
+            *rules_for((*self.feature_names, *self._weights), "infinite"),
+            *rules_for((*self.category_names, *self._weights), "negative"),
+        ]
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for the largest codes and weights."""
-        wrong = {f"{rule.test} {name}": Violations((name,), rule.test) for name, rule in self._checks()}
-        ranged = (*self.category_names, *([self.weight] if self.weight else []))
-        return {**wrong, **({"extremes": Extremes(ranged)} if ranged else {})}
+        ranged = (*self.category_names, *self._weights)
+        return {"checks": Checks(tuple(self._rules())), **({"extremes": Extremes(ranged)} if ranged else {})}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return how many codes each category has, one more for those not seen."""
-        for name, rule in self._checks():
-            if count := results[f"{rule.test} {name}"][name].count:
-                raise self._refused(rule, name, count)
+        results["checks"].refuse(self._refused)
         if self.weight is not None:
             check_weights(self.weight, results["extremes"][self.weight].max)
         largest = [int(results["extremes"][name].max) for name in self.category_names]
@@ -264,7 +262,7 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         shapes: dict[str, Shape] = {"weights": ModelFile("safetensors"), "cardinalities": codes, "epochs": Whole()}
         return Fields({**shapes, "best_epoch": Whole()}, {"history": Anything()})
 
-    def _refused(self, rule: Rule, name: str, count: int) -> DataValueError:
+    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
         error = rule.error(name, count)
         if name in self.inputs():
             error.hint = "Put an Imputer or a StringIndexer before this step, or filter these rows."
@@ -277,7 +275,7 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         classes = tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
         sizes = tuple(learned["cardinalities"])
         return ToRows(
-            self.feature_names, self.category_names, sizes, self.label, classes, self.weight, tuple(self._checks())
+            self.feature_names, self.category_names, sizes, self.label, classes, self.weight, tuple(self._rules())
         )
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
