@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from penstock.counting import CountOptions, plan_counts
 from penstock.redaction import presentable
 from penstock.schemas import shorten
-from penstock.stages.base import Trainer
 from penstock.stages.step import StageStep
 from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.steps import prune
@@ -79,7 +78,7 @@ def _steps_that_learn_nothing(plan: Plan) -> tuple[StageStep, ...]:
     """Return the stages as steps, those applied that can be: what a first scan reads depends on no others."""
     return tuple(
         replace(step, fitted=step.stage.finish({}))
-        if not isinstance(step.stage, Trainer) and not step.stage.statistics(schema)
+        if not step.stage.trains(schema) and not step.stage.statistics(schema)
         else step
         for step, schema in zip(unfitted_steps(plan), plan.schemas, strict=False)
     )
@@ -102,7 +101,6 @@ def _choice_lines(level: Level, plan: Plan) -> list[str]:
 
 def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:
     stage = plan.stages[position]
-    assert isinstance(stage, Trainer)
     steps = (*dataset.steps, *unfitted_steps(plan)[:position])
     _, columns = prune(steps, stage.training_columns())
     ranks = "on one rank, which reads" if stage.tags.single_rank else "on all ranks at once, each reads its share of"

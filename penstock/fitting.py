@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from penstock.counting import ColumnCount, CountKey, CountOptions, CountPlan, plan_counts
 from penstock.dataset import Dataset
@@ -85,7 +85,7 @@ class Fit:
 
     def _learned(self, level: Level) -> set[int]:
         """Return the stages that have learned all that they will, once a level is done; forget their statistics."""
-        finished = {position for position in level.finishes if not isinstance(self.plan.stages[position], Trainer)}
+        finished = {position for position in level.finishes if not self.plan.trains(position)}
         learned = finished | set(level.trains)
         for position in learned & set(self.results):
             del self.results[position]
@@ -206,8 +206,7 @@ class Fit:
         return error if found is None else error.at(path=found[0], row=found[1])  # type: ignore[return-value]
 
     def _train(self, position: int) -> Fitted:
-        stage = self.plan.stages[position]
-        assert isinstance(stage, Trainer)
+        stage = cast(Trainer, self.plan.stages[position])
         began = time.perf_counter()
         data = {"train": self._up_to(self.dataset, position)}
         if self.validation is not None:

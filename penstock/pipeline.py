@@ -23,7 +23,7 @@ from penstock.names import column_names
 from penstock.planner import Plan, plan
 from penstock.rows import RowScorer
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Fitted, Stage, Trainer
+from penstock.stages.base import Fitted, Stage
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import evaluate
@@ -321,6 +321,6 @@ def _trained_on(plan: Plan) -> list[str]:
     """Return the columns of the data that the trainers of a plan read."""
     needs: set[str] = set()
     for position, stage in enumerate(plan.stages):
-        if isinstance(stage, Trainer):
+        if plan.trains(position):
             needs |= prune(unfitted_steps(plan)[:position], stage.training_columns())[1]
     return [name for name in plan.schemas[0].names if name in needs]

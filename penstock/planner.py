@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.frames import ROW
 from penstock.fusion import Fusion
 from penstock.names import check_names
-from penstock.stages.base import Fitted, Stage, Trainer
+from penstock.stages.base import Fitted, Stage
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.keep import Keep
@@ -102,6 +102,10 @@ class Plan:
         known = {position: self.stages[position].statistics(self.schemas[position]) for position in gathered}
         return plan(self.given, self.schemas[0], done, known)
 
+    def trains(self, position: int) -> bool:
+        """Return whether the stage at `position` learns from rows, once its statistics are finished."""
+        return self.stages[position].trains(self.schemas[position])
+
     @property
     def scans(self) -> int:
         """How many passes over the data gather statistics."""
@@ -178,7 +182,7 @@ def plan(
         if statistics:
             finishes.setdefault(level, []).append(position)
         usable = level + 1 if statistics else 0
-        if isinstance(stage, Trainer):
+        if stage.trains(schemas[-1]):
             usable = max(level, ready.of(stage.training_columns()))
             trains.setdefault(usable, []).append(position)
             usable += 1

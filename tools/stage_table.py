@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import penstock as ps
 from penstock import stages
-from penstock.stages.base import ColumnStage, Stage, Trainer
+from penstock.stages.base import ColumnStage, Stage
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.preprocessing._projection import Projection
 from penstock.stages.preprocessing._selection import FeatureSelector
@@ -138,7 +138,8 @@ def scans(kind: type[Stage], data: ps.Dataset) -> str:
     """Return how many passes over the data the examples of a stage ask for when they are fitted."""
     found = sorted({ps.Pipeline(example).plan(data).scans for example in examples_of(kind)})
     told = " or ".join(map(str, found))
-    return f"{told} + training" if issubclass(kind, Trainer) else told
+    trained = any(example.bind(data.schema).trains(data.schema) for example in examples_of(kind))
+    return f"{told} + training" if trained else told
 
 
 def has_row_function(kind: type[Stage]) -> bool:

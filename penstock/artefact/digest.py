@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from penstock.artefact.tables import canonical_table
 from penstock.errors import UnsupportedStepError
-from penstock.stages.base import Blob, Fitted, Stage, Trainer
+from penstock.stages.base import Blob, Fitted, Stage
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -36,8 +37,9 @@ def digest(model: PipelineModel) -> str:
 
 def preprocessing_digest(model: PipelineModel) -> str:
     """Return the `digest` of a model without its trainers."""
-    learned = zip(model.stages, model.fitted, strict=True)
-    return _digest((stage, fitted) for stage, fitted in learned if not isinstance(stage, Trainer))
+    schemas = itertools.accumulate(model.steps, lambda schema, step: step.output_schema(schema), initial=model.schema)
+    learned = zip(model.stages, model.fitted, schemas, strict=False)
+    return _digest((stage, fitted) for stage, fitted, schema in learned if not stage.trains(schema))
 
 
 def _digest(learned: Iterable[tuple[Stage, Fitted]]) -> str:

@@ -170,6 +170,10 @@ class Stage(ABC):
         """Return what is learned from the finished statistics."""
         return {}
 
+    def trains(self, schema: pa.Schema) -> bool:
+        """Return whether it learns from rows, as a `Trainer` does, once its statistics are finished; it is bound."""
+        return False
+
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         """Return the shape that `fitted` must have for the stage to score; the stage is bound.
 
@@ -267,6 +271,9 @@ class Trainer(Stage):
     def rounds(self) -> int:
         """How many rounds training takes at most, for progress; 0 when it cannot be told."""
         return 0
+
+    def trains(self, schema: pa.Schema) -> bool:
+        return True
 
     @abstractmethod
     def training_columns(self) -> tuple[str, ...]:

@@ -74,6 +74,12 @@ CASES: Mapping[str, Case] = {
 }
 
 
+def trains(stage: Stage) -> bool:
+    """Return whether `stage` is trained on rows of the tables, beyond statistics."""
+    schema = tables.ordinary().schema
+    return stage.bind(schema).trains(schema)
+
+
 def read_by(stage: Stage) -> tuple[str, ...]:
     """Return the columns of the tables that `stage` reads, at fit or later."""
     bound = stage.bind(tables.ordinary().schema)

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from penstock.engines.base import Engine
 from penstock.errors import DataValueError, InputError
-from penstock.stages.base import Stage, Trainer
-from penstock.testing.cases import CASES, table
+from penstock.stages.base import Stage
+from penstock.testing.cases import CASES, table, trains
 from penstock.testing.checks.partitions import rounding
 from penstock.testing.compare import RTOL, demand, demand_alike, demand_equal
 from penstock.testing.trials import by_id, scattered
@@ -49,7 +49,7 @@ def check_oracle(stage: Stage, engine: Engine, name: str, oracle: Oracle) -> Non
     demand(stay == should, f"{stage.title} keeps {', '.join(stay)}, expected {', '.join(should)}")
     made = by_id(output).select(["id", *bound.outputs(), *stay])
     wanted = by_id(pa.table({field.name: pa.array(expected[field.name], field.type) for field in made.schema}))
-    if isinstance(stage, Trainer):
+    if trains(stage):
         demand_alike(made, wanted, f"the output of {stage.title}")
     else:
         demand_equal(made, wanted, f"the output of {stage.title}", rtol=RTOL, atol=rounding(stage, trial.given))

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engines.base import Engine
-from penstock.stages.base import Stage, Trainer
-from penstock.testing.cases import read_by
+from penstock.stages.base import Stage
+from penstock.testing.cases import read_by, trains
 from penstock.testing.compare import RTOL, demand_alike, demand_equal, without_models
 from penstock.testing.trials import Trial, by_id, demand_same_failure, home, scattered, whole
 
@@ -34,11 +34,11 @@ def check_any_partitioning(stage: Stage, engine: Engine, name: str) -> None:
 def _demand_same(stage: Stage, found: Trial, expected: Trial, *, rtol: float, atol: float) -> None:
     if found.model is not None and expected.model is not None:
         states = [dict(trial.model.fitted[0]) for trial in (found, expected) if trial.model is not None]
-        states = [without_models(state) for state in states] if isinstance(stage, Trainer) else states
+        states = [without_models(state) for state in states] if trains(stage) else states
         demand_equal(states[0], states[1], f"what {stage.title} learns", rtol=rtol, atol=atol)
     if found.output is not None and expected.output is not None:
         made, wanted = by_id(found.output), by_id(expected.output)
-        if isinstance(stage, Trainer):
+        if trains(stage):
             outputs = list(stage.outputs())
             demand_alike(made.select(outputs), wanted.select(outputs), f"the output of {stage.title}")
         else:

@@ -13,8 +13,9 @@ import pyarrow as pa
 from penstock.engines.base import Engine
 from penstock.errors import PenstockError
 from penstock.pipeline import PipelineModel
-from penstock.stages.base import Blob, Stage, Trainer
+from penstock.stages.base import Blob, Stage
 from penstock.testing import tables
+from penstock.testing.cases import trains
 from penstock.testing.changes import changes
 from penstock.testing.compare import RTOL, demand, demand_alike, demand_equal
 from penstock.testing.datasets import cut
@@ -106,7 +107,7 @@ def check_scores_elsewhere(stage: Stage, engine: Engine) -> None:
     made = model.transform(cut(home("cpu"), trial.given)).to_arrow()
     if engine.kind == "cpu":
         demand_equal(made, output, f"the output of {stage.title} in this process")
-    elif isinstance(stage, Trainer):
+    elif trains(stage):
         outputs = list(stage.outputs())
         found, expected = (by_id(each).select(outputs) for each in (made, output))
         demand_alike(found, expected, f"the output of {stage.title} on a CPU", share=1e-5)
