@@ -20,6 +20,7 @@ from penstock.fragments import Fragment, Sample, kept_rows
 from penstock.frames import ROW
 from penstock.frames_pandas import to_pandas
 from penstock.in_parts import InParts
+from penstock.interchange import refuse_stream
 from penstock.lags import Lags
 from penstock.schemas import declared
 from penstock.selectors import Columns, resolve
@@ -306,10 +307,11 @@ class Dataset(Lags):
 def check_dataset(value: Any, what: str) -> None:
     """Raise ConfigError, which says how to make one, unless a value that `what` takes is a dataset."""
     if not isinstance(value, Dataset):
+        refuse_stream(value)
         raise ConfigError(
             f"{what} takes a Dataset, found {class_name(value)}",
             hint=f"Make one on an engine: {what}(engine.from_arrow(frame)) for a frame of pandas, Polars or Arrow,"
-            f" {what}(engine.read_parquet(path)) for files.",
+            f" {what}(engine.read_parquet(path)) for files; engine.from_spark and engine.from_dask take their frames.",
         )
 
 

@@ -30,7 +30,7 @@ def as_arrow(value: Any) -> pa.Table:
     Raises
     ------
     ConfigError
-        It is no table, or a lazy one.
+        It is no table, a lazy one, or a stream of Spark's.
     SchemaError
         A column has values that Arrow does not have; a name stands twice.
 
@@ -40,6 +40,7 @@ def as_arrow(value: Any) -> pa.Table:
     {'x': [1, 2]}
     """
     value = value.to_native() if isinstance(value, nw.DataFrame | nw.LazyFrame) else value
+    refuse_stream(value)
     if isinstance(value, pa.Table):
         return value
     if isinstance(value, pl.LazyFrame):
@@ -55,6 +56,16 @@ def as_arrow(value: Any) -> pa.Table:
         return pa.table(value) if not isinstance(value, pl.DataFrame) else _from_polars(value)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SchemaError(f"{type(value).__qualname__} is no table of Arrow's: {error}") from error
+
+
+def refuse_stream(value: Any) -> None:
+    """Raise ConfigError, which says how to score its batches, for a streaming frame of Spark: it has no end."""
+    if getattr(value, "isStreaming", False) is True:
+        raise ConfigError(
+            "the Spark frame is a stream, whose rows never end",
+            hint="Score its batches: stream.writeStream.foreachBatch(score).start(), where score(batch, number) calls"
+            ' model.transform(engine.from_spark(batch)).write_parquet(f"scores/{number}", overwrite=True).',
+        )
 
 
 def _from_polars(frame: pl.DataFrame) -> pa.Table:

@@ -13,11 +13,11 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
+from penstock.engines.reading import owning
 from penstock.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
 from penstock.names import check_names
 from penstock.outputs import TemporaryFolder, error_number, translate_os_error
 from penstock.schemas import shorten
-from penstock.sources.temporary import HeldSource
 from penstock.steps import RowLog
 from penstock.tasks import Write
 from penstock.writing import check_rows
@@ -102,7 +102,7 @@ def run(
     except BaseException:
         made.remove()
         raise
-    return replace(found, reader=replace(found.reader, source=HeldSource(found.reader.source, made)))
+    return owning(found, made)
 
 
 def stage(dataset: Dataset, folder: Path, label: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,12 +15,14 @@ from penstock.errors import SchemaError
 from penstock.fragments import FRAGMENT_BYTES
 from penstock.interchange import as_arrow
 from penstock.names import check_names
+from penstock.outputs import TemporaryFolder
 from penstock.schemas import declared
 from penstock.sources import MemorySource, binary, csv, jsonlines, parquet
 from penstock.sources.bad_records import log_unparsed
 from penstock.sources.base import Reader, Source, log_absent
 from penstock.sources.files import Storage
 from penstock.sources.paths import expand
+from penstock.sources.temporary import HeldSource
 
 if TYPE_CHECKING:
     from penstock.engines.base import Engine
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Paths = str | Path | list[str] | list[Path]
+
+
+def owning(dataset: Dataset, folder: TemporaryFolder) -> Dataset:
+    """Return a dataset of files in a temporary folder, which then lives as long as whatever reads them."""
+    return replace(dataset, reader=replace(dataset.reader, source=HeldSource(dataset.reader.source, folder)))
 
 
 class Reading(ABC):

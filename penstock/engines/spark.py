@@ -15,11 +15,13 @@ from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
-from pyspark import RDD, Accumulator, cloudpickle
+from pyspark import RDD, Accumulator, cloudpickle, sql
 
 from penstock.engines import spark_session
 from penstock.engines.base import ARITY, Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.reading import owning
 from penstock.engines.spark_cluster import Cluster, built
 from penstock.engines.spark_gang import BarrierLaunch
 from penstock.engines.spark_jobs import Job
@@ -29,8 +31,9 @@ from penstock.engines.spark_query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark_tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
 from penstock.engines.spark_times import StageTimes
 from penstock.engines.stragglers import Stragglers
-from penstock.errors import ConfigError, WorkerLostError
+from penstock.errors import ConfigError, WorkerLostError, class_name
 from penstock.fragments import FRAGMENT_BYTES
+from penstock.interchange import refuse_stream
 from penstock.outputs import TemporaryFolder
 from penstock.progress import Progress
 from penstock.spmd import run_gang
@@ -101,7 +104,7 @@ class SparkEngine(Engine):
         self.session = existing or spark_session.start(conf)
         self.progress = progress or Progress()
         self._owned = existing is None
-        self._staged: list[TemporaryFolder] = []
+        self._staged: WeakSet[TemporaryFolder] = WeakSet()
         self._context = self.session.sparkContext
         try:
             with self._job("start"):
@@ -208,9 +211,8 @@ class SparkEngine(Engine):
 
     def close(self) -> None:
         """Remove what `from_spark` staged; stop the session if this engine started it."""
-        for folder in self._staged:
+        for folder in list(self._staged):
             folder.remove()
-        self._staged.clear()
         if self._owned:
             with suppress(WorkerLostError), self._job("stop"):
                 self.session.stop()
@@ -218,12 +220,14 @@ class SparkEngine(Engine):
     def from_spark(
         self, frame: DataFrame, *, staging_dir: str | Path | None = None, fragment_bytes: int = FRAGMENT_BYTES
     ) -> Dataset:
-        """Return a dataset of a Spark DataFrame: run its query once, keep the rows as Parquet until `close`.
+        """Return a dataset of a Spark DataFrame: run its query once, keep the rows as Parquet.
+
+        The files are removed when no dataset refers to them any more, and by `close`.
 
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-            Timestamps become microseconds in UTC.
+            Timestamps become microseconds in UTC. Not a stream, whose batches (``foreachBatch``) are taken one by one.
         staging_dir : path, optional
             A directory that the driver and all workers share; on one machine the temporary directory, unless given.
         fragment_bytes : int
@@ -232,16 +236,16 @@ class SparkEngine(Engine):
         Raises
         ------
         ConfigError
-            The workers are on other machines and `staging_dir` is not given.
+            It is no frame of Spark, or a stream; or the workers are on other machines and `staging_dir` is not given.
         OutputError
             It cannot be written.
         """
-        parent = self.staging(staging_dir, "from_spark")
-        self._staged.append(TemporaryFolder(parent))
-        target = str(self._staged[-1].path / "frame")
+        _check_frame(frame)
+        folder = TemporaryFolder(self.staging(staging_dir, "from_spark"))
+        self._staged.add(folder)
         with self._job("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
-            frame.write.parquet(f"file://{target}")
-        return self.read_parquet(target, fragment_bytes=fragment_bytes)
+            frame.write.parquet(f"file://{folder.path}/frame")
+        return owning(self.read_parquet(folder.path / "frame", fragment_bytes=fragment_bytes), folder)
 
     def _job(self, label: str) -> AbstractContextManager[None]:
         return naming_lost_jvm(self._context, label)
@@ -271,3 +275,12 @@ class SparkEngine(Engine):
             outcomes = job.rows()
             track.advance(total - shown)
         return outcomes
+
+
+def _check_frame(frame: object) -> None:
+    if not isinstance(frame, sql.DataFrame):
+        raise ConfigError(
+            f"from_spark takes a DataFrame of Spark, found {class_name(frame)}",
+            hint="Tables of Arrow, pandas and Polars are for engine.from_arrow.",
+        )
+    refuse_stream(frame)
