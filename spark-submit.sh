@@ -6,4 +6,4 @@ root=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-$root/.venv/bin/python}
 [ -x "$python" ] || python=$(command -v python3)
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
-exec "$python" -m penstock.engines.spark_submit "$@"
+exec "$python" -m penstock.engines.spark.submit "$@"

@@ -27,10 +27,10 @@ sys.path[:0] = [str(ROOT)]
 import penstock as ps  # noqa: E402
 from benchmarks.side_by_side import folders  # noqa: E402
 from penstock import stages as st  # noqa: E402
-from penstock.counting import plan_counts  # noqa: E402
+from penstock.dataset.tasks import Probe  # noqa: E402
 from penstock.engines.base import Engine  # noqa: E402
+from penstock.pipeline.cardinality import plan_counts  # noqa: E402
 from penstock.statistics import ValueCounts  # noqa: E402
-from penstock.tasks import Probe  # noqa: E402
 
 AT_MOST = 2.0  # GiB that twenty million strings, or fewer, may take
 _FILE_ROWS, _GROUP_ROWS = 4_000_000, 200_000

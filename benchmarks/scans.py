@@ -25,7 +25,7 @@ from benchmarks.side_by_side import arguments, folders, generated  # noqa: E402
 from penstock import LocalEngine, Pipeline, PipelineModel  # noqa: E402
 from penstock import stages as st  # noqa: E402
 from penstock.dataset import Dataset  # noqa: E402
-from penstock.planner import Plan, Scan  # noqa: E402
+from penstock.pipeline.plan import Plan, Scan  # noqa: E402
 
 _AT_MOST = 1.5  # times the seconds of the widest scan alone
 _ROUNDS = 5

@@ -2,7 +2,7 @@
 
 import sys
 
-from penstock.cli import main
+from penstock.cli.commands import main
 
 if __name__ == "__main__":
     sys.exit(main(["evaluate", *sys.argv[1:]]))

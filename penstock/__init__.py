@@ -6,13 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.counting import CountOptions
-    from penstock.dataset import Dataset
-    from penstock.engines.dask import DaskEngine
-    from penstock.engines.local import LocalEngine
-    from penstock.engines.spark import SparkEngine
-    from penstock.pipeline import Pipeline, PipelineModel
-    from penstock.progress import RichProgress
+    from penstock.core.progress import RichProgress
+    from penstock.dataset.dataset import Dataset
+    from penstock.engines.dask.engine import DaskEngine
+    from penstock.engines.local.engine import LocalEngine
+    from penstock.engines.spark.engine import SparkEngine
+    from penstock.pipeline.cardinality import CountOptions
+    from penstock.pipeline.pipeline import Pipeline, PipelineModel
     from penstock.spmd import SpmdOptions
     from penstock.stages.evaluation.shared_scan import evaluate
     from penstock.stages.evaluation.views import Bootstrap
@@ -23,14 +23,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Bootstrap": "penstock.stages.evaluation.views",
-    "CountOptions": "penstock.counting",
-    "DaskEngine": "penstock.engines.dask",
-    "Dataset": "penstock.dataset",
-    "LocalEngine": "penstock.engines.local",
-    "Pipeline": "penstock.pipeline",
-    "PipelineModel": "penstock.pipeline",
-    "RichProgress": "penstock.progress",
-    "SparkEngine": "penstock.engines.spark",
+    "CountOptions": "penstock.pipeline.cardinality",
+    "DaskEngine": "penstock.engines.dask.engine",
+    "Dataset": "penstock.dataset.dataset",
+    "LocalEngine": "penstock.engines.local.engine",
+    "Pipeline": "penstock.pipeline.pipeline",
+    "PipelineModel": "penstock.pipeline.pipeline",
+    "RichProgress": "penstock.core.progress",
+    "SparkEngine": "penstock.engines.spark.engine",
     "SpmdOptions": "penstock.spmd",
     "evaluate": "penstock.stages.evaluation.shared_scan",
     "register_function": "penstock.stages.functions",

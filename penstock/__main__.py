@@ -3,7 +3,7 @@
 import os
 import sys
 
-from penstock.cli import main
+from penstock.cli.commands import main
 from penstock.devices.threads import PATIENT
 
 

@@ -1,106 +1,25 @@
-"""Columns chosen by what they are: `numeric() - "id"` instead of a list that goes stale.
+"""Columns chosen by what they are, where users import them from."""
 
-A selector is resolved against the schema at the place of its stage, when the pipeline is fitted.
-"""
+from penstock.core.selectors import (
+    Columns,
+    Selector,
+    all,
+    as_selector,
+    is_numeric,
+    named,
+    numeric,
+    resolve,
+    string,
+)
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import pyarrow as pa
-
-from penstock.errors import ConfigError
-from penstock.names import column_names
-from penstock.schemas import require
-
-
-@dataclass(frozen=True)
-class Selector:
-    """A test of a field; combine with ``|``, ``&``, ``-`` (each with a selector or names) and ``~``.
-
-    Examples
-    --------
-    >>> schema = pa.schema({"id": pa.int64(), "x": pa.float64(), "city": pa.string()})
-    >>> (numeric() - "id").resolve(schema), (~numeric()).resolve(schema)
-    (['x'], ['city'])
-    """
-
-    test: Callable[[pa.Field], bool]
-
-    def resolve(self, schema: pa.Schema) -> list[str]:
-        """Return the names of the fields that pass, in the order of the schema."""
-        return [field.name for field in schema if self.test(field)]
-
-    def __or__(self, other: Columns) -> Selector:
-        more = as_selector(other)
-        return Selector(lambda field: self.test(field) or more.test(field))
-
-    def __and__(self, other: Columns) -> Selector:
-        more = as_selector(other)
-        return Selector(lambda field: self.test(field) and more.test(field))
-
-    def __sub__(self, other: Columns) -> Selector:
-        less = as_selector(other)
-        return Selector(lambda field: self.test(field) and not less.test(field))
-
-    def __invert__(self) -> Selector:
-        return Selector(lambda field: not self.test(field))
-
-
-Columns = str | Sequence[str] | Selector
-
-
-def is_numeric(kind: pa.DataType) -> bool:
-    """Return whether a type is an integer, floating or boolean one."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
-def numeric() -> Selector:
-    """Select integer, floating and boolean columns."""
-    return Selector(lambda field: is_numeric(field.type))
-
-
-def string() -> Selector:
-    """Select string columns."""
-    return Selector(lambda field: pa.types.is_string(field.type))
-
-
-def all() -> Selector:
-    """Select every column."""
-    return Selector(lambda field: True)
-
-
-def named(*names: str) -> Selector:
-    """Select columns by name; those that are not there are not an error."""
-    return Selector(lambda field: field.name in names)
-
-
-def as_selector(columns: Columns) -> Selector:
-    """Return a selector for names, or the selector itself."""
-    if isinstance(columns, Selector):
-        return columns
-    return named(*column_names(columns, "columns of a selector"))
-
-
-def resolve(columns: Columns, schema: pa.Schema, stage: str) -> tuple[str, ...]:
-    """Return the names that `columns` stands for in `schema`.
-
-    Raises
-    ------
-    SchemaError
-        A name is not in the schema.
-    ConfigError
-        Nothing is selected, or a name is given twice.
-    """
-    if isinstance(columns, Selector):
-        names = tuple(columns.resolve(schema))
-    else:
-        names = column_names(columns, f"columns of {stage}", stage=stage)
-        require(schema, names, stage=stage)
-    if not names:
-        raise ConfigError(f"{stage} selects no column", hint=f"Columns are: {', '.join(schema.names)}.", stage=stage)
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ConfigError(f"{stage} names column {sorted(twice)[0]!r} twice", stage=stage)
-    return names
+__all__ = [
+    "Columns",
+    "Selector",
+    "all",
+    "as_selector",
+    "is_numeric",
+    "named",
+    "numeric",
+    "resolve",
+    "string",
+]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 import penstock as ps
 from penstock import stages as st
 from penstock.stages.evaluation import Evaluator
-from penstock.stages.preprocessing.image import IMAGENET_MEAN, IMAGENET_STD
+from penstock.stages.preprocessing.images.decode_image import IMAGENET_MEAN, IMAGENET_STD
 
 
 @ps.register_function("images: best class")

@@ -31,7 +31,7 @@ import psutil
 
 from penstock import PipelineModel
 from penstock.errors import PenstockError
-from penstock.outputs import JointCommit, StagedDirectory, StagedFile, new_run_id, read_manifest, verify_files
+from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, new_run_id, read_manifest, verify_files
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 300.0

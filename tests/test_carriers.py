@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from penstock.carriers import carried, carrier, grouped, restored
+from penstock.frames.transport_types import carried, carrier, grouped, restored
 
 COLUMNS = [
     pa.array([True, None]),

@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import __version__, errors, run
+from penstock import __version__
 from penstock.__main__ import start
-from penstock.cli import main
-from penstock.redaction import redact
-from penstock.reporting import EXIT_CODES, describe
+from penstock.cli import jobs
+from penstock.cli.commands import main
+from penstock.cli.reporting import EXIT_CODES, describe
+from penstock.core import errors
+from penstock.core.redaction import redact
 
 ROOT = Path(__file__).parents[1]
 PIPELINE = """
@@ -103,7 +105,7 @@ def test_a_plan_is_explained(project, capsys):
 def test_a_budget_for_counting_reaches_the_request(project, monkeypatch):
     for command, more in (("fit", ["--out", "model"]), ("explain", [])):
         seen = {}
-        monkeypatch.setattr(run, command, lambda request, progress, seen=seen: seen.update(request=request) or _stop())
+        monkeypatch.setattr(jobs, command, lambda request, progress, seen=seen: seen.update(request=request) or _stop())
         main([command, "line", "--data", "data.parquet", "--memory-budget", "1.5GiB", *more])
         assert seen["request"].counting.memory_budget == 3 * 2**29
 
@@ -115,7 +117,7 @@ def test_a_budget_that_is_no_size_is_wrong_use(project, capsys):
 
 def test_options_reach_the_request(project, monkeypatch):
     seen = {}
-    monkeypatch.setattr(run, "fit", lambda request, progress: seen.update(request=request) or _stop())
+    monkeypatch.setattr(jobs, "fit", lambda request, progress: seen.update(request=request) or _stop())
     more = (
         "--data other.parquet --score s --test-fraction 0.3 --validation-fraction 0.1 --seed 5 --overwrite"
         " --format parquet --allow-unmanifested --max-bad-records 9 --engine dask --device gpu --conf a.yaml"
@@ -161,7 +163,7 @@ def test_an_error_has_the_exit_code_of_its_kind(project, capsys, monkeypatch, ki
     def fail(request: object, progress: object) -> None:
         raise kind("it is wrong")
 
-    monkeypatch.setattr(run, "fit", fail)
+    monkeypatch.setattr(jobs, "fit", fail)
     assert main([*FIT, "--json"]) == code
     out, err = capsys.readouterr()
     told = _last_line(out)["error"]
@@ -255,7 +257,7 @@ def test_passwords_of_urls_are_not_printed(capsys, monkeypatch):
     def fail(request: object, progress: object) -> None:
         raise errors.InputError("cannot open s3://me:hunter2@bucket/a", path="s3://me:hunter2@bucket/a")
 
-    monkeypatch.setattr(run, "explain", fail)
+    monkeypatch.setattr(jobs, "explain", fail)
     main(["explain", "line", "--data", "s3://me:hunter2@bucket/a.parquet", "--json", "--traceback"])
     out, err = capsys.readouterr()
     assert "hunter2" not in out + err
@@ -289,7 +291,9 @@ def test_the_console_script_is_the_program():
 
 
 def test_help_is_quick_and_imports_nothing_heavy():
-    code = "import sys; from penstock.cli import main; main(['fit', '--help']); print([m for m in sys.modules])"
+    code = (
+        "import sys; from penstock.cli.commands import main; main(['fit', '--help']); print([m for m in sys.modules])"
+    )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     modules = made.stdout.splitlines()[-1]
     assert "'typer'" in modules

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from penstock import Pipeline, names
+from penstock import Pipeline
 from penstock import stages as st
+from penstock.core import names
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import SchemaError

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from penstock.configuration import Settings, read_assignments, read_yaml
+from penstock.config.settings import Settings, read_assignments, read_yaml
 from penstock.errors import ConfigError
 
 EXPONENT = "YAML reads a number with an exponent only if it has a point and a sign: 1.0e+3."

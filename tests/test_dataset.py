@@ -24,7 +24,7 @@ from penstock.errors import (
     SchemaError,
     UserCodeError,
 )
-from penstock.fragments import Piece
+from penstock.io.fragments import Piece
 from penstock.pipeline import Pipeline
 from penstock.statistics import Counts, Moments
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from penstock.core.extras import how_to_install
 from penstock.devices import Device, choose, for_spark_task, gpu_stack
 from penstock.errors import ConfigError, MissingExtraError
-from penstock.extras import how_to_install
 
 GIB = 2**30
 ERRORS = {

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from penstock import devices, doctor
-from penstock.cli import main
+from penstock import devices
+from penstock.cli import doctor
+from penstock.cli.commands import main
+from penstock.core.extras import how_to_install
 from penstock.errors import ConfigError
-from penstock.extras import how_to_install
 
 
 def _no_driver() -> Any:
@@ -65,7 +66,7 @@ def _set(reference: Any, kind: type, value: int) -> int:
 @pytest.fixture
 def find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, doctor.Finding]]:
     """Examine a machine without Java and driver, unless told otherwise; return its findings by name."""
-    monkeypatch.setattr("penstock.engines.spark_java.find_spec", lambda name: None)
+    monkeypatch.setattr("penstock.engines.spark.java.find_spec", lambda name: None)
 
     def run(load: Callable[[], Any] = _no_driver, **environ: str) -> dict[str, doctor.Finding]:
         found = doctor.examine({"PATH": str(tmp_path), **environ}, load)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import run
-from penstock.cli import main
+from penstock.cli import jobs
+from penstock.cli.commands import main
+from penstock.cli.requests import FitRequest
 from penstock.errors import ConfigError
-from penstock.requests import FitRequest
 
 PIPELINE = """
 import penstock as ps
@@ -52,7 +52,7 @@ def request_(project: Path) -> FitRequest:
 
 
 def test_a_fit_reports_slices_intervals_and_a_page(request_, project):
-    result = run.fit(request_)
+    result = jobs.fit(request_)
     assert [row["zone"] for row in result.slices["zone"]] == ["near", "[far]"]
     assert [row["fare.mae"] for row in result.slices["zone"]] == [1.0, 3.0]
     low, high = result.intervals["fare.mae"]
@@ -84,7 +84,7 @@ def test_evaluate_takes_the_same_options_and_prints_json(project, capsys):
 @pytest.mark.parametrize("report", ["no/such/folder/page.html", "."])
 def test_a_page_that_cannot_be_written_is_refused_before_any_work(request_, project, report):
     with pytest.raises(ConfigError, match="expected a file in a folder that is there"):
-        run.fit(FitRequest(pipeline="fares", data=["data.parquet"], out="model", report=report))
+        jobs.fit(FitRequest(pipeline="fares", data=["data.parquet"], out="model", report=report))
     assert not (project / "model").exists()
 
 

@@ -7,7 +7,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import penstock
-from penstock.extras import how_to_install
+from penstock.core.extras import how_to_install
 
 PACKAGE = Path(penstock.__file__).parent
 

@@ -56,9 +56,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock import frames, run
+from penstock import frames
 from penstock import stages as st
-from penstock.cli import main
+from penstock.cli import jobs
+from penstock.cli.commands import main
+from penstock.cli.requests import FitRequest, ScoreRequest
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import (
@@ -72,7 +74,6 @@ from penstock.errors import (
     UnsupportedStepError,
     UserCodeError,
 )
-from penstock.requests import FitRequest, ScoreRequest
 
 ROOT = Path(__file__).resolve().parents[1]
 NAN = float("nan")
@@ -210,7 +211,7 @@ FIT = ("fit", "small", "--data", "data", "--engine", "local", "--device", "cpu")
 
 @pytest.fixture
 def model(project: Path) -> Path:
-    run.fit(FitRequest(pipeline="small", data=["data"], out="model", engine="local", device="cpu"))
+    jobs.fit(FitRequest(pipeline="small", data=["data"], out="model", engine="local", device="cpu"))
     return project / "model"
 
 
@@ -230,7 +231,7 @@ def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
 def test_scores_do_not_replace_their_model(model: Path) -> None:
     before = contents(model.parent)
     with pytest.raises(ConfigError, match="lie in each other") as caught:
-        run.score(ScoreRequest(model="model", data=["data"], out="model", overwrite=True))
+        jobs.score(ScoreRequest(model="model", data=["data"], out="model", overwrite=True))
     assert str(model) in caught.value.message
     assert contents(model.parent) == before
 
@@ -536,5 +537,5 @@ def test_a_pipeline_that_could_not_be_saved_is_refused_before_training(
     (project / "pipelines" / "small.py").write_text(source)
     monkeypatch.setattr(ps.Pipeline, "fit", None)
     with pytest.raises(UnsupportedStepError, match="'how' of Own is <function"):
-        run.fit(FitRequest(pipeline="small", data=["data"], out="model", engine="local", device="cpu"))
+        jobs.fit(FitRequest(pipeline="small", data=["data"], out="model", engine="local", device="cpu"))
     assert not (project / "model").exists()

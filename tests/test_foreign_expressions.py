@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pytest
 
 import penstock as ps
-from penstock import selectors
 from penstock import stages as st
+from penstock.core import selectors
 from penstock.errors import ConfigError, SchemaError
 
 TABLE = pa.table({"x": [1, 2, None], "y": [1.0, 2.0, 3.0], "c": ["a", "b", "c"]})

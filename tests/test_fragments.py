@@ -13,7 +13,7 @@ import pytest
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
-from penstock.fragments import Fragment, Piece, Sample, deal, hash_rows, kept_rows, pack, row_bytes, runs
+from penstock.io.fragments import Fragment, Piece, Sample, deal, hash_rows, kept_rows, pack, row_bytes, runs
 
 ROWS = 4000
 

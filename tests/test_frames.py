@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import arrays, frames
+from penstock import frames
+from penstock.core.extras import how_to_install
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
-from penstock.extras import how_to_install
+from penstock.frames import matrices
 
 TABLE = pa.table({"x": [1.0, None, 3.0, 1.0], "n": pa.array([1, 2, None, 1], pa.int64()), "s": ["a", None, "b", "a"]})
 LIBRARIES: dict[str, Callable[[pa.Table], Any]] = {
@@ -117,7 +118,7 @@ def test_log1p_is_exact_near_zero() -> None:
 
 def test_to_matrix_is_row_major_with_nan_for_null() -> None:
     frame = frames.from_arrow(pa.table({"a": pa.array([1, None], pa.int8()), "b": [0.5, 2.0], "c": [True, None]}))
-    matrix = arrays.to_matrix(frame, ["c", "a", "b"])
+    matrix = matrices.to_matrix(frame, ["c", "a", "b"])
     assert matrix.flags.c_contiguous
     assert matrix.dtype == np.float32
     np.testing.assert_array_equal(matrix, np.array([[1, 1, 0.5], [np.nan, np.nan, 2.0]], np.float32))
@@ -126,12 +127,12 @@ def test_to_matrix_is_row_major_with_nan_for_null() -> None:
 @pytest.mark.parametrize(("rows", "columns"), [(0, ["x"]), (2, []), (0, [])])
 def test_to_matrix_keeps_its_shape_without_rows_or_columns(rows: int, columns: list[str]) -> None:
     frame = frames.from_arrow(pa.table({"x": [1.0, 2.0]}).slice(0, rows))
-    assert arrays.to_matrix(frame, columns).shape == (rows, len(columns))
+    assert matrices.to_matrix(frame, columns).shape == (rows, len(columns))
 
 
 def test_a_matrix_becomes_a_column_of_lists() -> None:
     frame = frames.from_arrow(pa.table({"x": [1, 2]}))
-    made = frame.with_columns(arrays.column(frame, "v", np.array([[1.0, 2.0], [3.0, 4.0]])))
+    made = frame.with_columns(matrices.column(frame, "v", np.array([[1.0, 2.0], [3.0, 4.0]])))
     assert frames.to_arrow(made).schema.field("v").type == pa.list_(pa.float64())
     assert made["v"].to_list() == [[1.0, 2.0], [3.0, 4.0]]
 
@@ -139,7 +140,7 @@ def test_a_matrix_becomes_a_column_of_lists() -> None:
 @pytest.mark.parametrize("width", [0, 3])
 def test_a_matrix_without_rows_becomes_an_empty_column_of_lists(width: int) -> None:
     frame = frames.from_arrow(pa.table({"x": pa.array([], pa.int64())}))
-    made = frame.with_columns(arrays.column(frame, "v", np.empty((0, width))))
+    made = frame.with_columns(matrices.column(frame, "v", np.empty((0, width))))
     assert frames.to_arrow(made).schema.field("v").type == pa.list_(pa.float64())
 
 

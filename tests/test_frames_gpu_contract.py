@@ -1,6 +1,6 @@
 """What runs on a GPU, run without one: pandas over Arrow arrays, which has cuDF's nulls and Narwhals' same code paths.
 
-The stand-in answers the few calls that `penstock.frames_cudf` makes, as cuDF documents them. That cuDF itself answers
+The stand-in answers the few calls that `penstock.frames.cudf` makes, as cuDF documents them. That cuDF itself answers
 so is for ``pytest --device gpu`` to show.
 """
 
@@ -24,11 +24,12 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.utils import murmurhash3_32
 
-from penstock import arrays, devices, frames, frames_cudf, hashing
+from penstock import devices, frames
+from penstock.core.schemas import canonical
 from penstock.devices import Device
 from penstock.engines.local import LocalEngine
 from penstock.errors import SchemaError
-from penstock.schemas import canonical
+from penstock.frames import cudf, hashing, matrices
 from penstock.stages.base import Stage
 from penstock.stages.training import _boosting
 from penstock.testing import discover_examples, trials
@@ -128,7 +129,7 @@ def _choose(choice: str) -> Device:
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[None]:
-    """pandas where `penstock.frames_cudf` calls cuDF, and NumPy where it calls CuPy."""
+    """pandas where `penstock.frames.cudf` calls cuDF, and NumPy where it calls CuPy."""
     library = SimpleNamespace(DataFrame=pd.DataFrame, Series=_Values, CategoricalDtype=_Categorical, concat=pd.concat)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", np)
@@ -136,15 +137,15 @@ def stand_in() -> Iterator[None]:
         patch.setattr(pd.DataFrame, "to_arrow", _table, raising=False)
         for name, method in _METHODS.items():
             patch.setattr(pd.Series, name, method, raising=False)
-        patch.setattr(frames_cudf, "cudf", lambda: library)
+        patch.setattr(cudf, "cudf", lambda: library)
         patch.setattr(frames, "is_gpu", lambda frame: frame.implementation.is_pandas())
         patch.setattr(devices, "choose", _choose)
         patch.setattr(devices, "use", lambda kind: Device("cpu"))
         patch.setattr(_boosting, "_check_device", lambda booster, rank: None)
-        frames_cudf.types.cache_clear()
+        cudf.types.cache_clear()
         trials.home.cache_clear()
         yield
-    frames_cudf.types.cache_clear()
+    cudf.types.cache_clear()
     trials.home.cache_clear()
 
 
@@ -234,15 +235,17 @@ def test_hashes_are_those_of_a_cpu_and_of_null_null(stand_in: None) -> None:
 
 def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> None:
     frame = on_gpu(pa.table({"a": pa.array([1, None], pa.int8()), "b": [True, None]}))
-    np.testing.assert_array_equal(arrays.to_matrix(frame, ["b", "a"]), np.array([[1, 1], [np.nan, np.nan]], np.float32))
-    assert arrays.to_matrix(frame, []).shape == (2, 0)
+    np.testing.assert_array_equal(
+        matrices.to_matrix(frame, ["b", "a"]), np.array([[1, 1], [np.nan, np.nan]], np.float32)
+    )
+    assert matrices.to_matrix(frame, []).shape == (2, 0)
 
 
 @pytest.mark.parametrize("rows", [0, 2])
 def test_a_matrix_becomes_a_column_of_lists(rows: int, stand_in: None) -> None:
     frame = on_gpu(pa.table({"x": pa.array(range(rows), pa.int64())}))
     values = np.arange(2 * rows, dtype=np.float64).reshape(rows, 2)
-    made = frames.to_arrow(frame.with_columns(arrays.column(frame, "v", values)))
+    made = frames.to_arrow(frame.with_columns(matrices.column(frame, "v", values)))
     assert made.schema.field("v").type == pa.list_(pa.float64())
     assert made["v"].to_pylist() == values.tolist()
 

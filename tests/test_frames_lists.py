@@ -7,8 +7,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from penstock import frames, frames_cudf, frames_lists
+from penstock import frames
 from penstock.errors import SchemaError
+from penstock.frames import cudf
+from penstock.frames import lists as frames_lists
 
 KINDS = {"numbers": float, "integers": int, "strings": "item {}".format}
 
@@ -125,7 +127,7 @@ def test_without_rows_there_are_no_places():
 def test_a_frame_on_a_gpu_is_copied_to_the_host(monkeypatch):
     # pandas stands in for cuDF: a frame that is not Polars, with an index that filtering has left with gaps.
     monkeypatch.setattr(frames, "is_gpu", lambda frame: frame.implementation.is_pandas())
-    monkeypatch.setattr(frames_cudf, "to_arrow", lambda native: pa.Table.from_pandas(native, preserve_index=False))
+    monkeypatch.setattr(cudf, "to_arrow", lambda native: pa.Table.from_pandas(native, preserve_index=False))
     table = pa.table({"p": [[1], [2], [3, 4]], "l": [[1.0], [5.0], [4.0]], "keep": [False, True, True]})
     device = nw.from_native(table.to_pandas(types_mapper=pd.ArrowDtype), eager_only=True).filter(nw.col("keep"))
     found = frames_lists.on_host(device, ("p", "l"))

@@ -14,8 +14,8 @@ import pytest
 
 from penstock import frames
 from penstock.engines.base import Engine
-from penstock.frames_nested import nan_to_null
-from penstock.row_values import taking
+from penstock.frames.nested import nan_to_null
+from penstock.pipeline.row_values import taking
 
 NAN = math.nan
 COLUMNS = {

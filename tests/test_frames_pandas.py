@@ -15,7 +15,7 @@ import penstock as ps
 from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import SchemaDriftError, SchemaError
-from penstock.frames_pandas import from_pandas, to_pandas
+from penstock.frames.pandas import from_pandas, to_pandas
 
 BIG = 2**53 + 1
 """The first whole number that float64 does not hold."""

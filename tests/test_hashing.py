@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from sklearn.utils import murmurhash3_32
 
-from penstock import hashing
-from penstock.hashing import bucket, murmur3, murmur3_array, murmur3_text
+from penstock.frames import hashing
+from penstock.frames.hashing import bucket, murmur3, murmur3_array, murmur3_text
 
 PUBLISHED = [
     ("", 0, 0),

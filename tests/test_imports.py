@@ -13,8 +13,8 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
+from penstock.core.extras import how_to_install
 from penstock.engines.base import Engine
-from penstock.extras import how_to_install
 
 HEAVY = (
     "cudf",

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
+from penstock.cli.inputs import format_of, read
 from penstock.errors import ConfigError, MissingInputError
-from penstock.inputs import format_of, read
 
 
 @pytest.fixture

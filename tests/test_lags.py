@@ -16,9 +16,9 @@ import pytest
 import penstock as ps
 from penstock import stages as st
 from penstock.dataset import Dataset
+from penstock.dataset.lags.steps import Beside
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, RowCountError, SchemaError
-from penstock.lag_steps import Beside
 
 ROWS = 60
 RANDOM = np.random.default_rng(11)

@@ -13,17 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock import artefact, run
+from penstock import artefact
 from penstock import stages as st
-from penstock.configuration import Settings, read_yaml
+from penstock.cli import jobs
+from penstock.cli.project import load_pipeline
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
+from penstock.config.settings import Settings, read_yaml
+from penstock.core.locations import absolute_path, is_url
 from penstock.engines.base import Engine
 from penstock.engines.settings import engine_settings
 from penstock.errors import ConfigError, IncompleteInputError, OutputError
-from penstock.locations import absolute_path, is_url
-from penstock.outputs import StagedDirectory, TemporaryFolder
-from penstock.project import load_pipeline
+from penstock.io.sinks import StagedDirectory, TemporaryFolder
 from penstock.report import write_report
-from penstock.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.result import Evaluation
 
@@ -62,19 +63,19 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def fit(**changes: Any) -> run.FitResult:
+def fit(**changes: Any) -> jobs.FitResult:
     told = {"pipeline": "small", "data": ["data"], "out": "fitted", "engine": "local", "device": "cpu"}
-    return run.fit(FitRequest(**{**told, **changes}))
+    return jobs.fit(FitRequest(**{**told, **changes}))
 
 
-def score(**changes: Any) -> run.ScoreResult:
+def score(**changes: Any) -> jobs.ScoreResult:
     told = {"model": "model", "data": ["data"], "out": "scored", "engine": "local", "device": "cpu"}
-    return run.score(ScoreRequest(**{**told, **changes}))
+    return jobs.score(ScoreRequest(**{**told, **changes}))
 
 
-def evaluate(**changes: Any) -> run.EvaluateResult:
+def evaluate(**changes: Any) -> jobs.EvaluateResult:
     told = {"model": "model", "pipeline": "small", "data": ["data"], "engine": "local", "device": "cpu"}
-    return run.evaluate(EvaluateRequest(**{**told, **changes}))
+    return jobs.evaluate(EvaluateRequest(**{**told, **changes}))
 
 
 DOORS: dict[str, Callable[[Any], object]] = {
@@ -102,7 +103,7 @@ DOORS: dict[str, Callable[[Any], object]] = {
     "score --out": lambda where: score(out=where),
     "evaluate --model": lambda where: evaluate(model=where),
     "evaluate --report": lambda where: evaluate(report=where),
-    "explain --pipelines": lambda where: run.explain(
+    "explain --pipelines": lambda where: jobs.explain(
         ExplainRequest(pipeline="small", data=["data"], pipelines=where, engine="local", device="cpu")
     ),
 }

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock import by_value
+from penstock.cli.project import load_pipeline
+from penstock.core import by_value
 from penstock.engines.base import Engine
-from penstock.project import load_pipeline
 
 SOURCE = """
 import penstock as ps

@@ -12,24 +12,24 @@ import pytest
 
 import penstock
 from penstock import LocalEngine
-from penstock.console import PlainConsole
-from penstock.doctor import Diagnosis, Finding
-from penstock.notices import get_logger, warn
-from penstock.progress import RichProgress
-from penstock.requests import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult
-from penstock.tables import show
+from penstock.cli.doctor import Diagnosis, Finding
+from penstock.cli.requests import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult
+from penstock.cli.tables import show
+from penstock.core.console import PlainConsole
+from penstock.core.notices import get_logger, warn
+from penstock.core.progress import RichProgress
 
 PACKAGE = Path(penstock.__file__).parent
 HOSTILE = "\x1b[31mred\x07\x7f\x9b\u202e[bold]:smile:\nmodel  fake"
 SHOWN = r"\x1b[31mred\x07\x7f\x9b\u202e[bold]:smile:\nmodel  fake"
 URL = "s3://me:hunter2@bucket/a.parquet"
 DOORS = {
-    "warn": {"notices.py"},
+    "warn": {"core/notices.py"},
     "warn_explicit": set(),
-    "getLogger": {"notices.py"},
-    "Console": {"console.py"},
-    "print": {"reporting.py"},
-    "format_exception": {"reporting.py", "task_errors.py"},
+    "getLogger": {"core/notices.py"},
+    "Console": {"core/console.py"},
+    "print": {"cli/reporting.py"},
+    "format_exception": {"cli/reporting.py", "dataset/task_errors.py"},
     "format_exc": set(),
     "print_exc": set(),
     "print_exception": set(),

@@ -13,16 +13,16 @@ import pytest
 
 from penstock import stages as st
 from penstock.dataset import Dataset
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import Summarise
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, ExecutionError, SchemaDriftError, SchemaError
 from penstock.pipeline import Pipeline
-from penstock.planner import plan
+from penstock.pipeline.plan import plan
 from penstock.selectors import numeric
 from penstock.stages.base import ColumnStage, Fitted, Stage, Tags
 from penstock.stages.step import StageStep
 from penstock.statistics import Moments, Statistic
-from penstock.steps import RowLog
-from penstock.tasks import Summarise
 
 SCHEMA = pa.schema({"a": pa.float64(), "b": pa.float64(), "c": pa.float64(), "s": pa.string()})
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.configuration import Settings, read_yaml
+from penstock.cli.project import load_pipeline, pipeline_parameters
+from penstock.config.settings import Settings, read_yaml
 from penstock.errors import ConfigError
-from penstock.project import load_pipeline, pipeline_parameters
 
 SOURCE = """
 from __future__ import annotations

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 
-from penstock.redaction import holds_secret, presentable, redact, visible
+from penstock.core.redaction import holds_secret, presentable, redact, visible
 
 SECRETS = {
     "password": ("s3://me:hunter2@bucket/a.parquet", "s3://me:***@bucket/a.parquet"),

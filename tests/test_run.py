@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock import run
+from penstock.cli import jobs
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
 from penstock.errors import (
     ArtifactIntegrityError,
     ConfigError,
@@ -22,7 +23,6 @@ from penstock.errors import (
     SchemaDriftError,
     SchemaError,
 )
-from penstock.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
 
 PIPELINE = """
 import narwhals as nw
@@ -68,8 +68,8 @@ def common(project: Path) -> dict[str, object]:
 
 
 @pytest.fixture
-def fitted(project: Path, common: dict[str, object]) -> run.FitResult:
-    return run.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **common))
+def fitted(project: Path, common: dict[str, object]) -> jobs.FitResult:
+    return jobs.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **common))
 
 
 def _on(path: Path, common: dict[str, object]) -> dict[str, object]:
@@ -115,7 +115,7 @@ def test_about_the_share_asked_for_is_held_out(fitted):
 def test_the_rows_held_out_depend_on_the_seed_alone(project, common, fitted):
     def held_out(seed: int, out: str) -> list[int]:
         target = project / out
-        run.fit(FitRequest(pipeline="small", out=target / "m", score=target / "s", seed=seed, **common))
+        jobs.fit(FitRequest(pipeline="small", out=target / "m", score=target / "s", seed=seed, **common))
         return _table(target / "s")["id"].to_pylist()
 
     assert held_out(7, "a") == _table(fitted.scored.path)["id"].to_pylist()
@@ -130,20 +130,20 @@ def test_a_result_is_plain_json(fitted):
 
 
 def test_without_rows_held_out_there_are_no_metrics(project, common):
-    found = run.fit(FitRequest(pipeline="small", out=project / "model", test_fraction=0, **common))
+    found = jobs.fit(FitRequest(pipeline="small", out=project / "model", test_fraction=0, **common))
     assert (found.metrics, found.scored, found.rows_read) == ({}, None, ROWS)
 
 
 def test_a_metric_that_is_undefined_is_told_with_its_reason(project, common):
     pq.write_table(pa.table({"id": [0] * 50, "x": [1.0] * 50, "y": [1.0] * 50}), project / "data" / "a.parquet")
-    found = run.fit(FitRequest(pipeline="small", out=project / "model", **common))
+    found = jobs.fit(FitRequest(pipeline="small", out=project / "model", **common))
     assert found.metrics["r2"] is None
     assert "do not vary" in found.undefined["r2"]
 
 
 def test_a_pipeline_that_learns_nothing_still_counts_its_rows(project, common):
     (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
-    found = run.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **common))
+    found = jobs.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **common))
     assert (found.scans, found.rows) == (0, ROWS - 1)
 
 
@@ -157,7 +157,7 @@ def _with_bad_records(project: Path) -> Path:
 
 def test_records_that_cannot_be_parsed_are_counted_once_and_written_aside(project, common, fitted):
     told = _on(_with_bad_records(project), common) | {"max_bad_records": 10}
-    again = run.fit(FitRequest(pipeline="small", out=project / "m2", score=project / "s2", **told))
+    again = jobs.fit(FitRequest(pipeline="small", out=project / "m2", score=project / "s2", **told))
     reason = "wrong number of fields"
     counts = again.quarantined.get(reason, 0), again.scored.quarantined.get(reason, 0)
     assert (again.digest, sum(counts)) == (fitted.digest, 10)
@@ -169,7 +169,7 @@ def test_records_that_cannot_be_parsed_are_counted_once_and_written_aside(projec
 def test_records_that_cannot_be_parsed_are_counted_though_nothing_is_learned(project, common):
     (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
     told = _on(_with_bad_records(project), common) | {"max_bad_records": 10}
-    found = run.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **told))
+    found = jobs.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **told))
     assert (found.scans, found.rows, found.rows_read) == (0, ROWS - 1, ROWS - 1 + 10)
     assert found.quarantined == {"wrong number of fields": 10}
 
@@ -180,31 +180,31 @@ def test_an_output_that_exists_is_refused_before_any_work(project, common, taken
     (project / taken / "mine.txt").touch()
     (project / "pipelines" / "small.py").write_text("raise RuntimeError('work began')")
     with pytest.raises(OutputExistsError, match=str(project / taken)):
-        run.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **common))
+        jobs.fit(FitRequest(pipeline="small", out=project / "model", score=project / "scored", **common))
     assert not list(project.glob(".*"))
 
 
 def test_outputs_are_replaced_when_asked(project, common, fitted):
-    again = run.fit(FitRequest(pipeline="small", out=fitted.model, score=fitted.scored.path, overwrite=True, **common))
+    again = jobs.fit(FitRequest(pipeline="small", out=fitted.model, score=fitted.scored.path, overwrite=True, **common))
     assert again.digest == fitted.digest
     assert again.scored.run_id != fitted.scored.run_id
 
 
 def test_outputs_inside_each_other_are_refused(project, common):
     with pytest.raises(ConfigError, match="lie in each other"):
-        run.fit(FitRequest(pipeline="small", out=project / "m", score=project / "m" / "scored", **common))
+        jobs.fit(FitRequest(pipeline="small", out=project / "m", score=project / "m" / "scored", **common))
 
 
 def test_a_failing_fit_leaves_nothing(project, common):
     with pytest.raises(SchemaError):
-        run.fit(FitRequest(pipeline="small", out=project / "model", set=["label=z"], **common))
+        jobs.fit(FitRequest(pipeline="small", out=project / "model", set=["label=z"], **common))
     assert sorted(path.name for path in project.iterdir()) == ["data", "pipelines"]
 
 
 def test_an_evaluator_that_does_not_fit_is_refused_before_fitting(project, common):
     (project / "pipelines" / "small.py").write_text(PIPELINE.replace('prediction="x"', 'prediction="z"'))
     with pytest.raises(SchemaError, match="'z' is not in the data") as found:
-        run.fit(FitRequest(pipeline="small", out=project / "model", **common))
+        jobs.fit(FitRequest(pipeline="small", out=project / "model", **common))
     assert found.value.stage == "RegressionEvaluator"
 
 
@@ -223,7 +223,7 @@ def test_shares_that_make_no_sense_are_refused(given, message):
 
 
 def test_an_evaluation_covers_all_rows_that_can_be_learned_from(project, common, fitted):
-    found = run.evaluate(EvaluateRequest(pipeline="small", model=fitted.model, **common))
+    found = jobs.evaluate(EvaluateRequest(pipeline="small", model=fitted.model, **common))
     table = _table(project / "data" / "a.parquet").to_pylist()
     mean = ps.PipelineModel.load(fitted.model).fitted[1]["values"]["x"]
     rows = [row for row in table if row["y"] >= 0 and (row["x"] is None or row["x"] < 1000)]
@@ -236,20 +236,20 @@ def test_scoring_needs_no_label_and_sees_rows_that_prepare_leaves_out(project, c
     new = pa.table({"x": [1.0, None, 2000.0], "note": ["a", "b", "c"]})
     pq.write_table(new, project / "new.parquet")
     request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.parquet", common))
-    found = run.score(request).scored
+    found = jobs.score(request).scored
     assert (found.rows, found.rows_read, found.dropped) == (2, 3, {"x is None or x < 1000": 1})
     assert _table(found.path)["note"].to_pylist() == ["a", "b"]
 
 
 def test_scoring_writes_the_columns_asked_for(project, common, fitted):
-    found = run.score(ScoreRequest(model=fitted.model, out=project / "out", columns=["x", "id"], **common))
+    found = jobs.score(ScoreRequest(model=fitted.model, out=project / "out", columns=["x", "id"], **common))
     assert _table(found.scored.path).schema.names == ["x", "id"]
 
 
 def test_scoring_reads_text_in_the_types_of_the_model(project, common, fitted):
     (project / "new.csv").write_text("x,note\n1,7\n,8\n")  # x alone would be read as integers
     request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.csv", common))
-    made = _table(run.score(request).scored.path)
+    made = _table(jobs.score(request).scored.path)
     assert made.schema.field("x").type == pa.float64()
     assert made["note"].to_pylist() == [7, 8]
 
@@ -258,28 +258,28 @@ def test_scoring_rows_that_lack_a_column_names_it(project, common, fitted):
     pq.write_table(pa.table({"xx": [1.0]}), project / "new.parquet")
     request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.parquet", common))
     with pytest.raises(SchemaDriftError, match="lacks 1 column"):
-        run.score(request)
+        jobs.score(request)
 
 
 def test_another_model_than_expected_is_refused(project, common, fitted):
     request = ScoreRequest(model=fitted.model, out=project / "out", expect="sha256:" + "0" * 64, **common)
     with pytest.raises(ArtifactIntegrityError, match="expected sha256:0000"):
-        run.score(request)
+        jobs.score(request)
 
 
 def test_a_stage_of_the_pipelines_own_is_saved_and_scored(project, common):
     own = PIPELINE + "\nfrom penstock.stages.preprocessing import Log1p\nclass Mine(Log1p): pass\n"
     (project / "pipelines" / "own.py").write_text(own.replace(IMPUTER, 'Mine("y")'))
-    model = run.fit(FitRequest(pipeline="own", out=project / "model", test_fraction=0, **common)).model
+    model = jobs.fit(FitRequest(pipeline="own", out=project / "model", test_fraction=0, **common)).model
     pq.write_table(_table(project / "data" / "a.parquet").slice(100, 1), project / "new.parquet")
     given = _on(project / "new.parquet", common)
-    found = run.score(ScoreRequest(model=model, out=project / "out", pipeline="own", **given))
+    found = jobs.score(ScoreRequest(model=model, out=project / "out", pipeline="own", **given))
     rows = {row["id"]: row["y"] for row in _table(found.scored.path).to_pylist()}
     assert rows[100] == pytest.approx(np.log1p(100), rel=1e-15)
 
 
 def test_a_plan_is_told_without_reading_rows(project, common):
-    found = run.explain(ExplainRequest(pipeline="small", **common))
+    found = jobs.explain(ExplainRequest(pipeline="small", **common))
     assert "1 scan(s)" in found.plan
     assert "for Imputer" in found.plan
     assert str(ROWS - 2) not in found.plan
@@ -287,7 +287,7 @@ def test_a_plan_is_told_without_reading_rows(project, common):
 
 def test_missing_data_is_missing_input(project, common):
     with pytest.raises(MissingInputError):
-        run.explain(ExplainRequest(pipeline="small", **_on(project / "nothing.parquet", common)))
+        jobs.explain(ExplainRequest(pipeline="small", **_on(project / "nothing.parquet", common)))
 
 
 def test_later_configuration_files_win_and_options_win_over_them(project, common):
@@ -298,7 +298,7 @@ def test_later_configuration_files_win_and_options_win_over_them(project, common
 
     def strategy(*assignments: str) -> str:
         request = FitRequest(pipeline="small", out=project / "model", overwrite=True, set=assignments, **given)
-        return run.fit(request).parameters["strategy"]
+        return jobs.fit(request).parameters["strategy"]
 
     assert strategy() == "mode"
     assert strategy("strategy=mean") == "mean"
@@ -307,4 +307,4 @@ def test_later_configuration_files_win_and_options_win_over_them(project, common
 def test_a_configuration_file_with_another_section_is_refused(project, common):
     (project / "job.yaml").write_text("pipelines: {}")
     with pytest.raises(ConfigError, match=r"job.yaml, line 1, column 12: 'pipelines' is not known. Did you mean"):
-        run.explain(ExplainRequest(pipeline="small", conf=[project / "job.yaml"], **common))
+        jobs.explain(ExplainRequest(pipeline="small", conf=[project / "job.yaml"], **common))

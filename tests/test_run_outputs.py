@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import run
+from penstock.cli import jobs
+from penstock.cli.requests import EvaluateRequest, FitRequest, ScoreRequest
 from penstock.dataset import Dataset
+from penstock.dataset.writing import StagedDataset
 from penstock.errors import CommitConflictError, ConfigError, OutputError
-from penstock.outputs import read_manifest
-from penstock.requests import EvaluateRequest, FitRequest, ScoreRequest
-from penstock.writing import StagedDataset
+from penstock.io.sinks import read_manifest
 
 PIPELINE = """
 import penstock as ps
@@ -50,10 +50,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def fit(limit: float = 1.0, **options: Any) -> run.FitResult:
+def fit(limit: float = 1.0, **options: Any) -> jobs.FitResult:
     common = {"data": ["data.parquet"], "engine": "local", "device": "cpu", "set": [f"limit={limit}"]}
     places = {"out": "out/model", "score": "out/scores", "report": "out/page.html", "overwrite": True}
-    return run.fit(FitRequest(pipeline="small", **{**common, **places, **options}))
+    return jobs.fit(FitRequest(pipeline="small", **{**common, **places, **options}))
 
 
 def runs() -> dict[str, str]:
@@ -98,7 +98,7 @@ def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
     if where == "scores":
         monkeypatch.setattr(StagedDataset, "seal", broken)
     else:
-        monkeypatch.setattr(run, {"page": "seal_page", "count": "_rows"}[where], broken)
+        monkeypatch.setattr(jobs, {"page": "seal_page", "count": "_rows"}[where], broken)
     with pytest.raises(OutputError, match="broken"):
         fit()
     assert runs() == before
@@ -107,14 +107,14 @@ def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
 def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list[Any]:
     """Let other work be done while the next fit trains; its results are in the list."""
     done: list[Any] = []
-    rows = run._rows
+    rows = jobs._rows
 
     def meanwhile(*arguments: Any) -> Any:
-        monkeypatch.setattr(run, "_rows", rows)
+        monkeypatch.setattr(jobs, "_rows", rows)
         done.append(work())
         return rows(*arguments)
 
-    monkeypatch.setattr(run, "_rows", meanwhile)
+    monkeypatch.setattr(jobs, "_rows", meanwhile)
     return done
 
 
@@ -150,7 +150,7 @@ def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old
 
     monkeypatch.setattr(StagedDataset, "seal", overtaken)
     with pytest.raises(CommitConflictError):
-        run.score(ScoreRequest(model="out/model", data=["data.parquet"], out="out/scores", overwrite=True))
+        jobs.score(ScoreRequest(model="out/model", data=["data.parquet"], out="out/scores", overwrite=True))
     assert len(set(runs().values())) == 1
 
 
@@ -161,7 +161,7 @@ def test_a_page_inside_the_model_is_refused(project: Path) -> None:
         fit(report="out/model/page.html")
     request = {"pipeline": "small", "data": ["data.parquet"], "model": "out/model"}
     with pytest.raises(ConfigError, match="lie in each other"):
-        run.evaluate(EvaluateRequest(**request, report="out/model/page.html"))
+        jobs.evaluate(EvaluateRequest(**request, report="out/model/page.html"))
     assert runs() == before
 
 
@@ -176,9 +176,9 @@ def test_a_page_over_the_data_is_refused(project: Path) -> None:
 def test_an_evaluation_that_fails_keeps_the_page_of_the_last(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit()
     before = runs()
-    monkeypatch.setattr(run, "seal_page", broken)
+    monkeypatch.setattr(jobs, "seal_page", broken)
     with pytest.raises(OutputError, match="broken"):
-        run.evaluate(
+        jobs.evaluate(
             EvaluateRequest(pipeline="small", data=["data.parquet"], model="out/model", report="out/page.html")
         )
     assert runs() == before

@@ -7,8 +7,8 @@ import itertools
 import pyarrow as pa
 import pytest
 
+from penstock.core.schemas import canonical, canonical_type, check_unique, declared, require, shorten, unify, widen
 from penstock.errors import ConfigError, SchemaDriftError, SchemaError
-from penstock.schemas import canonical, canonical_type, check_unique, declared, require, shorten, unify, widen
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 

@@ -15,10 +15,10 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from penstock import LocalEngine
-from penstock.cli import main
+from penstock.cli.commands import main
 from penstock.engines.settings import DaskSettings
 from penstock.errors import ConfigError, InputError, PenstockError
-from penstock.sources import stores
+from penstock.io.sources import stores
 
 SECRET = "Sw0rdf1sh"
 URLS = [
@@ -124,7 +124,7 @@ def test_no_target_of_an_output_is_shown_with_its_secret(url: str, method: str, 
 
 @pytest.mark.parametrize("address", [f"tcp://me:{SECRET}@10.0.0.1:1", f"tls://10.0.0.1:1?token={SECRET}"])
 def test_no_address_of_a_scheduler_is_shown_with_its_secret(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = pytest.importorskip("penstock.engines.dask_cluster")
+    cluster = pytest.importorskip("penstock.engines.dask.session")
 
     def refuse(address: str, **options: object) -> None:
         raise OSError(f"Timed out trying to connect to {address}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock import selectors as cs
+from penstock.core import selectors as cs
 from penstock.errors import ConfigError, SchemaError
 
 SCHEMA = pa.schema({"id": pa.int64(), "x": pa.float32(), "b": pa.bool_(), "s": pa.string(), "d": pa.date32()})

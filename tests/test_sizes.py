@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.core.sizes import parse_bytes, show_bytes
 from penstock.errors import ConfigError
-from penstock.sizes import parse_bytes, show_bytes
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "4 GB", "-1", "1e9", "4gib"])

@@ -17,10 +17,10 @@ from pyarrow import feather, orc
 
 import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
-from penstock.outputs import StagedDirectory, file_entry
-from penstock.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
-from penstock.sources.hive import with_keys
-from penstock.sources.paths import expand
+from penstock.io.sinks import StagedDirectory, file_entry
+from penstock.io.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+from penstock.io.sources.hive import with_keys
+from penstock.io.sources.paths import expand
 
 LOCAL = Storage()
 

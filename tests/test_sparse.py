@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from penstock import frames, frames_cudf, frames_text, sparse
+from penstock import frames
 from penstock.errors import DataValueError
-from penstock.ragged import Ragged, with_lists
+from penstock.frames import cudf, sparse, text
+from penstock.frames.ragged import Ragged, with_lists
 
 SCHEMA = pa.schema(list(sparse.fields(["v"]).items()))
 
@@ -66,12 +67,12 @@ def test_indices_may_fall_from_one_row_to_the_next():
 def test_a_frame_on_a_gpu_goes_by_way_of_the_host(monkeypatch):
     # pandas stands in for cuDF: a frame that is not Polars, with an index that filtering has left with gaps.
     monkeypatch.setattr(frames, "is_gpu", lambda frame: frame.implementation.is_pandas())
-    monkeypatch.setattr(frames_cudf, "to_arrow", lambda native: pa.Table.from_pandas(native, preserve_index=False))
-    monkeypatch.setattr(frames_cudf, "from_arrow", lambda table: table.to_pandas(types_mapper=pd.ArrowDtype))
+    monkeypatch.setattr(cudf, "to_arrow", lambda native: pa.Table.from_pandas(native, preserve_index=False))
+    monkeypatch.setattr(cudf, "from_arrow", lambda table: table.to_pandas(types_mapper=pd.ArrowDtype))
     table = pa.table({"w": [["z"], ["b"], ["c", "d"]], "t": ["z", "A b", "c"], "keep": [False, True, True]})
     native = table.to_pandas(types_mapper=pd.ArrowDtype)
     device = nw.from_native(native, eager_only=True).filter(nw.col("keep"))
     made = with_lists(device, {"again": Ragged.of(device, "w")})
     assert [list(each) for each in made["again"].to_list()] == [["b"], ["c", "d"]]
-    split = frames_text.split_at_spaces(device, {"t": "words"})
+    split = text.split_at_spaces(device, {"t": "words"})
     assert [list(each) for each in split["words"].to_list()] == [["a", "b"], ["c"]]

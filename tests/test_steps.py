@@ -10,11 +10,12 @@ import narwhals as nw
 import pyarrow as pa
 import pytest
 
-from penstock import frames, steps
+from penstock import frames
+from penstock.dataset import steps
+from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, placed, prune, run
 from penstock.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
-from penstock.fragments import Fragment, Piece
 from penstock.frames import ROW
-from penstock.steps import Filter, MapPartitions, RowLog, Select, Step, placed, prune, run
+from penstock.io.fragments import Fragment, Piece
 
 FRAME = frames.from_arrow(pa.table({"a": [1, 2, 3], "b": [1.0, None, -1.0], ROW: [10, 11, 12]}))
 SCHEMA = pa.schema({"a": pa.int64(), "b": pa.float64(), "c": pa.string()})

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from penstock.ahead import ahead, is_working
-from penstock.stopping import GRACE
+from penstock.cli.stopping import GRACE
+from penstock.core.bounded_pool import ahead, is_working
 
 ROOT = Path(__file__).parents[1]
 SOON = 5.0
@@ -24,8 +24,8 @@ HEAD = """
 import hashlib, sys, time
 import pyarrow as pa
 import penstock as ps
-from penstock.outputs import StagedDirectory, TemporaryFolder
-from penstock.reporting import Reporter
+from penstock.io.sinks import StagedDirectory, TemporaryFolder
+from penstock.cli.reporting import Reporter
 
 def work(progress):
     engine = ps.LocalEngine(device="cpu", progress=progress)

@@ -20,6 +20,8 @@ import pytest
 from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
+from penstock.dataset.steps import RowLog
+from penstock.dataset.writing import check_rows
 from penstock.engines.base import Engine
 from penstock.errors import (
     ConfigError,
@@ -29,8 +31,6 @@ from penstock.errors import (
     UserCodeError,
 )
 from penstock.pipeline import Pipeline
-from penstock.steps import RowLog
-from penstock.writing import check_rows
 
 ROWS = 30
 TABLE = pa.table(

@@ -3,7 +3,7 @@
 set -euo pipefail
 python=$1
 
-found() { "$python" -c 'from penstock.engines.spark_java import find_java; print("Java for Spark:", find_java())' 2>/dev/null; }
+found() { "$python" -c 'from penstock.engines.spark.java import find_java; print("Java for Spark:", find_java())' 2>/dev/null; }
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 

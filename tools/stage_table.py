@@ -15,8 +15,8 @@ import penstock as ps
 from penstock import stages
 from penstock.stages.base import ColumnStage, Stage
 from penstock.stages.evaluation.base import Evaluator
-from penstock.stages.preprocessing._projection import Projection
-from penstock.stages.preprocessing._selection import FeatureSelector
+from penstock.stages.preprocessing.projection._projection import Projection
+from penstock.stages.preprocessing.selection._selection import FeatureSelector
 from penstock.stages.registry import discover
 from penstock.testing import examples_of, tables
 

@@ -51,7 +51,7 @@ def prepare(spark: SparkSession, data: str, out: str) -> dict[str, Any]:
 
 
 def session() -> SparkSession:
-    from penstock.engines.spark_java import find_java
+    from penstock.engines.spark.java import find_java
 
     os.environ.update(JAVA_HOME=str(find_java()), PYSPARK_PYTHON=sys.executable)
     return (

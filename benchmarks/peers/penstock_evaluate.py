@@ -13,7 +13,7 @@ from benchmarks.contenders import CORES, METRICS, SHARED
 from benchmarks.measure import measured, report
 from benchmarks.ours import engine
 from penstock import stages as st
-from penstock.progress import Progress, Track
+from penstock.core.progress import Progress, Track
 from penstock.stages.evaluation import Evaluation, Evaluator, evaluate
 
 

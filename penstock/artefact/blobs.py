@@ -13,8 +13,8 @@ from typing import Any
 from penstock.artefact.booster import check_features, read_booster
 from penstock.artefact.checks import need
 from penstock.artefact.layout import ONNX, SAFETENSORS, SKOPS, UBJSON, largest_content
-from penstock.errors import ConfigError, UntrustedArtifactError
-from penstock.outputs import read_json
+from penstock.core.errors import ConfigError, UntrustedArtifactError
+from penstock.io.sinks import read_json
 from penstock.stages.base import Blob
 from penstock.stages.inference._onnx_file import check_onnx
 

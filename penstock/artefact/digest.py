@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.artefact.tables import canonical_table
-from penstock.errors import UnsupportedStepError
+from penstock.core.errors import UnsupportedStepError
 from penstock.stages.base import Blob, Fitted, Stage
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-    from penstock.pipeline import PipelineModel
+    from penstock.pipeline.pipeline import PipelineModel
 
 
 def digest(model: PipelineModel) -> str:

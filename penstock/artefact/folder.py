@@ -13,7 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from penstock.artefact.layout import FIXED, JSON, JSON_LIMIT, MANIFEST_LIMIT, check_magic, detect, kind_of
-from penstock.errors import (
+from penstock.core.errors import (
     ArtifactError,
     ArtifactIntegrityError,
     ConfigError,
@@ -21,7 +21,7 @@ from penstock.errors import (
     MissingInputError,
     UntrustedArtifactError,
 )
-from penstock.outputs import MANIFEST_NAME, MODEL, FileEntry, Manifest
+from penstock.io.sinks import MANIFEST_NAME, MODEL, FileEntry, Manifest
 
 # Without O_NONBLOCK, opening a pipe that was put in the place of a file would wait for a writer.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

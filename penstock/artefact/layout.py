@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import re
 
-from penstock.errors import UntrustedArtifactError
-from penstock.outputs import MANIFEST_NAME
+from penstock.core.errors import UntrustedArtifactError
+from penstock.io.sinks import MANIFEST_NAME
 
 PIPELINE = "pipeline.json"
 SCHEMA = "schema.json"

@@ -26,15 +26,15 @@ from penstock.artefact.layout import (
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode
 from penstock.artefact.tables import read_table
-from penstock.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
-from penstock.locations import absolute_path
-from penstock.outputs import read_json
-from penstock.schemas import require
+from penstock.core.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
+from penstock.core.locations import absolute_path
+from penstock.core.schemas import require
+from penstock.io.sinks import read_json
 from penstock.stages.base import Blob, Fitted, Stage
 from penstock.stages.registry import lookup
 
 if TYPE_CHECKING:
-    from penstock.pipeline import PipelineModel
+    from penstock.pipeline.pipeline import PipelineModel
 
 FEATURES = frozenset({JSON, PARQUET, *BLOB_KINDS})
 
@@ -103,7 +103,7 @@ class _Loader:
 
     def model(self, more: Mapping[str, type[Stage]]) -> PipelineModel:
         """Return the model, whose parts fit together and leave no file over."""
-        from penstock.pipeline import PipelineModel
+        from penstock.pipeline.pipeline import PipelineModel
 
         schema = decode_schema(self.document(SCHEMA, "columns"), SCHEMA)
         stages = self.stages(more)

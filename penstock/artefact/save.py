@@ -16,8 +16,8 @@ from penstock.artefact.layout import JSON, JSON_LIMIT, PARQUET, PIPELINE, REPORT
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
 from penstock.artefact.tables import write_table
-from penstock.errors import UnsupportedStepError, UntrustedArtifactError
-from penstock.outputs import (
+from penstock.core.errors import UnsupportedStepError, UntrustedArtifactError
+from penstock.io.sinks import (
     MODEL,
     FileEntry,
     JointCommit,
@@ -30,8 +30,8 @@ from penstock.outputs import (
 )
 
 if TYPE_CHECKING:
-    from penstock.fitting import FitReport
-    from penstock.pipeline import PipelineModel
+    from penstock.pipeline.fit import FitReport
+    from penstock.pipeline.pipeline import PipelineModel
 
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import ArtifactError, UnsupportedStepError
-from penstock.outputs import Json
+from penstock.core.errors import ArtifactError, UnsupportedStepError
+from penstock.io.sinks import Json
 
 _SIMPLE: Mapping[str, pa.DataType] = {
     str(kind): kind

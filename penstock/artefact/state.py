@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from penstock.artefact.layout import BLOB_KINDS, PARQUET, part_path
 from penstock.artefact.tables import canonical_table
-from penstock.errors import ArtifactError, UnsupportedStepError
-from penstock.outputs import Json
+from penstock.core.errors import ArtifactError, UnsupportedStepError
+from penstock.io.sinks import Json
 from penstock.stages.base import Blob
 
 _FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

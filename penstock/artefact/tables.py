@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.artefact.layout import largest_content
-from penstock.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
-from penstock.fragments import row_bytes
-from penstock.schemas import canonical
+from penstock.core.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
+from penstock.core.schemas import canonical
+from penstock.io.fragments import row_bytes
 
 
 def canonical_table(table: pa.Table) -> pa.Table:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
+from penstock.core.errors import ConfigError, MissingExtraError, did_you_mean
+from penstock.core.extras import how_to_install
+from penstock.core.notices import get_logger
 from penstock.devices import nvml
-from penstock.errors import ConfigError, MissingExtraError, did_you_mean
-from penstock.extras import how_to_install
-from penstock.notices import get_logger
 
 CHOICES = ("auto", "cpu", "gpu")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 
 LIBRARY = "libnvidia-ml.so.1"
 MASK = "CUDA_VISIBLE_DEVICES"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 
 # Polars; OpenMP (Arrow, XGBoost and scikit-learn too); the BLAS libraries of NumPy and SciPy; numexpr; numba.
 _VARIABLES = (

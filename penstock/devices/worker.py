@@ -11,9 +11,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from penstock.core.errors import ConfigError
 from penstock.devices.choice import Device, choose
 from penstock.devices.nvml import MASK
-from penstock.errors import ConfigError
 
 
 class _Binding(NamedTuple):

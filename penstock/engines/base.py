@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from penstock.dataset import Dataset
+from penstock.core.progress import Progress
+from penstock.dataset.dataset import Dataset
 from penstock.devices import Device
 from penstock.engines.reading import Reading
 from penstock.engines.relational import Relational
-from penstock.progress import Progress
 
 if TYPE_CHECKING:
-    from penstock.fragments import Fragment
     from penstock.frames import Kind
+    from penstock.io.fragments import Fragment
     from penstock.spmd import Body, SpmdOptions
 
 Item = TypeVar("Item")

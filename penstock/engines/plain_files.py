@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.dataset import Dataset
-from penstock.fragments import Piece
-from penstock.sources.files import Storage
-from penstock.sources.parquet import ParquetSource
-from penstock.sources.temporary import HeldSource
-from penstock.steps import Select
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.steps import Select
+from penstock.io.fragments import Piece
+from penstock.io.sources.files import Storage
+from penstock.io.sources.parquet import ParquetSource
+from penstock.io.sources.temporary import HeldSource
 
 # Others take a star for a pattern, skip a file with a leading dot or underscore, look for keys around "=", and go up
 # from a link by its name.

@@ -13,17 +13,17 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
+from penstock.core.names import check_names
+from penstock.core.schemas import shorten
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import Write
+from penstock.dataset.writing import check_rows
 from penstock.engines.reading import owning
-from penstock.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
-from penstock.names import check_names
-from penstock.outputs import TemporaryFolder, error_number, translate_os_error
-from penstock.schemas import shorten
-from penstock.steps import RowLog
-from penstock.tasks import Write
-from penstock.writing import check_rows
+from penstock.io.sinks import TemporaryFolder, error_number, translate_os_error
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
     from penstock.engines.base import Engine
 
 Function = Callable[..., Any]

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 
-from penstock.dataset import Dataset
-from penstock.errors import SchemaError
-from penstock.fragments import FRAGMENT_BYTES
-from penstock.interchange import as_arrow
-from penstock.names import check_names
-from penstock.outputs import TemporaryFolder
-from penstock.schemas import declared
-from penstock.sources import MemorySource, binary, csv, jsonlines, parquet
-from penstock.sources.bad_records import log_unparsed
-from penstock.sources.base import Reader, Source, log_absent
-from penstock.sources.files import Storage
-from penstock.sources.paths import expand
-from penstock.sources.temporary import HeldSource
+from penstock.core.errors import SchemaError
+from penstock.core.names import check_names
+from penstock.core.schemas import declared
+from penstock.dataset.dataset import Dataset
+from penstock.frames.interchange import as_arrow
+from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.sinks import TemporaryFolder
+from penstock.io.sources import MemorySource, binary, csv, json_lines, parquet
+from penstock.io.sources.bad_records import log_unparsed
+from penstock.io.sources.base import Reader, Source, log_absent
+from penstock.io.sources.files import Storage
+from penstock.io.sources.paths import expand
+from penstock.io.sources.temporary import HeldSource
 
 if TYPE_CHECKING:
     from penstock.engines.base import Engine
-    from penstock.fragments import Fragment
+    from penstock.io.fragments import Fragment
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -192,8 +192,8 @@ class Reading(ABC):
         given, values of different kinds under one key are an error that `max_bad_records` does not set aside.
         """
         storage = Storage(dict(storage_options or {}))
-        files = expand(paths, jsonlines.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        planned = jsonlines.plan_json_lines(
+        files = expand(paths, json_lines.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
+        planned = json_lines.plan_json_lines(
             files,
             lambda task, items: self.map(task, items, label="types and rows"),
             storage,

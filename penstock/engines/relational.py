@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.dataset import Dataset, check_callable
+from penstock.core.locations import absolute_path
+from penstock.core.names import column_names
+from penstock.core.schemas import declared
+from penstock.dataset.dataset import Dataset, check_callable
 from penstock.engines.querying import QueryEngine, run
-from penstock.fragments import FRAGMENT_BYTES
-from penstock.locations import absolute_path
-from penstock.names import column_names
-from penstock.schemas import declared
+from penstock.io.fragments import FRAGMENT_BYTES
 
 if TYPE_CHECKING:
     from penstock.engines.base import Engine

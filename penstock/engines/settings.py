@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from penstock.configuration import Settings, read_yaml
+from penstock.config.settings import Settings, read_yaml
+from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.progress import Progress
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, did_you_mean
-from penstock.progress import Progress
 
 Choice = Literal["auto", "cpu", "gpu"]
 
@@ -26,7 +26,7 @@ class LocalSettings(BaseModel, extra="forbid", frozen=True):
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine."""
-        from penstock.engines.local import LocalEngine
+        from penstock.engines.local.engine import LocalEngine
 
         return LocalEngine(device=self.device, in_flight=self.in_flight, progress=progress)
 
@@ -43,7 +43,7 @@ class DaskSettings(BaseModel, extra="forbid", frozen=True):
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, connected to its workers."""
-        from penstock.engines.dask import DaskEngine
+        from penstock.engines.dask.engine import DaskEngine
 
         return DaskEngine(
             self.cluster,
@@ -64,7 +64,7 @@ class SparkSettings(BaseModel, extra="forbid", frozen=True):
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, on a session."""
-        from penstock.engines.spark import SparkEngine
+        from penstock.engines.spark.engine import SparkEngine
 
         return SparkEngine(conf=dict(self.conf) or None, device=self.device, progress=progress)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.fragments import Fragment
-from penstock.memory_errors import size_of
-from penstock.task_errors import place_of
+from penstock.dataset.task_errors import place_of
+from penstock.io.fragments import Fragment
+from penstock.io.memory_errors import size_of
 
 
 def describe(item: Any) -> str:
@@ -14,7 +14,7 @@ def describe(item: Any) -> str:
 
     Examples
     --------
-    >>> from penstock.fragments import Piece
+    >>> from penstock.io.fragments import Piece
     >>> describe(Fragment(17, 0, (Piece("a/b.parquet", 0, 10),)))
     'fragment 17 (a/b.parquet)'
     """
@@ -29,7 +29,7 @@ def describe_with_size(item: Any) -> str:
 
     Examples
     --------
-    >>> from penstock.fragments import Piece
+    >>> from penstock.io.fragments import Piece
     >>> describe_with_size(Fragment(17, 0, (Piece("a/b.parquet", 0, 10, size=2**21),)))
     'fragment 17 (a/b.parquet), 10 rows from files of 2.0 MiB,'
     """

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 
 HINT = (
     "Allowed are comparisons, and, or, not, + - * / % **, in (...), is None, abs(), len(), numbers, strings, True and"

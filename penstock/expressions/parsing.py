@@ -10,9 +10,9 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError, SchemaError, class_name
+from penstock.core.errors import ConfigError, SchemaError, class_name
+from penstock.core.schemas import require
 from penstock.expressions.nodes import HINT, Operand, Translator
-from penstock.schemas import require
 
 DEPTH = 100
 """How deep a condition may be nested; a sum of n terms is n deep."""

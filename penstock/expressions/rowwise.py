@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError, SchemaError, class_name
+from penstock.core.errors import ConfigError, SchemaError, class_name
 
 _ROWS = 12
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from penstock.locations import local_path
-from penstock.outputs import StagedFile, new_run_id
+from penstock.core.locations import local_path
+from penstock.io.sinks import StagedFile, new_run_id
 from penstock.report.sections import split
 from penstock.report.text import show_count, show_label
 

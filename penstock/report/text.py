@@ -6,7 +6,7 @@ import math
 import unicodedata
 from typing import Any
 
-from penstock.redaction import redact
+from penstock.core.redaction import redact
 
 MINUS = "\u2212"
 _ELLIPSIS = "\u2026"

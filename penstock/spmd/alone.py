@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from penstock import devices
-from penstock.errors import ConfigError, PenstockError, UserCodeError
+from penstock.core.errors import ConfigError, PenstockError, UserCodeError
+from penstock.dataset.task_errors import translated
 from penstock.spmd.assignment import Assignment, Body
 from penstock.spmd.communicator import SoloCommunicator
 from penstock.spmd.fingerprint import checkpoint_store
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.rank import Rank
-from penstock.task_errors import translated
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
     from penstock.engines.base import Engine
 
 

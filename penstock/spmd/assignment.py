@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.fragments import Fragment, deal
+from penstock.dataset.tasks import Scan
 from penstock.frames import Kind
-from penstock.tasks import Scan
+from penstock.io.fragments import Fragment, deal
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
     from penstock.spmd.rank import Rank
 
 Body = Callable[["Rank"], Any]

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from penstock.errors import ExecutionError, PenstockError, StageTimeoutError
+from penstock.core.errors import ExecutionError, PenstockError, StageTimeoutError
 from penstock.spmd.assignment import RankAssignment
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.messages import (

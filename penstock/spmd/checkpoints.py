@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.outputs import TemporaryFolder, translating
+from penstock.io.sinks import TemporaryFolder, translating
 
 _MAGIC = b"penstock-checkpoint-1\n"
 _BODY = len(_MAGIC) + hashlib.sha256().digest_size

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.fragments import Piece
+from penstock.io.fragments import Piece
 from penstock.spmd.assignment import Body
 from penstock.spmd.checkpoints import CheckpointStore
 from penstock.spmd.options import SpmdOptions
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
 
 
 def checkpoint_store(options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int) -> CheckpointStore:

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.errors import StageTimeoutError, WorkerLostError
-from penstock.progress import Track
+from penstock.core.errors import StageTimeoutError, WorkerLostError
+from penstock.core.progress import Track
 from penstock.spmd import messages as m
 from penstock.spmd.assignment import Assignment, Body, RankAssignment
 from penstock.spmd.checkpoints import CheckpointStore
@@ -23,7 +23,7 @@ from penstock.spmd.peers import Peers, RankLost
 from penstock.spmd.xgboost_ports import Rendezvous, refuse_ports
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
     from penstock.engines.base import Engine
 
 _TICK = 0.2

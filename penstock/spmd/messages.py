@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import PenstockError
+from penstock.core.errors import PenstockError
 from penstock.spmd.checkpoints import Checkpoint
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.errors import ConfigError
-from penstock.locations import local_path
+from penstock.core.errors import ConfigError
+from penstock.core.locations import local_path
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
-from penstock.ahead import ahead
-from penstock.fragments import Fragment
+from penstock.core.bounded_pool import ahead
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import Scan
 from penstock.frames import Kind
+from penstock.io.fragments import Fragment
 from penstock.spmd.assignment import Assignment, DataShare
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.communicator import Communicator
-from penstock.steps import RowLog
-from penstock.tasks import Scan
 
 Batch = TypeVar("Batch")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 from penstock import devices
-from penstock.errors import UserCodeError
+from penstock.core.errors import UserCodeError
+from penstock.dataset.task_errors import translated
 from penstock.spmd.assignment import Assignment, RankAssignment
 from penstock.spmd.channel import Channel
 from penstock.spmd.rank import Rank
-from penstock.task_errors import translated
 
 
 def run_rank(place: RankAssignment, assignment: Assignment) -> None:

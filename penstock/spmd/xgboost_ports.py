@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import InsecureClusterError
+from penstock.core.errors import InsecureClusterError
 from penstock.spmd.options import SpmdOptions
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Generic, TypeVar
 
-from penstock.errors import ConfigError, UnsupportedStepError, did_you_mean
+from penstock.core.errors import ConfigError, UnsupportedStepError, did_you_mean
 
 Code = TypeVar("Code", bound=Callable[..., Any])
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.errors import ConfigError, SchemaError, did_you_mean
-from penstock.names import column_names
-from penstock.selectors import Columns, Selector, is_numeric, resolve
+from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.names import column_names
+from penstock.core.selectors import Columns, Selector, is_numeric, resolve
+from penstock.dataset.steps import RowLog
 from penstock.stages.parameter_checks import check_choice as check_choice
 from penstock.stages.parameter_checks import check_number as check_number
 from penstock.stages.stored_values import hashable, jsonable
 from penstock.statistics.base import Statistic
-from penstock.steps import RowLog
 
 if TYPE_CHECKING:
     from penstock.spmd import Rank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.schemas import shorten
+from penstock.core.schemas import shorten
 
 
 def constant_note(columns: Iterable[str], consequence: str) -> list[str]:

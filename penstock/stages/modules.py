@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.errors import MissingExtraError
-from penstock.extras import how_to_install
+from penstock.core.errors import MissingExtraError
+from penstock.core.extras import how_to_install
 from penstock.stages._named import Named
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from penstock.stages.base import Stage

@@ -9,7 +9,7 @@ import pkgutil
 from collections.abc import Mapping
 
 import penstock.stages
-from penstock.errors import UnsupportedStepError, did_you_mean
+from penstock.core.errors import UnsupportedStepError, did_you_mean
 from penstock.stages.base import Stage
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import narwhals as nw
 import pyarrow as pa
 
+from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
-from penstock.steps import RowLog, Step
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.errors import UnsupportedStepError
+from penstock.core.errors import UnsupportedStepError
 
 
 def jsonable(stage: str, name: str, value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.rules import Rule
@@ -55,7 +55,7 @@ class Checks(Statistic):
     >>> found.refuse()
     Traceback (most recent call last):
     ...
-    penstock.errors.DataValueError: column 'x' has 2 values that are negative, expected numbers of 0 or more...
+    penstock.core.errors.DataValueError: column 'x' has 2 values that are negative, expected numbers of 0 or more...
     """
 
     columns: tuple[str, ...] = field(init=False)

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse as scipy_sparse
 
-from penstock import frames, sparse
-from penstock.errors import DataValueError
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import sparse
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.class_moments import without_minus_zero
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
 

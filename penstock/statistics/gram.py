@@ -10,8 +10,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
+from penstock.frames import matrices
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.moments import refuse_overflow, total
 from penstock.statistics.rules import LARGE, Checks, Rule, add_counts, refuse, valid_rows
@@ -127,11 +127,11 @@ class Gram(Statistic):
 
         Rows are looked at one by one only where the extremes say that some are bad.
         """
-        values = arrays.to_rows(frame, self.columns)
+        values = matrices.to_rows(frame, self.columns)
         invalid, extremes = [0] * len(self._checks), _extremes(values)
         if not self._are_valid(*extremes):
             valid, invalid = valid_rows(frame, self._checks)
-            values = arrays.to_rows(valid, self.columns)
+            values = matrices.to_rows(valid, self.columns)
             extremes = _extremes(values)
         return {"invalid": invalid, **self._sums(values, extremes)}
 
@@ -200,7 +200,7 @@ def _extremes(values: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest number of each column, NaN where there is one; infinities without rows."""
     if not values.shape[1]:
         return np.full(len(values), np.inf), np.full(len(values), -np.inf)
-    return arrays.to_host(values.min(axis=1)), arrays.to_host(values.max(axis=1))
+    return matrices.to_host(values.min(axis=1)), matrices.to_host(values.max(axis=1))
 
 
 def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
@@ -216,14 +216,14 @@ def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarr
         for part in _slabs(values):
             near = values[:, part] - origin[:, None]
             weighted = near if weight is None else near * weight[part]
-            first += arrays.to_host(weighted.sum(axis=1))
+            first += matrices.to_host(weighted.sum(axis=1))
             products += _products(weighted, near)
         upper = _pack(products) - _pack_products(first / heaviness, first)
     return {
         "count": rows,
         "weight": heaviness,
         "weight_squares": heaviness if weight is None else float((weight * weight).sum()),
-        **_tables(arrays.to_host(origin), first / heaviness, *extremes, upper),
+        **_tables(matrices.to_host(origin), first / heaviness, *extremes, upper),
     }
 
 
@@ -244,7 +244,7 @@ def _products(left: Any, right: Any) -> np.ndarray:
     for row in range(0, width, _TILE):
         for column in range(row, width, _TILE):
             across, down = slice(row, row + _TILE), slice(column, column + _TILE)
-            products[across, down] = arrays.to_host(_tile(left[across], right[down]))
+            products[across, down] = matrices.to_host(_tile(left[across], right[down]))
     return products
 
 

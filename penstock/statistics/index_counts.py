@@ -10,8 +10,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames, sparse
-from penstock.errors import DataValueError
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import sparse
 from penstock.statistics.base import State, Statistic
 
 
@@ -41,7 +42,7 @@ class IndexCounts(Statistic):
     Parameters
     ----------
     columns : tuple of str
-        Indices and values of each vector in turn, see `penstock.sparse.columns`.
+        Indices and values of each vector in turn, see `penstock.frames.sparse.columns`.
     positive : bool, default True
         Values above zero are counted; all that vectors have, zeros among them, if not.
 

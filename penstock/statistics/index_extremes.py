@@ -10,7 +10,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames, sparse
+from penstock import frames
+from penstock.frames import sparse
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.rules import add_counts
 from penstock.statistics.vector_faults import BROKEN, count_faults, refuse_faults
@@ -48,7 +49,7 @@ class IndexExtremes(Statistic):
     Parameters
     ----------
     columns : tuple of str
-        Indices and values, see `penstock.sparse.columns`, and the weight if it is `weighted`.
+        Indices and values, see `penstock.frames.sparse.columns`, and the weight if it is `weighted`.
     weighted : bool, default False
         Rows count that have a weight above 0.
 

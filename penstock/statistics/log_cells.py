@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import narwhals as nw
 
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.statistics.aggregates import aggregate, sums
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.rules import Rule

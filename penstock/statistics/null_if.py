@@ -9,9 +9,9 @@ from typing import Any, Self
 import narwhals as nw
 
 from penstock.statistics.base import ColumnStatistic, State
-from penstock.statistics.distinct.partitionable import Partitionable, as_partitionable
-from penstock.statistics.held import Found, Held
-from penstock.statistics.keep import Keep
+from penstock.statistics.distinct.footprint import Found, Held
+from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable, as_partitionable
+from penstock.statistics.distinct.top_k import Keep
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError, did_you_mean
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError, did_you_mean
+from penstock.frames import matrices
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.rules import LARGE, Checks, Rule, add_counts, refuse, valid_rows
 from penstock.statistics.vectors import is_vector
@@ -139,7 +140,7 @@ class PointStatistic(Statistic):
     def _vectors(self, rows: nw.DataFrame[Any], lists: bool) -> tuple[np.ndarray, pa.Table]:
         """Return the vectors, none where lists are not of one length, and how many lists there are of each length."""
         if not lists:
-            return arrays.to_host(arrays.to_matrix(rows, self.features, "float64")), _lengths(np.empty(0, np.int64))
+            return matrices.to_host(matrices.to_matrix(rows, self.features, "float64")), _lengths(np.empty(0, np.int64))
         arrow = frames.to_arrow(rows.select(*self.features))[0].combine_chunks()
         lengths = _lengths(np.diff(arrow.offsets.to_numpy()))
         if len(lengths) != 1 or not lengths["length"][0].as_py():

@@ -11,8 +11,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import ConfigError
-from penstock.fragments import hash_rows
+from penstock.core.errors import ConfigError
+from penstock.io.fragments import hash_rows
 from penstock.statistics.base import ColumnStatistic, State
 
 EXACT = 2**16

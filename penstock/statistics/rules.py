@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.errors import ConfigError, DataValueError, did_you_mean
+from penstock.core.errors import ConfigError, DataValueError, did_you_mean
 from penstock.statistics.aggregates import aggregate
 
 Values = tuple[Any, ...]

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from penstock import frames, sparse
-from penstock.errors import DataValueError
-from penstock.ragged import Ragged
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import sparse
+from penstock.frames.ragged import Ragged
 from penstock.statistics.rules import LARGE
 
 

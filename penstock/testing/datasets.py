@@ -11,13 +11,13 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.dataset import Dataset
+from penstock.core.schemas import canonical
+from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.fragments import Fragment, Piece
 from penstock.frames import Kind
-from penstock.schemas import canonical
-from penstock.sources.base import Reader, Source
-from penstock.sources.memory import MemorySource
+from penstock.io.fragments import Fragment, Piece
+from penstock.io.sources.base import Reader, Source
+from penstock.io.sources.memory import MemorySource
 
 
 def uneven(rows: int, *, few: bool = False) -> list[int]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.engines.local import LocalEngine
-from penstock.errors import ExecutionError
+from penstock.core.errors import ExecutionError
+from penstock.engines.local.engine import LocalEngine
 from penstock.frames import Kind
-from penstock.pipeline import Pipeline
+from penstock.pipeline.pipeline import Pipeline
 from penstock.spmd import Assignment, Body, Rank, SpmdOptions
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.collectives import Collectives, Contribution
@@ -24,7 +24,7 @@ from penstock.spmd.xgboost_ports import Rendezvous
 from penstock.stages.base import Fitted, Trainer
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
 
 
 class LocalGang:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.core.errors import DataValueError, InputError
 from penstock.engines.base import Engine
-from penstock.errors import DataValueError, InputError
 from penstock.stages.base import Stage
 from penstock.testing.cases import CASES, table, trains
 from penstock.testing.checks.partitions import rounding

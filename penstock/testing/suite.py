@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from penstock.core.errors import ConfigError
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError
 from penstock.stages.base import Stage
 from penstock.stages.registry import discover
 from penstock.testing.cases import aside, cases_for

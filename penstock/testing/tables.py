@@ -17,7 +17,7 @@ t1, t2    timestamp    `t2` after `t1`, nulls in both
 d         date
 image     binary       small PPM files, nulls
 words     list         of strings: few of them, repeated, some lists empty, nulls
-v_indices list         of int32: with `v_values` a sparse vector, see `penstock.sparse`; nulls
+v_indices list         of int32: with `v_values` a sparse vector, see `penstock.frames.sparse`; nulls
 v_values  list         of float64
 label     int64        0 and 1
 class     string       three values

@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from penstock.dataset import Dataset
+from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.engines.local import LocalEngine
+from penstock.engines.local.engine import LocalEngine
 from penstock.frames import Kind
-from penstock.pipeline import Pipeline, PipelineModel
+from penstock.pipeline.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Stage
 from penstock.testing.cases import CASES, table
 from penstock.testing.compare import demand

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.engines.local import LocalEngine
-from penstock.outputs import MANIFEST_NAME
+from penstock.io.sinks import MANIFEST_NAME
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages import Imputer, StandardScaler, StringIndexer, XGBoostClassifier
 

@@ -19,7 +19,7 @@ from penstock.errors import (
     PenstockError,
     UntrustedArtifactError,
 )
-from penstock.outputs import MANIFEST_NAME, StagedDirectory
+from penstock.io.sinks import MANIFEST_NAME, StagedDirectory
 
 FILES = ["pipeline.json", "schema.json", "report.json", "state/0.json", "state/2.0.parquet", "booster/3.1.ubj"]
 

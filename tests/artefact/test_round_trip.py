@@ -20,7 +20,7 @@ from penstock.artefact import load, save
 from penstock.artefact.folder import manifest_digest
 from penstock.artefact.tables import write_table
 from penstock.errors import ArtifactVersionError, ConfigError, OutputExistsError, UnsupportedStepError
-from penstock.outputs import MANIFEST_NAME
+from penstock.io.sinks import MANIFEST_NAME
 from penstock.pipeline import PipelineModel
 from penstock.stages import StandardScaler
 from penstock.stages.base import Blob, ColumnStage, Fitted

@@ -34,8 +34,8 @@ from sklearn.utils import murmurhash3_32
 
 from penstock import stages as st
 from penstock.stages.base import Stage
-from penstock.stages.preprocessing.date_difference import DateDifference
-from penstock.stages.preprocessing.date_parts import DateParts
+from penstock.stages.preprocessing.dates.date_difference import DateDifference
+from penstock.stages.preprocessing.dates.date_parts import DateParts
 from penstock.testing import Columns, Oracle, Refused
 
 Values = Sequence[Any]

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from penstock import stages as st
-from penstock.counting import CountOptions, estimates, options
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline
+from penstock.pipeline.cardinality import CountOptions, estimates, options
 
 ROWS = 30_000
 DISTINCT = 20_000

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock.errors import DataValueError
-from penstock.fragments import Fragment
+from penstock.io.fragments import Fragment
 from penstock.spmd import Rank
 
 

@@ -11,8 +11,8 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.errors import DataValueError
-from penstock.fragments import Fragment, Piece
 from penstock.frames import Kind
+from penstock.io.fragments import Fragment, Piece
 from penstock.spmd import Rank
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.fragments import Fragment
+from penstock.io.fragments import Fragment
 
 _PATIENCE = 60.0
 

@@ -20,8 +20,8 @@ import yaml
 
 from penstock import devices
 from penstock.devices import Device
-from penstock.engines import dask_cluster, dask_workers
-from penstock.engines.dask import DaskEngine
+from penstock.engines.dask import DaskEngine, session
+from penstock.engines.dask import workers as dask_workers
 from penstock.engines.local import LocalEngine
 from penstock.errors import (
     ConfigError,
@@ -31,7 +31,7 @@ from penstock.errors import (
     StageTimeoutError,
     WorkerLostError,
 )
-from penstock.fragments import Fragment, Piece
+from penstock.io.fragments import Fragment, Piece
 from penstock.spmd import SpmdOptions
 
 pytestmark = pytest.mark.dask
@@ -199,7 +199,7 @@ def test_one_rank_has_all_cores_of_this_machine_unless_told(dask, size):
 
 
 def test_workers_of_other_machines_are_a_rank_each_unless_told(dask, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "is_on_this_machine", lambda client: False)
+    monkeypatch.setattr(session, "is_on_this_machine", lambda client: False)
     assert dask.spmd(bodies.Sum(1), data(dask), SpmdOptions()) == (2, 0, 1.0 + 2.0)
     assert dask.spmd(bodies.threads_of, data(dask), SpmdOptions(world_size=1)) == 1
 
@@ -335,7 +335,7 @@ def test_a_cluster_without_workers_is_told_in_time():
 
 
 def test_a_cluster_that_turns_out_to_be_open_is_stopped_again(monkeypatch):
-    monkeypatch.setattr(dask_cluster, "_is_private", lambda address: False)
+    monkeypatch.setattr(session, "_is_private", lambda address: False)
     before = set(listening(psutil.Process()))
     with pytest.raises(InsecureClusterError, match=r"listens on tcp://.*, without authentication"):
         DaskEngine(spec(n_workers=0))
@@ -343,7 +343,7 @@ def test_a_cluster_that_turns_out_to_be_open_is_stopped_again(monkeypatch):
 
 
 def test_a_given_cluster_that_is_open_is_warned_of(dask, monkeypatch, caplog):
-    monkeypatch.setattr(dask_cluster, "_is_private", lambda address: False)
+    monkeypatch.setattr(session, "_is_private", lambda address: False)
     DaskEngine(dask.client, device="cpu").close()
     assert f"{dask.client.scheduler.address} is neither encrypted nor authenticated" in caplog.text
 

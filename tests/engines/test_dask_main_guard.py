@@ -38,7 +38,7 @@ def test_a_cluster_started_by_the_body_of_a_script_is_refused_in_a_few_lines(tmp
     assert len(done.stderr.splitlines()) < 25
 
 
-GUARD = "from penstock.engines.dask_main_guard import require_main_guard\n"
+GUARD = "from penstock.engines.dask.main_guard import require_main_guard\n"
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from error_bodies import Raises, takes, user_runs_out
 
-from penstock import frames, memory_errors
+from penstock import frames
+from penstock.cli.reporting import describe
+from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine
 from penstock.engines.dask import DaskEngine
-from penstock.engines.spark_losses import loss
+from penstock.engines.spark.losses import loss
 from penstock.errors import ConfigError, CorruptFileError, MemoryLimitError, WorkerLostError
-from penstock.fragments import Fragment, Piece
-from penstock.reporting import describe
-from penstock.task_errors import translate_errors
+from penstock.io import memory_errors
+from penstock.io.fragments import Fragment, Piece
 
 FRAGMENTS = [
     Fragment(index, 10 * index, (Piece(f"{index}.parquet", 0, 4, size=2**20), Piece("z.parquet", 0, 6, size=2**20)))
@@ -75,7 +76,7 @@ def test_a_file_that_does_not_fit_in_memory_is_not_told_as_damaged(
 
 
 def test_a_picture_is_not_called_broken_where_memory_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    pillow = pytest.importorskip("penstock.stages.preprocessing._pillow")
+    pillow = pytest.importorskip("penstock.stages.preprocessing.images._pillow")
 
     def full(*_: object, **__: object) -> NoReturn:
         raise MemoryError

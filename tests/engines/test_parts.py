@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from parts_bodies import Dies, Letters, Watched
 
+from penstock.dataset.tasks import Probe
 from penstock.engines.base import TreeReduction
 from penstock.errors import DataValueError
 from penstock.statistics import Counts, Keep, ValueCounts
-from penstock.statistics.elements import ElementCounts
-from penstock.tasks import Probe
+from penstock.statistics.distinct.elements import ElementCounts
 
 FRAGMENTS = 10
 ROWS = 20_000
@@ -101,7 +101,7 @@ def test_values_of_every_type_can_be_cut(local, name):
 
 
 def test_parts_of_shards_are_those_of_a_table(local, monkeypatch):
-    monkeypatch.setattr("penstock.statistics.shards.LIMIT", 100)
+    monkeypatch.setattr("penstock.statistics.distinct.shards.LIMIT", 100)
     (found, _), _ = counted(data(local), {"key": 4})
     assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
 

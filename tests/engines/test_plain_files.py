@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.engines import spark_query
 from penstock.engines.base import Engine
 from penstock.engines.plain_files import plain_files
+from penstock.engines.spark import query
 from penstock.errors import CorruptFileError, IncompleteInputError
 
 TABLE = pa.table({"row": range(20), "x": [float("nan") if row % 5 == 1 else row / 3 for row in range(20)]})
@@ -98,7 +98,7 @@ def spark(engines: Any, monkeypatch: pytest.MonkeyPatch) -> Engine:
     def refuse(*_: object) -> None:
         raise AssertionError("rows were staged")
 
-    monkeypatch.setattr(spark_query, "stage", refuse)
+    monkeypatch.setattr(query, "stage", refuse)
     return engines.get("spark")
 
 

@@ -18,13 +18,13 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
+from penstock.core.progress import Progress
 from penstock.dataset import Dataset
-from penstock.engines import dask_cluster
 from penstock.engines.base import Engine
-from penstock.engines.local_query import PolarsQueries
+from penstock.engines.dask import session
+from penstock.engines.local.query import PolarsQueries
 from penstock.errors import BadRowsError, ConfigError, ExecutionError, OutputError, SchemaError, UserCodeError
-from penstock.progress import Progress
-from penstock.sources import MemorySource
+from penstock.io.sources import MemorySource
 
 ROWS = 40
 SMALL = 200
@@ -318,7 +318,7 @@ def test_a_staging_directory_that_is_not_there_is_named(engine, tables, tmp_path
 @pytest.mark.dask
 def test_dask_workers_elsewhere_need_a_staging_directory(engines, monkeypatch):
     dask = engines.get("dask")
-    monkeypatch.setattr(dask_cluster, "is_loopback", lambda address: False)
+    monkeypatch.setattr(session, "is_loopback", lambda address: False)
     with pytest.raises(ConfigError, match=r"query\(division\) needs staging_dir: the workers of tcp"):
         dask.query(division, dask.from_arrow(SALES))
 

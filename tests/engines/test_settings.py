@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.configuration import Settings, read_yaml
+from penstock.config.settings import Settings, read_yaml
 from penstock.engines.settings import DaskSettings, LocalSettings, SparkSettings, engine_settings
 from penstock.errors import ConfigError
 

@@ -20,12 +20,11 @@ from spark_bodies import AddUp
 
 import penstock
 from penstock import devices
-from penstock.engines import spark_cluster
+from penstock.core.progress import Progress
 from penstock.engines.local import LocalEngine
-from penstock.engines.spark import SparkEngine
+from penstock.engines.spark import SparkEngine, workers
 from penstock.errors import ConfigError, DataValueError, ExecutionError, UserCodeError, WorkerLostError
-from penstock.progress import Progress
-from penstock.sources.files import InputFile
+from penstock.io.sources.files import InputFile
 from penstock.spmd import SpmdOptions
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(120)]
@@ -331,7 +330,7 @@ def test_other_python_on_the_workers_is_refused(spark, monkeypatch):
 
 def test_survey_of_versions_needs_no_penstock_on_the_worker():
     run_it = "import pickle, sys; print(list(pickle.load(sys.stdin.buffer)(())), 'penstock' in sys.modules)"
-    survey = cloudpickle.dumps(spark_cluster._survey(("numpy", "no_such_package")))
+    survey = cloudpickle.dumps(workers._survey(("numpy", "no_such_package")))
     told = subprocess.run([sys.executable, "-c", run_it], input=survey, capture_output=True, check=True).stdout.decode()
     assert f"'numpy': '{np.__version__}'" in told
     assert "'no_such_package': \"it cannot be imported" in told

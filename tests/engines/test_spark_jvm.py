@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 from penstock.engines.spark import SparkEngine
 from penstock.errors import WorkerLostError
-from penstock.progress import Progress, Track
+from penstock.core.progress import Progress, Track
 
 class Killing(Progress):
     @contextmanager

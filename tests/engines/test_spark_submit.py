@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engines import spark_submit
-from penstock.engines.spark_options import SparkOptions
+from penstock.engines.spark import submit
+from penstock.engines.spark.options import SparkOptions
 from penstock.errors import MissingInputError
 
 ROOT = Path(__file__).parents[2]
@@ -68,12 +68,12 @@ def _runs(pid: str) -> bool:
 
 def test_on_this_machine_arguments_pass_unchanged_and_the_exit_code_comes_back(stand_in):
     arguments = ["--master", "local[2]", "jobs/fit.py", "clicks", "--data", "a b"]
-    assert spark_submit.submit(arguments) == 5
+    assert submit.submit(arguments) == 5
     assert (stand_in / "arguments").read_text().splitlines() == arguments
 
 
 def test_on_this_machine_all_processes_use_this_python_and_loopback(stand_in):
-    spark_submit.submit(["jobs/fit.py"])
+    submit.submit(["jobs/fit.py"])
     found = _variables(stand_in)
     assert (found["PYSPARK_PYTHON"], found["PYSPARK_DRIVER_PYTHON"]) == (sys.executable, sys.executable)
     assert found["SPARK_LOCAL_IP"] == "127.0.0.1"
@@ -81,11 +81,11 @@ def test_on_this_machine_all_processes_use_this_python_and_loopback(stand_in):
 
 
 def test_to_a_cluster_penstock_travels_and_its_python_is_left_alone(stand_in):
-    spark_submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
+    submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
     with zipfile.ZipFile(stand_in / "sent.zip") as archive:
         names = archive.namelist()
     assert "penstock/__init__.py" in names
-    assert "penstock/engines/spark.py" in names
+    assert "penstock/engines/spark/engine.py" in names
     assert "PYSPARK_PYTHON" not in _variables(stand_in)
     assert "SPARK_LOCAL_IP" not in _variables(stand_in)
 
@@ -103,7 +103,7 @@ print(Path(example("mean.onnx")).stat().st_size, Path(example("mean.pt2")).stat(
 
 
 def test_a_report_is_made_where_penstock_is_nothing_but_the_zip_that_was_sent(stand_in, tmp_path):
-    spark_submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
+    submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
     # -S: no .pth file, so that the editable install of the suite is not there.
     installed = os.pathsep.join(path for path in sys.path if path.endswith("-packages"))
     path = os.pathsep.join([str(stand_in / "sent.zip"), installed])
@@ -118,7 +118,7 @@ def test_a_report_is_made_where_penstock_is_nothing_but_the_zip_that_was_sent(st
 
 
 def test_what_travels_is_the_files_of_the_package_without_bytecode(stand_in):
-    spark_submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
+    submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
     with zipfile.ZipFile(stand_in / "sent.zip") as archive:
         suffixes = {Path(name).suffix for name in archive.namelist()}
     assert suffixes >= {".py", ".css", ".j2", ".onnx", ".pt2"}
@@ -126,7 +126,7 @@ def test_what_travels_is_the_files_of_the_package_without_bytecode(stand_in):
 
 
 def _master(arguments: list[str], home: Path, environ: dict[str, str]) -> str:
-    return spark_submit.master_of(SparkOptions.of(arguments, home, environ), environ)
+    return submit.master_of(SparkOptions.of(arguments, home, environ), environ)
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_a_file_of_properties_replaces_the_defaults_unless_both_are_asked_for(tm
 
 def test_a_file_of_properties_that_is_not_there_is_refused(stand_in):
     with pytest.raises(MissingInputError, match=r"--properties-file is 'no\.conf'"):
-        spark_submit.submit(["--properties-file", "no.conf", "jobs/fit.py"])
+        submit.submit(["--properties-file", "no.conf", "jobs/fit.py"])
 
 
 def test_a_cluster_of_the_defaults_gets_penstock_and_no_loopback(stand_in):
     (stand_in / "conf").mkdir()
     (stand_in / "conf" / "spark-defaults.conf").write_text("spark.master spark://host:7077\n")
-    spark_submit.submit(["jobs/fit.py"])
+    submit.submit(["jobs/fit.py"])
     assert zipfile.is_zipfile(stand_in / "sent.zip")
     assert "SPARK_LOCAL_IP" not in _variables(stand_in)
 
@@ -193,7 +193,7 @@ def test_a_cluster_of_the_defaults_gets_penstock_and_no_loopback(stand_in):
 )
 def test_files_of_the_users_own_travel_beside_penstock(stand_in, options):
     arguments = ["--master", "yarn", *options, "jobs/fit.py", "--py-files", "c.py"]
-    spark_submit.submit(arguments)
+    submit.submit(arguments)
     ours, *theirs = (stand_in / "py-files").read_text().split(",")
     assert (Path(ours).name, theirs) == ("penstock.zip", ["a.py", "b.zip"])
     given = (stand_in / "arguments").read_text().splitlines()
@@ -205,7 +205,7 @@ def test_a_signal_reaches_what_spark_submit_started(stand_in):
     (stand_in / "bin" / "spark-submit").write_text(
         f"#!/bin/sh\nsleep 60 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n"
     )
-    command = [sys.executable, "-m", "penstock.engines.spark_submit", "jobs/fit.py"]
+    command = [sys.executable, "-m", "penstock.engines.spark.submit", "jobs/fit.py"]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
     while not inner.exists():
         time.sleep(0.02)

@@ -11,7 +11,7 @@ from penstock.engines import stragglers
 from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
 from penstock.engines.stragglers import Stragglers, TaskClock
-from penstock.fragments import Fragment, Piece
+from penstock.io.fragments import Fragment, Piece
 
 FRAGMENTS = [Fragment(index, 10 * index, (Piece(f"a/{index}.parquet", 0, 10),)) for index in range(41)]
 
@@ -88,7 +88,7 @@ def test_a_straggler_is_told_while_it_runs_on_every_engine(
     monkeypatch.setattr(stragglers, "LEAST", 0.5)
     monkeypatch.setattr(stragglers, "_PAUSE", 0.2)
     if engine.name == "dask":
-        monkeypatch.setattr("penstock.engines.dask_watch._LONGEST_PAUSE", 0.2)
+        monkeypatch.setattr("penstock.engines.dask.watch._LONGEST_PAUSE", 0.2)
     line, told = "probe: fragment 7 (a/7.parquet) has run for ", tmp_path / "told"
     monkeypatch.setattr(engine.progress, "note", lambda text: told.touch() if text.startswith(line) else None)
     work = WaitsFor(told, at=7)

@@ -12,8 +12,8 @@ from error_bodies import Panics, Raises, cause_is_strange, own_is_strange, rank_
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import DataValueError, ExecutionError, UserCodeError
-from penstock.fragments import Fragment, Piece
-from penstock.sources.base import Reader
+from penstock.io.fragments import Fragment, Piece
+from penstock.io.sources.base import Reader
 from penstock.spmd import SpmdOptions
 
 FRAGMENTS = [Fragment(index, 10 * index, (Piece(f"{index}.parquet", 0, 10),)) for index in range(3)]

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.outputs import JointCommit, StagedDirectory, StagedFile, file_entry, read_manifest, swap, verify_files
-from penstock.outputs.failpoints import VARIABLE
+from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, file_entry, read_manifest, swap, verify_files
+from penstock.io.sinks.failpoints import VARIABLE
 
 NAMES = ("models/clicks", "scores", "scores.quarantine", "pages/report.html")
 

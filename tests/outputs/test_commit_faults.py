@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-import penstock.outputs
+import penstock.io.sinks
 from penstock.errors import CommitConflictError, DiskFullError, OutputError, OutputExistsError
-from penstock.outputs import (
+from penstock.io.sinks import (
     FileEntry,
     StagedDirectory,
     file_entry,
@@ -31,7 +31,7 @@ from penstock.outputs import (
     translating,
     verify_files,
 )
-from penstock.outputs.locks import commit_lock
+from penstock.io.sinks.locks import commit_lock
 
 
 def write(staged: StagedDirectory) -> FileEntry:
@@ -263,7 +263,7 @@ def test_old_output_that_cannot_be_removed_does_not_fail_the_commit(
         raise PermissionError(13, "Permission denied", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr("penstock.outputs.staging.shutil.rmtree", refuse)
+        patch.setattr("penstock.io.sinks.staging.shutil.rmtree", refuse)
         save(target, "new")
     assert whole(target) == "new"
     assert "the next run tries again" in caplog.text
@@ -274,7 +274,7 @@ FULL = """
 import json, os, resource, sys
 from pathlib import Path
 from penstock.errors import PenstockError
-from penstock.outputs import StagedDirectory, file_entry, read_manifest, translating
+from penstock.io.sinks import StagedDirectory, file_entry, read_manifest, translating
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
 target = folder / "out"
@@ -302,7 +302,7 @@ def can_mount() -> bool:
 
 
 def report(command: list[str]) -> tuple[str, str, list[str], str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.outputs.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     name, message, left, run_id = json.loads(done.stdout)
     return name, message, left, run_id

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-import penstock.outputs
-from penstock.outputs import StagedDirectory, file_entry, read_manifest, verify_files
-from penstock.outputs.failpoints import STEPS, VARIABLE
+import penstock.io.sinks
+from penstock.io.sinks import StagedDirectory, file_entry, read_manifest, verify_files
+from penstock.io.sinks.failpoints import STEPS, VARIABLE
 
-PACKAGE = Path(penstock.outputs.__file__).parent
+PACKAGE = Path(penstock.io.sinks.__file__).parent
 
 SCRIPT = """
 import errno, sys
-from penstock.outputs import StagedDirectory, file_entry, swap
+from penstock.io.sinks import StagedDirectory, file_entry, swap
 
 def refuse(*_):
     raise OSError(errno.ENOSYS, "no renameat2")

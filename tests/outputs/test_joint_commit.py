@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-import penstock.outputs
+import penstock.io.sinks
 from penstock.errors import CommitConflictError, ConfigError, OutputError
-from penstock.outputs import JointCommit, StagedDirectory, StagedFile, joint_commit, read_manifest, swap
-from penstock.outputs.journal import Change, Journal
-from penstock.outputs.locks import Owner, claim, release
-from penstock.outputs.staging import Siblings
-from penstock.outputs.target import fingerprint
+from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, joint_commit, read_manifest, swap
+from penstock.io.sinks.journal import Change, Journal
+from penstock.io.sinks.locks import Owner, claim, release
+from penstock.io.sinks.staging import Siblings
+from penstock.io.sinks.target import fingerprint
 
 OLD, NEW, NOTHING = ["old"] * 4, ["killed", "killed", None, "killed"], [None] * 4
 
@@ -28,7 +28,7 @@ OLD, NEW, NOTHING = ["old"] * 4, ["killed", "killed", None, "killed"], [None] * 
 @pytest.fixture(scope="module")
 def kills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[object]]]:
     command = [sys.executable, str(Path(__file__).with_name("killed_runs.py")), str(tmp_path_factory.mktemp("k") / "k")]
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.outputs.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import CommitConflictError, ConfigError, OutputError, OutputExistsError
-from penstock.outputs import MANIFEST_NAME, FileEntry, StagedDirectory, file_entry, read_manifest, verify_files
+from penstock.io.sinks import MANIFEST_NAME, FileEntry, StagedDirectory, file_entry, read_manifest, verify_files
 
 
 def write(staged: StagedDirectory, text: str, name: str = "part-0.csv") -> FileEntry:

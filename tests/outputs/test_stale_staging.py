@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-import penstock.outputs
-from penstock.outputs import StagedDirectory, TemporaryFolder
-from penstock.outputs.locks import Owner
+import penstock.io.sinks
+from penstock.io.sinks import StagedDirectory, TemporaryFolder
+from penstock.io.sinks.locks import Owner
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,8 @@ def test_locked_staging_is_kept_though_its_process_cannot_be_seen(tmp_path: Path
 
 FORKS = """
 import os, signal, sys, time
-import penstock.outputs
-from penstock.outputs import StagedDirectory, TemporaryFolder
+import penstock.io.sinks
+from penstock.io.sinks import StagedDirectory, TemporaryFolder
 
 with StagedDirectory(sys.argv[1], run_id="r0"):
     child = os.fork()
@@ -109,7 +109,7 @@ with StagedDirectory(sys.argv[1], run_id="r0"):
 
 
 def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_lives(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.outputs.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[2])}
     command = [sys.executable, "-c", FORKS, str(tmp_path / "out")]
     killed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -165,6 +165,6 @@ def test_staging_that_cannot_be_removed_is_reported_and_does_not_stop_the_run(
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("penstock.outputs.staging.shutil.rmtree", refuse)
+    monkeypatch.setattr("penstock.io.sinks.staging.shutil.rmtree", refuse)
     with StagedDirectory(tmp_path / "out", run_id="r1"):
         assert "cannot remove" in caplog.text

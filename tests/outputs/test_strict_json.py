@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ArtifactIntegrityError, ConfigError, CorruptFileError, InputError, MissingInputError
-from penstock.outputs import encode_json, read_json
+from penstock.io.sinks import encode_json, read_json
 
 
 @pytest.mark.parametrize(

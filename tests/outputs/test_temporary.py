@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import OutputError
-from penstock.outputs import TemporaryFolder
-from penstock.outputs.temporary import remove_abandoned
+from penstock.io.sinks import TemporaryFolder
+from penstock.io.sinks.temporary import remove_abandoned
 from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 
 SAVED = Checkpoint(7, b"trees")
@@ -58,7 +58,7 @@ def test_removing_it_twice_is_no_error(tmp_path):
 def test_the_end_of_a_process_removes_it(tmp_path):
     code = """
 import sys
-from penstock.outputs import TemporaryFolder
+from penstock.io.sinks import TemporaryFolder
 kept = TemporaryFolder(sys.argv[1])
 print(kept.path)
 """
@@ -83,7 +83,7 @@ def test_a_relative_place_is_told_from_the_root(tmp_path, monkeypatch):
 
 MAKES = """
 import sys, time
-from penstock.outputs import TemporaryFolder
+from penstock.io.sinks import TemporaryFolder
 folder = TemporaryFolder(sys.argv[1])
 (folder.path / "rows").write_text("x")
 print(folder.path, flush=True)

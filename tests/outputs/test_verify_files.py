@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ArtifactIntegrityError, CorruptFileError, IncompleteInputError, InputError
-from penstock.outputs import DATASET, FileEntry, Manifest, file_entry, verify, verify_files
-from penstock.outputs.files import FileDifference, compare_files
+from penstock.io.sinks import DATASET, FileEntry, Manifest, file_entry, verify, verify_files
+from penstock.io.sinks.files import FileDifference, compare_files
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import run
+from penstock.cli import jobs
+from penstock.cli.project import load_pipeline
+from penstock.cli.requests import FitRequest, FitResult, ScoreRequest
 from penstock.pipeline import PipelineModel
-from penstock.project import load_pipeline
-from penstock.requests import FitRequest, FitResult, ScoreRequest
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fit(data: Path, out: Path) -> FitResult:
     few = ["num_boost_round=40"]
-    return run.fit(
+    return jobs.fit(
         FitRequest(
             pipeline="churn", data=[str(data)], out=out / "model", score=out / "scored", pipelines=FOLDER,
             engine="local", device="cpu", set=few, overwrite=True,
@@ -73,7 +73,7 @@ def _new_ones(folder: Path) -> list[str]:
 
 
 def test_customers_without_an_answer_are_scored(folder, fitted):
-    result = run.score(
+    result = jobs.score(
         ScoreRequest(
             model=fitted.model, pipeline="churn", data=[str(folder / "new.csv")], out=folder / "new", pipelines=FOLDER,
             engine="local", device="cpu",

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import run
-from penstock.project import load_pipeline
-from penstock.requests import EvaluateRequest, FitRequest, FitResult, ScoreRequest
+from penstock.cli import jobs
+from penstock.cli.project import load_pipeline
+from penstock.cli.requests import EvaluateRequest, FitRequest, FitResult, ScoreRequest
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 
@@ -31,7 +31,7 @@ def _common(folder: Path, name: str = "data") -> dict[str, object]:
 @pytest.fixture(scope="module")
 def fitted(folder: Path) -> FitResult:
     rounds = ["num_boost_round=30", "max_depth=4", "learning_rate=0.3"]
-    return run.fit(
+    return jobs.fit(
         FitRequest(pipeline="clicks", out=folder / "model", score=folder / "scored", set=rounds, **_common(folder))
     )
 
@@ -58,7 +58,7 @@ def test_it_takes_two_scans(fitted):
 
 
 def test_it_does_as_well_on_rows_of_another_day(folder, fitted):
-    found = run.evaluate(EvaluateRequest(pipeline="clicks", model=fitted.model, **_common(folder, "new")))
+    found = jobs.evaluate(EvaluateRequest(pipeline="clicks", model=fitted.model, **_common(folder, "new")))
     assert found.metrics["areaUnderROC"] == pytest.approx(fitted.metrics["areaUnderROC"], abs=0.04)
 
 
@@ -68,7 +68,7 @@ def test_rows_without_a_label_are_scored(folder, fitted):
     request = ScoreRequest(
         model=fitted.model, out=folder / "out", columns=["probability"], **_common(folder, "unlabelled.parquet")
     )
-    found = run.score(request)
+    found = jobs.score(request)
     probability = pq.read_table(found.scored.path)["probability"].to_numpy()
     assert len(probability) == 4_000
     assert ((probability > 0) & (probability < 1)).all()
@@ -81,7 +81,7 @@ def test_its_schema_is_that_of_the_data():
 
 
 def test_its_configuration_file_names_every_parameter_at_its_default():
-    from penstock.configuration import read_yaml
+    from penstock.config.settings import read_yaml
 
     module = load_pipeline("clicks", FOLDER)
     assert read_yaml(FOLDER.parent / "conf" / "pipelines" / "clicks.yaml").values == module.parameters().model_dump()

@@ -8,9 +8,9 @@ import digits as generator
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import run
+from penstock.cli import jobs
+from penstock.cli.requests import FitRequest, FitResult
 from penstock.pipeline import PipelineModel
-from penstock.requests import FitRequest, FitResult
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "pipelines"
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> FitResult:
     folder = tmp_path_factory.mktemp("digits")
     generator.write(folder / "data")
-    return run.fit(
+    return jobs.fit(
         FitRequest(
             pipeline="digits", data=[str(folder / "data")], out=folder / "model", score=folder / "scored",
             pipelines=FOLDER, engine="local", device="cpu", set=["epochs=12"],

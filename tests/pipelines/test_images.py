@@ -12,10 +12,10 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 import penstock as ps
-from penstock import run
 from penstock import stages as st
-from penstock.project import load_pipeline
-from penstock.requests import FitRequest, FitResult, ScoreRequest
+from penstock.cli import jobs
+from penstock.cli.project import load_pipeline
+from penstock.cli.requests import FitRequest, FitResult, ScoreRequest
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def fitted(folder: Path) -> FitResult:
     options = ["module=tests: quarters", "module_options={outputs: 4}", "size=8", "short_side=8", "mode=L"]
-    return run.fit(
+    return jobs.fit(
         FitRequest(
             pipeline="images", data=[str(folder / "pictures")], out=folder / "model", test_fraction=0.0,
             set=[f"weights={folder / 'weights.safetensors'}", *options], pipelines=FOLDER, engine="local", device="cpu",
@@ -57,7 +57,7 @@ def fitted(folder: Path) -> FitResult:
 @pytest.fixture(scope="module")
 def scored(folder: Path, fitted: FitResult):
     (folder / "weights.safetensors").unlink()  # the model has its own
-    return run.score(
+    return jobs.score(
         ScoreRequest(
             model=fitted.model, pipeline="images", data=[str(folder / "pictures" / "*.png")], out=folder / "scored",
             columns=["path", "class", "confidence"], pipelines=FOLDER, engine="local", device="cpu",

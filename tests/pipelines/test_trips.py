@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 import trips as generator
 
-from penstock import run
-from penstock.project import load_pipeline
-from penstock.requests import FitRequest, FitResult, ScoreRequest
+from penstock.cli import jobs
+from penstock.cli.project import load_pipeline
+from penstock.cli.requests import FitRequest, FitResult, ScoreRequest
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 RULE = "drop-off after pick-up, and not much later"
@@ -34,7 +34,7 @@ def _common(folder: Path, name: str = "data") -> dict[str, object]:
 @pytest.fixture(scope="module")
 def fitted(folder: Path) -> FitResult:
     rounds = ["num_boost_round=40", "learning_rate=0.2"]
-    return run.fit(
+    return jobs.fit(
         FitRequest(pipeline="trips", out=folder / "model", score=folder / "scored", set=rounds, **_common(folder))
     )
 
@@ -68,7 +68,7 @@ def test_raw_text_without_a_fare_is_scored_and_impossible_trips_are_set_aside(fo
     raw = pa.csv.read_csv(part)
     without = raw.drop_columns(["fare_amount", "total_amount"])
     pa.csv.write_csv(without, folder / "raw.csv", pa.csv.WriteOptions(quoting_style="none"))
-    found = run.score(ScoreRequest(model=fitted.model, out=folder / "out", **_common(folder, "raw.csv"))).scored
+    found = jobs.score(ScoreRequest(model=fitted.model, out=folder / "out", **_common(folder, "raw.csv"))).scored
     assert found.quarantined == {RULE: _backwards(raw)}
     assert found.rows == 3_000 - _backwards(raw)
     assert pq.read_table(found.path)["prediction"].null_count == 0
@@ -89,7 +89,7 @@ def test_its_columns_have_the_types_of_the_data():
 
 
 def test_its_configuration_file_names_every_parameter_at_its_default():
-    from penstock.configuration import read_yaml
+    from penstock.config.settings import read_yaml
 
     module = load_pipeline("trips", FOLDER)
     assert read_yaml(FOLDER.parent / "conf" / "pipelines" / "trips.yaml").values == module.parameters().model_dump()

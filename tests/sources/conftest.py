@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from penstock import frames
-from penstock.fragments import FRAGMENT_BYTES
-from penstock.sources import csv, jsonlines
-from penstock.sources.base import Reader
-from penstock.sources.files import Storage
-from penstock.sources.paths import expand
+from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.sources import csv, json_lines
+from penstock.io.sources.base import Reader
+from penstock.io.sources.files import Storage
+from penstock.io.sources.paths import expand
 
 Read = Callable[..., pa.Table]
 
@@ -46,7 +46,7 @@ def read_csv() -> Read:
 
 @pytest.fixture
 def read_json_lines() -> Read:
-    return read_with(jsonlines.plan_json_lines, jsonlines.SUFFIXES)
+    return read_with(json_lines.plan_json_lines, json_lines.SUFFIXES)
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, IncompleteInputError, SchemaDriftError
-from penstock.sources import csv_dialect, ranges
-from penstock.sources.csv import SUFFIXES, plan_csv
-from penstock.sources.files import Storage
-from penstock.sources.paths import expand
-from penstock.sources.quotes import RecordEnds
+from penstock.io.sources import csv_dialect, ranges
+from penstock.io.sources.csv import SUFFIXES, plan_csv
+from penstock.io.sources.files import Storage
+from penstock.io.sources.paths import expand
+from penstock.io.sources.quotes import RecordEnds
 
 XY = pa.schema([("x", pa.int64()), ("y", pa.string())])
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError, InputError
-from penstock.sources.files import InputFile, Storage
-from penstock.sources.globs import match_local
-from penstock.sources.paths import expand
+from penstock.io.sources.files import InputFile, Storage
+from penstock.io.sources.globs import match_local
+from penstock.io.sources.paths import expand
 
 SUFFIXES = (".pq",)
 

@@ -17,7 +17,7 @@ import pytest
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import SchemaDriftError
-from penstock.sources.hive import hive_keys
+from penstock.io.sources.hive import hive_keys
 
 Write = Callable[..., None]
 Read = Callable[..., Dataset]

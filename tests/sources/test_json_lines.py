@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, SchemaDriftError, SchemaError
-from penstock.sources import ranges
+from penstock.io.sources import ranges
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import SchemaDriftError
-from penstock.sources.numerals import holds_exactly
+from penstock.io.sources.numerals import holds_exactly
 
 Read = Callable[[list[str], pa.DataType], pa.Table]
 

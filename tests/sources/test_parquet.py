@@ -21,9 +21,9 @@ from penstock import frames
 from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import CorruptFileError, IncompleteInputError, InputError, SchemaDriftError, SchemaError
+from penstock.io.sources import parquet
+from penstock.io.sources.files import Storage
 from penstock.pipeline import Pipeline
-from penstock.sources import parquet
-from penstock.sources.files import Storage
 
 
 def write(folder: Path, **tables: pa.Table | dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock.dataset import Dataset
 from penstock.errors import CorruptFileError, IncompleteInputError
-from penstock.outputs import StagedDirectory, file_entry
+from penstock.io.sinks import StagedDirectory, file_entry
 
 TABLE = pa.table({"x": range(4000)})
 PARTS = [f"part-0000{index}.parquet" for index in range(4)]

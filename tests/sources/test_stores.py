@@ -17,7 +17,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import IncompleteInputError, InputError
-from penstock.sources import stores
+from penstock.io.sources import stores
 
 
 class Flaky(MemoryFileSystem):

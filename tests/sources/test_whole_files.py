@@ -13,8 +13,8 @@ import pytest
 
 import penstock as ps
 from penstock.errors import ConfigError, IncompleteInputError, InputError, MissingInputError
-from penstock.sources import binary
-from penstock.sources.files import InputFile, Storage
+from penstock.io.sources import binary
+from penstock.io.sources.files import InputFile, Storage
 
 CONTENTS = {"a.jpg": b"\xff\xd8\0", "b.PNG": b"", "c.txt": b"text", "sub/d.jpg": bytes(range(256))}
 

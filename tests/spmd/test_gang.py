@@ -19,11 +19,11 @@ import pyarrow as pa
 import pytest
 
 from penstock import stages as st
+from penstock.core.progress import Progress, Track
 from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError, PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
 from penstock.pipeline import Pipeline
-from penstock.progress import Progress, Track
 from penstock.spmd import Assignment, Body, Rank, RankAssignment, SpmdOptions, peers, run_gang, run_rank
 
 QUICK = SpmdOptions(timeout=2.0, start_timeout=20.0, max_restarts=1)

@@ -15,10 +15,10 @@ from communicators import stricken
 
 import penstock as ps
 from penstock import stages as st
+from penstock.core.progress import Progress
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import WorkerLostError
-from penstock.progress import Progress
 
 ROUNDS, HIT = 12, 7
 

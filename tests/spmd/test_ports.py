@@ -15,12 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 from test_gang import Threads, run
 
 from penstock import stages as st
+from penstock.core.progress import Progress, Track
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
 from penstock.errors import InsecureClusterError
 from penstock.pipeline import Pipeline
-from penstock.progress import Progress, Track
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Trainer
 

@@ -12,7 +12,7 @@ from sklearn import metrics
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError, ExecutionError
 from penstock.statistics import BinaryCurve
-from penstock.statistics.curves import Curve
+from penstock.statistics.evaluation.curves import Curve
 
 COLUMNS = ("score", "label", "weight")
 

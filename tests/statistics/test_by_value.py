@@ -10,11 +10,12 @@ import pytest
 
 from penstock import frames
 from penstock.frames import ROW
-from penstock.statistics import Counts, Folded, Keep, NullIf, ValueCounts, shards
-from penstock.statistics.elements import ElementCounts
-from penstock.statistics.group_moments import GroupMoments
-from penstock.statistics.group_sums import GroupSums
-from penstock.statistics.parted import BEYOND, UP_TO, Parted
+from penstock.statistics import Counts, Folded, Keep, NullIf, ValueCounts
+from penstock.statistics.distinct import shards
+from penstock.statistics.distinct.elements import ElementCounts
+from penstock.statistics.grouped.before_after import BEYOND, UP_TO, Parted
+from penstock.statistics.grouped.group_moments import GroupMoments
+from penstock.statistics.grouped.group_sums import GroupSums
 
 RNG = np.random.default_rng(23)
 ROWS = 3000

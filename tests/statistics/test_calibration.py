@@ -7,7 +7,7 @@ from sklearn import calibration, metrics
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.calibration import Probabilities
+from penstock.statistics.evaluation.calibration import Probabilities
 
 COLUMNS = ("probability", "label", "weight")
 

@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.class_probabilities import ClassProbabilities
+from penstock.statistics.evaluation.class_probabilities import ClassProbabilities
 
 COLUMNS = ("probability", "label", "weight")
 

@@ -8,7 +8,7 @@ import pytest
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.clusters import Clusters, ClusterSums, Silhouettes
+from penstock.statistics.evaluation.clusters import Clusters, ClusterSums, Silhouettes
 
 COSINE = "cosine"
 EUCLIDEAN = "squaredEuclidean"
@@ -117,7 +117,7 @@ def test_a_cluster_far_away_takes_no_digits_from_the_others():
 
 def test_many_clusters_are_compared_in_batches(monkeypatch):
     cluster, vectors, weight = sample(clusters=40)
-    monkeypatch.setattr("penstock.statistics.clusters._AT_A_TIME", 100)
+    monkeypatch.setattr("penstock.statistics.evaluation.clusters._AT_A_TIME", 100)
     _, found = two_scans([table_of(cluster, vectors, weight)])
     expected = np.average(brute_force(cluster, vectors, weight), weights=weight)
     assert found.mean == pytest.approx(expected, rel=1e-12)
@@ -244,7 +244,7 @@ def test_lists_of_several_lengths_in_several_partitions_are_refused():
 
 
 def test_too_many_clusters_are_refused(monkeypatch):
-    monkeypatch.setattr("penstock.statistics.clusters.MOST", 3)
+    monkeypatch.setattr("penstock.statistics.evaluation.clusters.MOST", 3)
     tables = [table_of(ids, np.ones((2, 1))) for ids in ([0, 1], [2, 3])]
     with pytest.raises(DataValueError, match="column 'prediction' has 4 or more clusters, expected at most 3"):
         two_scans(tables)

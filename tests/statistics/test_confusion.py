@@ -15,7 +15,7 @@ from sklearn import metrics as sk
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.statistics.confusion import Confusion
+from penstock.statistics.evaluation.confusion import Confusion
 
 COLUMNS = ("prediction", "label", "weight")
 
@@ -273,7 +273,7 @@ def test_a_limit_of_no_labels_is_refused():
 _SUMMED = """
 import numpy as np, pyarrow as pa
 from penstock import frames
-from penstock.statistics.confusion import Confusion
+from penstock.statistics.evaluation.confusion import Confusion
 rng = np.random.default_rng(0)
 data = {"prediction": rng.integers(0, 3, 200_000), "label": rng.integers(0, 3, 200_000)}
 frame = frames.from_arrow(pa.table({**data, "weight": rng.exponential(size=200_000)}))

@@ -9,7 +9,7 @@ from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.frames import ROW
 from penstock.statistics import Counts, Folded, Moments
-from penstock.statistics.folded import folds
+from penstock.statistics.grouped.folds import folds
 
 ROWS = 1000
 X = np.random.default_rng(0).normal(size=ROWS)

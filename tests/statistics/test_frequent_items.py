@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from penstock import frames
 from penstock.errors import ConfigError
-from penstock.statistics.frequent_items import FrequentItems
+from penstock.statistics.distinct.frequent_items import FrequentItems
 
 RNG = np.random.default_rng(11)
 

@@ -12,7 +12,7 @@ import pytest
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.group_moments import GroupMoments
+from penstock.statistics.grouped.group_moments import GroupMoments
 
 RNG = np.random.default_rng(11)
 N = 900

@@ -11,7 +11,7 @@ import pytest
 
 from penstock import frames
 from penstock.errors import DataValueError
-from penstock.statistics.group_sums import GroupSums
+from penstock.statistics.grouped.group_sums import GroupSums
 
 RNG = np.random.default_rng(17)
 

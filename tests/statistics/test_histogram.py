@@ -7,7 +7,7 @@ from sklearn import metrics
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.histogram import Residuals
+from penstock.statistics.evaluation.histogram import Residuals
 
 COLUMNS = ("prediction", "label", "weight")
 INFINITY = float("inf")

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock import frames, sparse
+from penstock import frames
+from penstock.frames import sparse
 from penstock.statistics.index_counts import IndexCounts, Indices
 
 DRAW = np.random.default_rng(8)

@@ -9,9 +9,10 @@ import pytest
 from sklearn import metrics
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from penstock import frames, frames_cudf
+from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.label_sets import LabelScore, LabelSets
+from penstock.frames import cudf
+from penstock.statistics.evaluation.label_sets import LabelScore, LabelSets
 
 COLUMNS = ("prediction", "label", "weight")
 MEANS = ("subset_accuracy", "accuracy", "precision", "recall", "f1_measure")
@@ -259,7 +260,7 @@ def test_bad_values_are_refused_with_column_count_and_predicate(part, message, b
 def test_on_a_gpu_lists_are_scored_on_the_host_and_bad_ones_have_no_predicate(monkeypatch):
     # A Polars frame stands in for one on a GPU.
     monkeypatch.setattr(frames, "is_gpu", lambda frame: True)
-    monkeypatch.setattr(frames_cudf, "to_arrow", lambda native: native.to_arrow())
+    monkeypatch.setattr(cudf, "to_arrow", lambda native: native.to_arrow())
     assert scores(([[1]], [[1]])).accuracy == 1.0
     with pytest.raises(DataValueError, match="'label' has 1 values that are lists with repeats") as caught:
         scores(([[1]], [[1, 1]]))

@@ -12,7 +12,7 @@ from penstock import frames
 from penstock.errors import DataValueError
 from penstock.statistics import Moments, Quantiles
 from penstock.statistics.counts import RowCount
-from penstock.statistics.parted import BEYOND, UP_TO, Parted
+from penstock.statistics.grouped.before_after import BEYOND, UP_TO, Parted
 
 RNG = np.random.default_rng(29)
 TABLE = pa.table({"x": RNG.normal(size=100), "t": RNG.integers(0, 10, 100)})

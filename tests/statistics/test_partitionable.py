@@ -9,10 +9,10 @@ import narwhals as nw
 import pyarrow as pa
 import pytest
 
+from penstock.dataset.tasks import Probe
 from penstock.engines.local import LocalEngine
 from penstock.statistics import Folded, NullIf, Statistic, ValueCounts
-from penstock.statistics.distinct.partitionable import as_partitionable
-from penstock.tasks import Probe
+from penstock.statistics.distinct.hyperloglog.partitionable import as_partitionable
 
 ROWS = 40
 X = [None] * 25 + list(range(15))

@@ -10,7 +10,7 @@ from sklearn.metrics import ndcg_score
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.rankings import Rankings
+from penstock.statistics.evaluation.rankings import Rankings
 
 COLUMNS = ("prediction", "label", "weight")
 MEASURES = (

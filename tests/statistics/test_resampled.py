@@ -8,7 +8,7 @@ from scipy import stats
 from penstock import frames
 from penstock.frames import ROW
 from penstock.statistics import RegressionErrors
-from penstock.statistics.resampled import WEIGHT, Resampled, draws
+from penstock.statistics.grouped.bootstrap import WEIGHT, Resampled, draws
 
 ROWS = 500
 DRAW = np.random.default_rng(6)

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import frames
-from penstock.hashing import murmur3_text
-from penstock.statistics import ValueCounts, shards
-from penstock.statistics.frequencies import ShardedFrequencies
+from penstock.frames.hashing import murmur3_text
+from penstock.statistics import ValueCounts
+from penstock.statistics.distinct import shards
+from penstock.statistics.distinct.frequencies import ShardedFrequencies
 
 COUNTS = ValueCounts(("x",))
 RNG = np.random.default_rng(7)
@@ -117,7 +118,7 @@ def test_few_values_stay_in_one_table():
 
 
 def test_long_partitions_are_counted_by_slices(sharded, monkeypatch):
-    monkeypatch.setattr("penstock.statistics.value_counts._ROWS", 900)
+    monkeypatch.setattr("penstock.statistics.distinct.value_counts._ROWS", 900)
     state = state_of(COLUMNS["nulls among"])
     assert state["x"]["nulls"] == COLUMNS["nulls among"].null_count
     assert rows(COUNTS.finish(state)["x"]) == expected(COLUMNS["nulls among"])

@@ -11,7 +11,7 @@ from penstock import frames
 from penstock.errors import DataValueError
 from penstock.statistics import Moments
 from penstock.statistics.counts import RowCount
-from penstock.statistics.sliced import MOST, Sliced
+from penstock.statistics.grouped.slices import MOST, Sliced
 
 DRAW = np.random.default_rng(5)
 TABLE = pa.table(

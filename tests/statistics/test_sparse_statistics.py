@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from penstock import frames, sparse
+from penstock import frames
 from penstock.errors import DataValueError
+from penstock.frames import sparse
 from penstock.statistics.class_indices import ClassIndices
 from penstock.statistics.index_extremes import IndexExtremes
 from penstock.statistics.vector_faults import BROKEN, count_faults, refuse_faults

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from penstock.statistics import ties
-from penstock.statistics.ties import add_ties, merge_ties
+from penstock.statistics.evaluation import ties
+from penstock.statistics.evaluation.ties import add_ties, merge_ties
 
 
 def runs(count, rows, distinct, seed=0):

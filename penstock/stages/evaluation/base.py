@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.errors import ConfigError, SchemaError, did_you_mean
-from penstock.schemas import require
+from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.schemas import require
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
 
 
 @dataclass(frozen=True)

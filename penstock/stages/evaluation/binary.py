@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
-from penstock.statistics.binary import BinaryCurve
-from penstock.statistics.calibration import Calibration, Probabilities
-from penstock.statistics.curves import Curve
+from penstock.statistics.evaluation.binary import BinaryCurve
+from penstock.statistics.evaluation.calibration import Calibration, Probabilities
+from penstock.statistics.evaluation.curves import Curve
 from penstock.statistics.vectors import element_types
 
 _OF_CURVE = ("areaUnderROC", "areaUnderPR", "ks")

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import ConfigError, SchemaError
-from penstock.names import column_names
-from penstock.schemas import require
+from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.names import column_names
+from penstock.core.schemas import require
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
-from penstock.statistics.clusters import Clusters, ClusterSums, Silhouette, Silhouettes
+from penstock.statistics.evaluation.clusters import Clusters, ClusterSums, Silhouette, Silhouettes
 from penstock.statistics.points import check_distance
 
 _SHOWN = 500

@@ -8,9 +8,9 @@ from typing import Self
 
 import pyarrow as pa
 
-from penstock.errors import SchemaError
-from penstock.frames_lists import element_type
-from penstock.schemas import require
+from penstock.core.errors import SchemaError
+from penstock.core.schemas import require
+from penstock.frames.lists import element_type
 from penstock.stages.evaluation.base import Evaluator
 
 

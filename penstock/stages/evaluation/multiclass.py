@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.errors import ConfigError, SchemaError
-from penstock.schemas import require
+from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.schemas import require
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
-from penstock.statistics.class_probabilities import ClassProbabilities, ProbabilityScores
-from penstock.statistics.confusion import Confusion
-from penstock.statistics.confusion_matrix import ConfusionMatrix
+from penstock.statistics.evaluation.class_probabilities import ClassProbabilities, ProbabilityScores
+from penstock.statistics.evaluation.confusion import Confusion
+from penstock.statistics.evaluation.confusion_matrix import ConfusionMatrix
 from penstock.statistics.vectors import element_types
 
 _OF_PROBABILITY = ("logLoss", "topKAccuracy")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.stages.evaluation.list_pairs import ListPairEvaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
-from penstock.statistics.label_sets import LabelScores, LabelSets
+from penstock.statistics.evaluation.label_sets import LabelScores, LabelSets
 
 _MOST = 500
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.stages.evaluation.list_pairs import ListPairEvaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
-from penstock.statistics.rankings import Ranking, Rankings, check_k
+from penstock.statistics.evaluation.rankings import Ranking, Rankings, check_k
 
 _MOST = 500
 

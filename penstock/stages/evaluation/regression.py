@@ -11,8 +11,8 @@ import pyarrow as pa
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
-from penstock.statistics.histogram import ResidualDistribution, Residuals
-from penstock.statistics.regression import Errors, RegressionErrors, check_quantile
+from penstock.statistics.evaluation.histogram import ResidualDistribution, Residuals
+from penstock.statistics.evaluation.regression import Errors, RegressionErrors, check_quantile
 
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _FROM_DISTRIBUTION = "medianAbsoluteError"

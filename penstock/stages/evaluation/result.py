@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from penstock.redaction import presentable
+from penstock.core.redaction import presentable
 
 Value = TypeVar("Value")
 

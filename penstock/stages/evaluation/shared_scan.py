@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from penstock.dataset import Dataset, check_dataset
-from penstock.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.groups import Grouped
+from penstock.statistics.grouped.base import Grouped
 
 By = str | Sequence[str]
 

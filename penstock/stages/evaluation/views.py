@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import ConfigError, SchemaError
-from penstock.names import column_names
-from penstock.schemas import require
+from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.names import column_names
+from penstock.core.schemas import require
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.counts import RowCount
-from penstock.statistics.groups import Grouped, Whole
-from penstock.statistics.resampled import WEIGHT, Resampled
-from penstock.statistics.sliced import Sliced
+from penstock.statistics.grouped.base import Grouped, Whole
+from penstock.statistics.grouped.bootstrap import WEIGHT, Resampled
+from penstock.statistics.grouped.slices import Sliced
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset
+    from penstock.dataset.dataset import Dataset
 
 Members = Mapping[str, Evaluator]
 """Evaluators by name; the names of those that were given none are numbers."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from penstock.errors import ConfigError, InputError, PenstockError
-from penstock.sources.files import Storage
-from penstock.sources.paths import expand
-from penstock.sources.stores import why
+from penstock.core.errors import ConfigError, InputError, PenstockError
+from penstock.io.sources.files import Storage
+from penstock.io.sources.paths import expand
+from penstock.io.sources.stores import why
 
 
 def read_file(path: str, stage: str) -> tuple[bytes, str]:

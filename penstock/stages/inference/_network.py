@@ -14,10 +14,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ArtifactError, ConfigError, DataValueError, PenstockError, SchemaError
-from penstock.frames import Kind
-from penstock.selectors import Columns, is_numeric, resolve
+from penstock import frames
+from penstock.core.errors import ArtifactError, ConfigError, DataValueError, PenstockError, SchemaError
+from penstock.core.selectors import Columns, is_numeric, resolve
+from penstock.frames import Kind, matrices
 from penstock.stages.base import Fitted, Stage, Tags, check_number, normalise_columns, with_fields
 
 Shape = tuple[int, ...]
@@ -157,30 +157,30 @@ class Inference(Stage):
         if bool(absent.any()):
             values = np.where(absent[:, None], 0, values)
         made = self._scored(fitted, values, kind)
-        missing = arrays.to_host(absent) | np.isnan(made).any(axis=1)
+        missing = matrices.to_host(absent) | np.isnan(made).any(axis=1)
         column = made[:, 0] if self.output_size == 1 else made
-        return frame.with_columns(arrays.masked(frame, self.prediction, column, missing))
+        return frame.with_columns(matrices.masked(frame, self.prediction, column, missing))
 
     def _matrix(self, frame: nw.DataFrame) -> Any:
         """Return the rows as a float32 matrix, NaN for null; DataValueError for what no network can take."""
         names = self.inputs()
         if _is_list_column(frame, names[0]):
             return self._unpacked(frame, names[0])
-        values = arrays.to_matrix(frame, names)
-        for name, count in zip(names, arrays.count_infinite(values), strict=True):
+        values = matrices.to_matrix(frame, names)
+        for name, count in zip(names, matrices.count_infinite(values), strict=True):
             if count:
                 raise _bad(name, f"{count} value(s) infinite, or too large for float32", _infinite(nw.col(name)))
         return values
 
     def _unpacked(self, frame: nw.DataFrame, name: str) -> Any:
         wanted = math.prod(self.shape or ())
-        lengths = arrays.list_lengths(frame, name)
+        lengths = matrices.list_lengths(frame, name)
         wrong = lengths[(lengths != wanted) & (lengths >= 0)]
         if len(wrong):
             problem = f"{len(wrong)} list(s) not of {wanted} numbers, as shape {self.shape} asks for: {wrong[0]}, say"
             raise _bad(name, problem, nw.col(name).list.len() != wanted, "Make all lists of one length.")
-        values = arrays.lists_to_matrix(frame, name, wanted)
-        if count := sum(arrays.count_infinite(values.reshape(-1, 1))):
+        values = matrices.lists_to_matrix(frame, name, wanted)
+        if count := sum(matrices.count_infinite(values.reshape(-1, 1))):
             worst = nw.max_horizontal(_infinite(nw.col(name).list.max()), _infinite(nw.col(name).list.min()))
             raise _bad(name, f"{count} number(s) in its lists are infinite, or too large for float32", worst)
         return values
@@ -203,7 +203,7 @@ class Inference(Stage):
             batch = values[start : start + size]
             rows = len(batch)
             if rows < size:
-                batch = arrays.to_device(np.zeros((size, values.shape[1]), dtype=np.float32), kind)
+                batch = matrices.to_device(np.zeros((size, values.shape[1]), dtype=np.float32), kind)
                 batch[:rows] = values[start:]
             made[start : start + rows] = network.run(batch.reshape(size, *self.shape or ())).reshape(size, -1)[:rows]
         return made

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from penstock import arrays, devices
-from penstock.errors import ConfigError, MissingExtraError, did_you_mean
-from penstock.frames import Kind
+from penstock import devices
+from penstock.core.errors import ConfigError, MissingExtraError, did_you_mean
+from penstock.frames import Kind, matrices
 from penstock.stages.base import Blob
 from penstock.stages.inference._network import Network
 
@@ -42,7 +42,7 @@ def session(model: Blob, output: str | None, kind: Kind) -> Network:
     dtype = _FLOATS[given.type]
 
     def run(batch: Any) -> np.ndarray:
-        (made,) = loaded.run([wanted.name], {given.name: arrays.to_host(batch).astype(dtype, copy=False)})
+        (made,) = loaded.run([wanted.name], {given.name: matrices.to_host(batch).astype(dtype, copy=False)})
         values: np.ndarray = made.astype(np.float32, copy=False)
         return values
 

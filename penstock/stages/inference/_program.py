@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load as load_tensors
 from torch import Tensor
 
-from penstock.errors import UnsupportedStepError
+from penstock.core.errors import UnsupportedStepError
 
 Graph = Mapping[str, Any]
 """What is kept of a program: names of its input and output, the shape it takes, and its nodes as PyTorch has them."""

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load as load_tensors
 
 from penstock import devices
-from penstock.errors import ArtifactError, ConfigError
+from penstock.core.errors import ArtifactError, ConfigError
 from penstock.frames import Kind
 from penstock.stages.base import Blob
 from penstock.stages.inference._network import Network

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from penstock.errors import ArtifactError, ConfigError, MissingExtraError
-from penstock.extras import how_to_install
+from penstock.core.errors import ArtifactError, ConfigError, MissingExtraError
+from penstock.core.extras import how_to_install
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.inference._examples import example

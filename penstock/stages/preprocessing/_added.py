@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.errors import ConfigError
-from penstock.selectors import Columns, resolve
+from penstock.core.errors import ConfigError
+from penstock.core.selectors import Columns, resolve
 from penstock.stages.base import Stage, Tags, check_types, normalise_columns, with_fields
 
 

@@ -8,7 +8,7 @@ from operator import or_
 
 import narwhals as nw
 
-from penstock.steps import RowLog
+from penstock.dataset.steps import RowLog
 
 
 def drop_rows(frame: nw.DataFrame, reasons: Mapping[str, nw.Expr], log: RowLog) -> nw.DataFrame:

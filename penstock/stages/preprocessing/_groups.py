@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.errors import SchemaError
-from penstock.selectors import Columns, is_numeric, resolve
+from penstock.core.errors import SchemaError
+from penstock.core.selectors import Columns, is_numeric, resolve
 from penstock.stages.base import Fitted, Stage, check_choice, normalise_columns
-from penstock.stages.preprocessing.categories import codes, values_of
+from penstock.stages.preprocessing.categories.vocabulary import codes, values_of
 from penstock.statistics import Counts, Statistic
-from penstock.statistics.group_moments import GroupMoments
+from penstock.statistics.grouped.group_moments import GroupMoments
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.frames import ROW
 
 

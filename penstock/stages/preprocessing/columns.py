@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.stages.base import ColumnStage
 from penstock.statistics import Count, Violation
 from penstock.statistics.rules import Rule

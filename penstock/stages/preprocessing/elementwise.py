@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import DataValueError
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.statistics.aggregates import aggregate
 
@@ -24,7 +25,7 @@ def values_of(frame: nw.DataFrame, name: str) -> Any:
     >>> values_of(frames.from_arrow(pa.table({"x": [1, None]})), "x")
     array([ 1., nan])
     """
-    return arrays.to_matrix(frame, [name], "float64")[:, 0]
+    return matrices.to_matrix(frame, [name], "float64")[:, 0]
 
 
 def with_results(frame: nw.DataFrame, results: Mapping[str, Any]) -> nw.DataFrame:
@@ -36,7 +37,7 @@ def with_results(frame: nw.DataFrame, results: Mapping[str, Any]) -> nw.DataFram
     >>> with_results(frame, {"y": values_of(frame, "x") + 1}).rows()
     [(1, 2.0), (None, None)]
     """
-    made = frames.nan_to_null(frame.select(*[arrays.column(frame, out, values) for out, values in results.items()]))
+    made = frames.nan_to_null(frame.select(*[matrices.column(frame, out, values) for out, values in results.items()]))
     return frame.with_columns(*[made[out] for out in results])
 
 

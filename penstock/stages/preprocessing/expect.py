@@ -9,12 +9,12 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.errors import BadRowsError, ConfigError
+from penstock.core.errors import BadRowsError, ConfigError
+from penstock.dataset.steps import RowLog
 from penstock.expressions import Expression, parse
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage, Tags, check_choice
 from penstock.stages.preprocessing._quarantine import check_names, set_aside
-from penstock.steps import RowLog
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.stages.base import ColumnStage, Stage
 
 
@@ -42,7 +42,7 @@ def check_counts(stage: ColumnStage, name: str) -> None:
     >>> from penstock.stages import QuantileDiscretizer
     >>> QuantileDiscretizer("a", num_buckets=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    penstock.errors.ConfigError: num_buckets of QuantileDiscretizer is 1, expected an integer >= 2 or one for each ...
+    penstock.errors.ConfigError: num_buckets of QuantileDiscretizer is 1, expected an integer >= 2 or one for ...
     """
     value = getattr(stage, name)
     counts = tuple(value) if isinstance(value, list | tuple) else (value,)

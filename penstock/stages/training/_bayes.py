@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import arrays
-from penstock.frames import Kind
+from penstock.frames import Kind, matrices
 from penstock.statistics.class_moments import MomentsByClass
 
 MODEL_TYPES = ("multinomial", "complement", "bernoulli", "gaussian")
@@ -130,7 +129,7 @@ def _added(
     term : callable
         Takes the values of a feature and, of each of `tables`, the column of its numbers, one a class.
     """
-    start, *of_features = (arrays.to_device(each, kind) for each in (constant[:, None], *map(_by_feature, tables)))
+    start, *of_features = (matrices.to_device(each, kind) for each in (constant[:, None], *map(_by_feature, tables)))
     blocks = []
     for first in range(0, max(len(matrix), 1), _ROWS):
         columns = matrix[first : first + _ROWS].T.copy()

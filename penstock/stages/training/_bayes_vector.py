@@ -13,8 +13,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames, sparse
-from penstock.errors import DataValueError
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import matrices, sparse
 from penstock.stages.base import Fitted
 from penstock.stages.training import _bayes
 from penstock.stages.training._vector_features import at_indices, index_table, of_index_table
@@ -103,6 +104,6 @@ class VectorBayes:
         kind = frames.kind_of(frame)
         found = _bayes.products(constant, numbers, matrix, kind)
         added = np.ascontiguousarray((vectors @ np.ascontiguousarray(of_vector.T)).T)
-        found += arrays.to_device(added, kind)
+        found += matrices.to_device(added, kind)
         found = _bayes.normalised(found) if self.model_type == "complement" else found
-        return found, arrays.to_device(lacking, kind)
+        return found, matrices.to_device(lacking, kind)

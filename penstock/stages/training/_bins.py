@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from penstock import arrays, devices
-from penstock.fragments import hash_rows
+from penstock import devices
+from penstock.frames import matrices
+from penstock.io.fragments import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training._exchange import broadcast
 from penstock.stages.training._matrix import Batch, Batches
@@ -36,7 +37,7 @@ def sample(rank: Rank, batches: Batches) -> Batch | None:
     parts = [_chosen(batch, share) for batch in batches.each()]
     weights = [part.weight for part in parts if part.weight is not None]
     return Batch(
-        arrays.concatenated([part.features for part in parts]),
+        matrices.concatenated([part.features for part in parts]),
         np.concatenate([part.label for part in parts]),
         np.concatenate(weights) if weights else None,
     )
@@ -45,8 +46,8 @@ def sample(rank: Rank, batches: Batches) -> Batch | None:
 def _chosen(batch: Batch, share: float) -> Batch:
     assert batch.rows is not None
     chosen = hash_rows(batch.rows, _SEED) < share
-    weight = None if batch.weight is None else arrays.rows_of(batch.weight, chosen)
-    return Batch(arrays.rows_of(batch.features, chosen), arrays.rows_of(batch.label, chosen), weight)
+    weight = None if batch.weight is None else matrices.rows_of(batch.weight, chosen)
+    return Batch(matrices.rows_of(batch.features, chosen), matrices.rows_of(batch.label, chosen), weight)
 
 
 def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: Mapping[str, Any]) -> Any | None:
@@ -62,9 +63,9 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: M
         devices.use(rank.kind)
         weights = [each.weight for each in parts if each.weight is not None]
         return xgb.QuantileDMatrix(
-            arrays.to_device(arrays.concatenated([each.features for each in parts]), rank.kind),
-            label=arrays.to_device(np.concatenate([each.label for each in parts]), rank.kind),
-            weight=arrays.to_device(np.concatenate(weights), rank.kind) if weights else None,
+            matrices.to_device(matrices.concatenated([each.features for each in parts]), rank.kind),
+            label=matrices.to_device(np.concatenate([each.label for each in parts]), rank.kind),
+            weight=matrices.to_device(np.concatenate(weights), rank.kind) if weights else None,
             feature_names=names,
             max_bin=settings.get("max_bin"),
             nthread=settings["nthread"],

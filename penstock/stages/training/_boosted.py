@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from penstock import sparse
-from penstock.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.frames import sparse
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.shapes import Fields, TableOf, Text
@@ -37,8 +37,8 @@ class Boosted(VectorLearner, TreeModel):
     """Trees that each correct those before.
 
     Besides columns of numbers, `features` may name both columns of one sparse vector, ``<name>_indices`` and
-    ``<name>_values``, such as :class:`HashingTF` makes (see `penstock.sparse`). XGBoost is then given a sparse matrix,
-    on the host, with a column for each index that some row of the training data has, however long the vector is. What a
+    ``<name>_values``, such as :class:`HashingTF` makes (see `penstock.frames.sparse`). XGBoost is then given a sparse
+    matrix, on the host, with a column for each index that some row of the training data has, however long it is. What a
     vector leaves out is missing to it, as in any sparse matrix that it is given; predictions are those of a dense
     matrix with NaN there. Other indices are passed over. The model keeps the indices that its trees look at:
     ``indices``, a row for each feature of the booster after the numbers. Features of a vector are known by their index,

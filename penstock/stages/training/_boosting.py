@@ -16,10 +16,11 @@ import numpy as np
 import xgboost as xgb
 from scipy import sparse
 
-from penstock import arrays, devices, frames
-from penstock.errors import ArtifactError, ConfigError, ExecutionError, did_you_mean
-from penstock.extras import how_to_install
-from penstock.outputs import TemporaryFolder
+from penstock import devices, frames
+from penstock.core.errors import ArtifactError, ConfigError, ExecutionError, did_you_mean
+from penstock.core.extras import how_to_install
+from penstock.frames import matrices
+from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.training import _bins
@@ -282,11 +283,11 @@ def contributions(frame: nw.DataFrame, features: tuple[str, ...], blob: Blob) ->
     """Return XGBoost's SHAP values of each row as a float64 matrix: of each feature, then the bias, for each score."""
     kind = frames.kind_of(frame)
     if not len(frame):
-        return arrays.to_device(np.empty((0, len(features) + 1)), kind)
+        return matrices.to_device(np.empty((0, len(features) + 1)), kind)
     booster = load_booster(blob, device_name(kind))
     rows = xgb.DMatrix(finite_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
     values = booster.predict(rows, pred_contribs=True).astype("float64")
-    return arrays.to_device(values.reshape(len(frame), -1), kind)
+    return matrices.to_device(values.reshape(len(frame), -1), kind)
 
 
 def check_parameters(stage: str, parameters: Mapping[str, Any]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock import devices
-from penstock.errors import ConfigError
-from penstock.sizes import show_bytes
+from penstock.core.errors import ConfigError
+from penstock.core.sizes import show_bytes
 
 
 def refuse_too_many(stage: str, classes: int, features: int, copies: int) -> None:

@@ -19,9 +19,9 @@ import narwhals as nw
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from penstock import arrays
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.frames import Kind
+from penstock.frames import matrices as arrays
 from penstock.spmd import Rank
 
 _ELEMENTS = 2**16

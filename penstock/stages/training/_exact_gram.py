@@ -17,8 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock import arrays
-from penstock.frames import Kind
+from penstock.frames import Kind, matrices
 from penstock.stages.training._design import Design, Rows
 
 _BITS = 60
@@ -71,13 +70,13 @@ class Slices:
         -------
         numpy.ndarray of shape (2, ..., rows, pairs * rows)
         """
-        return self.products_of(matrix * arrays.to_device(np.ldexp(1.0, -self.exponents)[..., None], kind))
+        return self.products_of(matrix * matrices.to_device(np.ldexp(1.0, -self.exponents)[..., None], kind))
 
     def products_of(self, divided: Any) -> np.ndarray:
         """Return the products of a matrix that was divided by ``2**exponents``, which is written over."""
         rows, slices = divided.shape[-2], self._cut(divided)
         each = [
-            arrays.to_host(slices[..., one * rows : (one + 1) * rows, :] @ self._besides(slices, one, rows))
+            matrices.to_host(slices[..., one * rows : (one + 1) * rows, :] @ self._besides(slices, one, rows))
             for one in range(self.count)
             if self._others(one)
         ]
@@ -157,7 +156,7 @@ class GramDesign(Design):
         """Return the largest absolute value of each row of A, NaN where there is one; the same on every rank."""
 
         def largest(parts: Iterable[Rows]) -> np.ndarray:
-            found = [arrays.to_host(np.abs(terms(rows)).max(axis=-1)) for rows in parts if rows.x.shape[1]]
+            found = [matrices.to_host(np.abs(terms(rows)).max(axis=-1)) for rows in parts if rows.x.shape[1]]
             most: np.ndarray = np.max([np.zeros(shape), *found], axis=0)
             return most
 
@@ -173,5 +172,5 @@ class GramDesign(Design):
 
 def host(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Return labels and weights as NumPy arrays."""
-    label = arrays.to_host(rows.label)
-    return label, np.ones_like(label) if rows.weight is None else arrays.to_host(rows.weight)
+    label = matrices.to_host(rows.label)
+    return label, np.ones_like(label) if rows.weight is None else matrices.to_host(rows.weight)

@@ -21,8 +21,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock import arrays
-from penstock.frames import Kind
+from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.training._design import Design, Rows, Split, ToRows
 
@@ -112,10 +111,10 @@ class Grid:
 
     def room(self, rows: int) -> Any:
         """Return an array for the halves of so many rows."""
-        return arrays.to_device(np.empty((2 * len(self.exponents), rows)), self.kind)
+        return matrices.to_device(np.empty((2 * len(self.exponents), rows)), self.kind)
 
     def _large(self, above: int) -> Any:
-        return arrays.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
+        return matrices.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,7 @@ class Coefficients:
             np.concatenate(Slices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
             for total in (_BITS, _BITS_OF_LOW)
         )
-        return cls(arrays.to_device(high, grid.kind), arrays.to_device(low, grid.kind), len(coefficients))
+        return cls(matrices.to_device(high, grid.kind), matrices.to_device(low, grid.kind), len(coefficients))
 
     def times(self, halves: Any) -> Any:
         """Return the products with features, of shape (outputs, rows)."""
@@ -203,7 +202,7 @@ class _Round:
     def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
         """Return two parts of each sum, one after the other; those of several ranks may be added."""
         sums = np.zeros((2, len(self.large), self.shape[0], 2 * self.shape[1]))
-        losses = arrays.to_device(np.empty(sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
+        losses = matrices.to_device(np.empty(sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
         room, end = self.grid.room(self.length if parts else 0), 0
         for rows in parts:
             halves = self.grid.halves(rows.x, room)
@@ -219,7 +218,7 @@ class _Round:
     def _products(self, residuals: Any, halves: Any) -> np.ndarray:
         """Return the products of each slice, of shape (slices, outputs, 2 * features)."""
         slices = np.concatenate(self.residuals.cut(residuals))
-        products = [arrays.to_host(slices @ half.T) for half in _parted(halves)]
+        products = [matrices.to_host(slices @ half.T) for half in _parted(halves)]
         return np.concatenate(products, axis=1).reshape(len(self.large), self.shape[0], -1)
 
     def _summed(self, losses: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from penstock.errors import ExecutionError
+from penstock.core.errors import ExecutionError
 from penstock.spmd import Rank
 from penstock.stages.training._matrix import Batch
 

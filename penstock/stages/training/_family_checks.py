@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.stages.training._families import Family
 from penstock.statistics import Checks, Extreme
 from penstock.statistics.rules import Rule, rules_for

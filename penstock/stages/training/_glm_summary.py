@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock import arrays
+from penstock.frames import matrices
 from penstock.stages.training._design import Rows
 from penstock.stages.training._exact_gram import GramDesign, host
 from penstock.stages.training._irls import Likelihood, Point
@@ -50,10 +50,10 @@ class Totals:
 
         def terms(rows: Rows) -> Any:
             label, weight = host(rows)
-            label = label - (0.0 if offset is None else arrays.to_host(rows.x[offset]))
+            label = label - (0.0 if offset is None else matrices.to_host(rows.x[offset]))
             root = np.sqrt(weight)
             parts = np.stack([root, (weight > 0).astype(float), root * (label - origin)])
-            roots, others = (arrays.to_device(each, design.kind) for each in (root, parts))
+            roots, others = (matrices.to_device(each, design.kind) for each in (root, parts))
             return np.concatenate([rows.x[:count] * roots, others])
 
         found = design.gram(terms, count + 3)
@@ -142,7 +142,7 @@ class Inference:
                 mean = self.likelihood.means(rows, self.point.coefficients)
                 each = family.log_likelihood(label, mean, weight, dispersion)
             parts = np.stack([np.ones_like(label), np.where(weight > 0, each, 0.0)])
-            return arrays.to_device(parts, self.likelihood.design.kind)
+            return matrices.to_device(parts, self.likelihood.design.kind)
 
         found = self.likelihood.design.gram(terms, 2)
         return None if found is None else -2 * float(found[0, 1]) + 2 * (rank + family.has_dispersion)

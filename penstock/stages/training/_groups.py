@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock import arrays
-from penstock.frames import Kind
+from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.training._exchange import broadcast
 from penstock.stages.training._matrix import Batch, Batches
@@ -45,8 +44,8 @@ def _shown(rank: Rank, own: list[Batch]) -> Iterator[Batch]:
 
 def _on_host(batch: Batch) -> Batch:
     everything = np.ones(len(batch.label), dtype=bool)
-    weight = None if batch.weight is None else arrays.to_host(batch.weight)
-    return Batch(arrays.rows_of(batch.features, everything), arrays.to_host(batch.label), weight, group=batch.group)
+    weight = None if batch.weight is None else matrices.to_host(batch.weight)
+    return Batch(matrices.rows_of(batch.features, everything), matrices.to_host(batch.label), weight, group=batch.group)
 
 
 def _of_rank(batch: Batch, rank: Rank) -> Batch | None:
@@ -81,13 +80,13 @@ def _sorted(parts: list[Batch], kind: Kind) -> Batch:
     places = places[order]
 
     def joined(values: list[Any]) -> Any:
-        return arrays.concatenated(values)[order]
+        return matrices.concatenated(values)[order]
 
     weights = [part.weight for part in parts if part.weight is not None]
     of_groups = np.bincount(places, joined(weights)) / np.bincount(places) if weights else None
     return Batch(
-        arrays.to_device(joined([part.features for part in parts]), kind),
-        arrays.to_device(joined([part.label for part in parts]), kind),
-        None if of_groups is None else arrays.to_device(of_groups.astype(np.float32), kind),
+        matrices.to_device(joined([part.features for part in parts]), kind),
+        matrices.to_device(joined([part.label for part in parts]), kind),
+        None if of_groups is None else matrices.to_device(of_groups.astype(np.float32), kind),
         group=pa.array(places),
     )

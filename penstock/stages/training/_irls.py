@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock import arrays
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.training._coordinate_descent import SMALLEST_PIVOT, is_regular
 from penstock.stages.training._design import Rows, Scaling, linear
@@ -147,15 +147,15 @@ class Likelihood:
 
     def _stacked(self, rows: Rows, root: np.ndarray, parts: list[np.ndarray]) -> Any:
         kind = self.design.kind
-        weights, others = (arrays.to_device(each, kind) for each in (parts[0], np.stack(parts)))
+        weights, others = (matrices.to_device(each, kind) for each in (parts[0], np.stack(parts)))
         return np.concatenate([rows.x[self.used] * weights, others])
 
     def means(self, rows: Rows, coefficients: np.ndarray) -> np.ndarray:
         """Return the mean of each row, on the host, NaN where none is possible."""
         whole = self.fixed.copy()
         whole[self.used] = coefficients
-        predictor = linear(rows.x, arrays.to_device(whole[None], self.design.kind))[0]
-        means: np.ndarray = self.family.possible(self.link.inverse(arrays.to_host(predictor)))
+        predictor = linear(rows.x, matrices.to_device(whole[None], self.design.kind))[0]
+        means: np.ndarray = self.family.possible(self.link.inverse(matrices.to_host(predictor)))
         return means
 
     def null(self, mean: float, fit_intercept: bool, tol: float, max_iter: int) -> Point | None:
@@ -195,7 +195,7 @@ class Likelihood:
             with np.errstate(all="ignore"):
                 mean = self.family.possible(self.family.start(label, weight))
                 root = np.sqrt(weight / self.family.variance(mean)) / np.abs(self.link.derivative(mean))
-                fixed = arrays.to_host(linear(rows.x, arrays.to_device(self.fixed[None], self.design.kind))[0])
+                fixed = matrices.to_host(linear(rows.x, matrices.to_device(self.fixed[None], self.design.kind))[0])
                 parts = [root, root * (self.link(mean) - fixed)]
                 return self._stacked(rows, root, [np.where(weight > 0, part, 0.0) for part in parts])
 

@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import arrays, sparse
-from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.schemas import require
-from penstock.selectors import Columns, is_numeric, numeric, resolve
+from penstock.core.errors import ConfigError, DataValueError, SchemaError
+from penstock.core.schemas import require
+from penstock.core.selectors import Columns, is_numeric, numeric, resolve
+from penstock.frames import matrices, sparse
 from penstock.stages.base import Fitted, Stage, check_types, normalise_columns, with_fields
 from penstock.stages.shapes import CLASSES, Shape
 from penstock.stages.training._thresholds import are_thresholds, winners
 from penstock.statistics import Statistic, ValueCounts
-from penstock.statistics.frequencies import Frequencies
+from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.weighed_values import WeighedValues
 
 MOST_CLASSES = 1000
@@ -224,5 +224,5 @@ def known(frame: nw.DataFrame, series: nw.Series, missing: Any) -> nw.Series:
     """Return a series for `frame` with null in the rows where `missing`, a mask on its device, is true."""
     if not bool(missing.any()):
         return series
-    both = series.alias("value").to_frame().with_columns(arrays.column(frame, "known", ~missing))
+    both = series.alias("value").to_frame().with_columns(matrices.column(frame, "known", ~missing))
     return both.select(nw.when(nw.col("known")).then(nw.col("value")).alias(series.name))[series.name]

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.stages.training._coordinate_descent import SMALLEST_PIVOT, Descent, ElasticNet, is_regular
 from penstock.statistics.gram import CrossProducts
 

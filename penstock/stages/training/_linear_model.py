@@ -10,8 +10,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.notices import warn
+from penstock import frames
+from penstock.core.notices import warn
+from penstock.frames import matrices
 from penstock.stages.base import Fitted, with_fields
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
@@ -57,7 +58,7 @@ class LinearModel(Learner):
         DataValueError
             A feature is infinite.
         """
-        column = arrays.column(frame, self.prediction, self._predicted(frame, fitted))
+        column = matrices.column(frame, self.prediction, self._predicted(frame, fitted))
         return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
 
     def _predicted(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
@@ -101,9 +102,9 @@ def coefficient_table(
 
 def predicted(frame: nw.DataFrame, numbers: tuple[str, ...], fitted: Fitted) -> Any:
     """Return what columns of numbers predict, NaN where one is null; DataValueError where one is infinite."""
-    matrix = arrays.to_matrix(frame, numbers, "float64")
-    refuse([(name, Rule("infinite")) for name in numbers], arrays.count_infinite(matrix))
-    coefficients = arrays.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
+    matrix = matrices.to_matrix(frame, numbers, "float64")
+    refuse([(name, Rule("infinite")) for name in numbers], matrices.count_infinite(matrix))
+    coefficients = matrices.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
     # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
     return (matrix * coefficients).sum(axis=1) + fitted["intercept"]
 

@@ -16,8 +16,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock import arrays, frames
-from penstock.errors import DataValueError
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._courses import course_from, tell, tell_end
@@ -125,7 +126,7 @@ class VectorLeastSquares:
         index, coefficients = of_index_table(fitted["vector_coefficients"])
         matrix, lacking = at_indices(frame, self.features.vector, index)
         kind = frames.kind_of(frame)
-        return arrays.to_device(matrix @ coefficients[0], kind), arrays.to_device(lacking, kind)
+        return matrices.to_device(matrix @ coefficients[0], kind), matrices.to_device(lacking, kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
+from penstock import frames
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._curvature import affordable, inverse_hessian, second_moments, times
@@ -155,6 +156,6 @@ class NumberInputs(Inputs):
     def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
         matrix = finite_matrix(frame, self.numbers)
         columns = [fitted["coefficients"][name].to_numpy() for name in self.numbers]
-        coefficients = arrays.to_device(np.stack(columns, axis=1), frames.kind_of(frame))
+        coefficients = matrices.to_device(np.stack(columns, axis=1), frames.kind_of(frame))
         with np.errstate(over="ignore", invalid="ignore"):
             return linear(matrix.T, coefficients), np.isnan(matrix).any(axis=1)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import xgboost as xgb
 
-from penstock import arrays, frames
-from penstock.errors import DataValueError
-from penstock.frames import ROW, Kind
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import ROW, Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.training import _float32, _vector_features
 from penstock.stages.training._objectives import LabelFaults
@@ -110,7 +110,7 @@ class ToBatch:
             self._labels(frame),
             None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
-            None if self.upper is None else arrays.to_matrix(frame, (self.upper,))[:, 0],
+            None if self.upper is None else matrices.to_matrix(frame, (self.upper,))[:, 0],
             None if self.group is None else host_column(frame, self.group),
             _float32.beyond(frame, self.features),
         )
@@ -136,7 +136,7 @@ class ToBatch:
         label = finite_matrix(frame.select(self._label(frame)), (self.label,))[:, 0]
         if not self.one_hot or self.classes is None:
             return label
-        places = arrays.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
+        places = matrices.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
         return (label[:, None] == places[None, :]).astype("float32")
 
     def _label(self, frame: nw.DataFrame) -> nw.Expr:
@@ -153,9 +153,9 @@ class ToBatch:
 
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
-        none = arrays.to_device(np.empty(0, dtype=np.float32), kind)
+        none = matrices.to_device(np.empty(0, dtype=np.float32), kind)
         if self.index is None:
-            features = arrays.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
+            features = matrices.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
         else:
             features = _vector_features.empty(self.features, self.index)
         label = none.reshape(0, len(self.classes)) if self.one_hot and self.classes is not None else none
@@ -211,15 +211,15 @@ def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...], index: np.ndarr
     """
     if index is not None:
         return _vector_features.to_csr(frame, _vector_features.split(frame, columns), finite_matrix, index)
-    matrix = arrays.to_matrix(frame, columns)
-    refuse_infinite(columns, arrays.count_infinite(matrix))
+    matrix = matrices.to_matrix(frame, columns)
+    refuse_infinite(columns, matrices.count_infinite(matrix))
     return matrix
 
 
 def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
     """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `finite_matrix` does."""
-    values = arrays.features(frame, columns)
-    refuse_infinite(columns, arrays.count_infinite(values))
+    values = matrices.features(frame, columns)
+    refuse_infinite(columns, matrices.count_infinite(values))
     return values
 
 

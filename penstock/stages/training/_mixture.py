@@ -13,9 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock import arrays
-from penstock.errors import DataValueError
-from penstock.frames import Kind
+from penstock.core.errors import DataValueError
+from penstock.frames import Kind, matrices
 from penstock.stages.training._design import linear
 
 _NONE = 1e-12
@@ -84,7 +83,7 @@ class Mixture:
         -------
         array of shape (k, rows)
         """
-        means, whitening = (arrays.to_device(each, kind) for each in (self.means[:, :, None], self.whitening))
+        means, whitening = (matrices.to_device(each, kind) for each in (self.means[:, :, None], self.whitening))
         squares = [sum_of_squares(linear(x - mean, each)) for mean, each in zip(means, whitening, strict=True)]
         return np.stack([float(most) - each / 2 for most, each in zip(self.peaks, squares, strict=True)])
 

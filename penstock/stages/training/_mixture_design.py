@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import arrays
+from penstock.frames import matrices
 from penstock.stages.training._design import Rows, Split
 from penstock.stages.training._exact_gram import Slices, host
 from penstock.stages.training._exact_products import Coefficients, ProductDesign
@@ -42,7 +42,7 @@ class MixtureDesign(ProductDesign):
     def vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the features of this rank's rows of a weight above 0, and the weights of these rows."""
         count = len(self.bounds) - 1
-        each = [(arrays.to_host(rows.x[:count]), host(rows)[1]) for rows in self._rows]
+        each = [(matrices.to_host(rows.x[:count]), host(rows)[1]) for rows in self._rows]
         weight = np.concatenate([np.empty(0), *(part for _, part in each)])
         vectors = np.concatenate([np.empty((count, 0)), *(part for part, _ in each)], axis=1)
         return vectors[:, weight > 0], weight[weight > 0]
@@ -101,8 +101,8 @@ class _Step:
     def _distances(self, rows: Rows, roots: Any) -> Any:
         """Yield the distances from each mean, and a 1, times the root of the share, divided as slices want them."""
         units = np.ldexp(1.0, -self.slices.exponents)[:, None]
-        divided = rows.x * arrays.to_device(units, self.grid.kind)
+        divided = rows.x * matrices.to_device(units, self.grid.kind)
         for centre, root in zip(self.centres, roots, strict=True):
-            apart = divided - arrays.to_device(centre[:, None] * units, self.grid.kind)
+            apart = divided - matrices.to_device(centre[:, None] * units, self.grid.kind)
             apart *= root
             yield apart

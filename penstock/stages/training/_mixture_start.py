@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
 from penstock.stages.training._lloyd import nearest, squared_distances
 from penstock.stages.training._mixture import Mixture, maximised, shares
 from penstock.stages.training._seeding import plus_plus

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.fragments import hash_rows
+from penstock.io.fragments import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training._exact_sums import ExactSums
 from penstock.stages.training._lloyd import Points, nearest, squared_distances, totals

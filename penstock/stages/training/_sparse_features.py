@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock import sparse
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
+from penstock.frames import sparse
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._sparse_design import SparseDesign

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse as scipy_sparse
 
-from penstock import arrays, sparse
+from penstock.frames import matrices, sparse
 from penstock.stages.training._design import coded_label
 from penstock.stages.training._vector_features import at_indices
 
@@ -99,7 +99,7 @@ class ToSparseRows:
         if self.weight is not None:
             frame = frame.filter(nw.col(self.weight) > 0)
         vectors, _ = at_indices(frame, self.vector, self.index)
-        numbers = arrays.to_host(arrays.to_matrix(frame, self.in_every_row, "float64"))
+        numbers = matrices.to_host(matrices.to_matrix(frame, self.in_every_row, "float64"))
         blocks = [_full(numbers), vectors, _full(np.ones((len(frame), int(self.intercept))))]
         x = scipy_sparse.hstack(blocks, format="csr")
         return SparseRows(x, self._codes(frame), None if self.weight is None else _numbers(frame, self.weight))
@@ -118,4 +118,4 @@ def _full(matrix: np.ndarray) -> scipy_sparse.csr_matrix:
 
 
 def _numbers(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
-    return arrays.to_host(arrays.to_matrix(frame, (name,), "float64")[:, 0])
+    return matrices.to_host(matrices.to_matrix(frame, (name,), "float64")[:, 0])

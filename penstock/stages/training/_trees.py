@@ -12,9 +12,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ArtifactError, ConfigError, DataValueError, SchemaError
-from penstock.selectors import Columns, is_numeric
+from penstock import frames
+from penstock.core.errors import ArtifactError, ConfigError, DataValueError, SchemaError
+from penstock.core.selectors import Columns, is_numeric
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, with_fields
 from penstock.stages.shapes import Anything, Fields, ModelFile, Whole
@@ -174,7 +175,7 @@ class TreeModel(Learner, Trainer):
         from penstock.stages.training._boosting import contributions
 
         values = contributions(frame, self.inputs(), fitted["booster"])
-        return scored.with_columns(arrays.column(scored, CONTRIBUTIONS, values))
+        return scored.with_columns(matrices.column(scored, CONTRIBUTIONS, values))
 
     def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
         """Return the importance of each feature that is used, highest first.
@@ -266,7 +267,7 @@ class ClassModel(Classifier, TreeModel):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         results = self._results(self._matrix(frame, fitted), fitted)
-        *scores, code = [arrays.column(frame, name, values) for name, values in results.items()]
+        *scores, code = [matrices.column(frame, name, values) for name, values in results.items()]
         classes = fitted["classes"]["value"].combine_chunks()
         return self._explained(frame, fitted, frame.with_columns(*scores, frames.decode(code, classes)))
 
@@ -308,5 +309,5 @@ class NumberModel(TreeModel):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         results = self._results(self._matrix(frame, fitted), fitted)
-        scored = frame.with_columns(*[arrays.column(frame, name, values) for name, values in results.items()])
+        scored = frame.with_columns(*[matrices.column(frame, name, values) for name, values in results.items()])
         return self._explained(frame, fitted, scored)

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse as scipy_sparse
 
-from penstock import arrays, frames, sparse
-from penstock.errors import SchemaError
+from penstock import frames
+from penstock.core.errors import SchemaError
+from penstock.frames import matrices, sparse
 from penstock.statistics.index_counts import refuse_infinite
 from penstock.statistics.vector_faults import refuse_broken
 
@@ -83,7 +84,7 @@ def to_csr(
         matrix = sparse.to_csr(frame, vector).astype(np.float32)
     refuse_infinite(vector, int((~np.isfinite(matrix.data)).sum()), on_gpu=frames.is_gpu(frame))
     matrix = _columns(matrix, index)
-    return _joined(arrays.to_host(numbers(frame, columns)), matrix) if columns else matrix
+    return _joined(matrices.to_host(numbers(frame, columns)), matrix) if columns else matrix
 
 
 def _columns(matrix: scipy_sparse.csr_matrix, index: np.ndarray) -> scipy_sparse.csr_matrix:

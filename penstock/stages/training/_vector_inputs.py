@@ -9,7 +9,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from penstock import arrays, frames
+from penstock import frames
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._curvature import diagonal_inverse
@@ -89,7 +90,7 @@ class VectorInputs(Inputs):
         index, coefficients = of_index_table(fitted["vector_coefficients"])
         matrix, lacking = at_indices(frame, self.vector, index)
         products = np.ascontiguousarray((matrix @ np.ascontiguousarray(coefficients.T)).T)
-        margins, missing = (arrays.to_device(each, frames.kind_of(frame)) for each in (products, lacking))
+        margins, missing = (matrices.to_device(each, frames.kind_of(frame)) for each in (products, lacking))
         if not self.numbers:
             return margins, missing
         others, without = self._plain().margins(frame, fitted)

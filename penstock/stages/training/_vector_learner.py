@@ -8,8 +8,8 @@ from typing import Self
 
 import pyarrow as pa
 
-from penstock import sparse
-from penstock.selectors import resolve
+from penstock.core.selectors import resolve
+from penstock.frames import sparse
 from penstock.stages.base import with_fields
 from penstock.stages.training._learner import Learner
 from penstock.stages.training._vector_features import vector_among

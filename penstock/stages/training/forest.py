@@ -6,7 +6,7 @@ import math
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.training._trees import ClassModel, NumberModel, TreeModel
 

@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import DataValueError
-from penstock.selectors import Columns
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns, with_fields
 from penstock.stages.shapes import Fields, Flag, ListOf, Number, Shape, TableOf, Whole
@@ -244,7 +245,7 @@ class GaussianMixture(Learner, Trainer):
         places = likely.argmax(axis=0).astype("int32")
         made = {self.prediction: places, self.probability: likely.T.copy()}
         return frame.with_columns(
-            *(known(frame, arrays.column(frame, name, values), missing) for name, values in made.items())
+            *(known(frame, matrices.column(frame, name, values), missing) for name, values in made.items())
         )
 
     def _check_densities(self, logs: Any, missing: Any) -> None:

@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError
-from penstock.selectors import Columns
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
@@ -334,14 +335,16 @@ class GeneralizedLinearRegression(Learner, Trainer):
         kind = frames.kind_of(frame)
         if not self.inputs():
             constant = self._predicted(np.full(len(frame), fitted["intercept"]))
-            return frame.with_columns(*(arrays.column(frame, *each) for each in constant.items()))
+            return frame.with_columns(*(matrices.column(frame, *each) for each in constant.items()))
         matrix = finite_matrix(frame, self.inputs())
         coefficients = np.array([[*fitted["coefficients"], *([1.0] if self.offset else [])]])
         with np.errstate(all="ignore"):
-            predictor = linear(matrix.T, arrays.to_device(coefficients, kind))[0] + fitted["intercept"]
-        made = self._predicted(arrays.to_host(predictor))
+            predictor = linear(matrix.T, matrices.to_device(coefficients, kind))[0] + fitted["intercept"]
+        made = self._predicted(matrices.to_host(predictor))
         self._checks().require_finite(predictor, matrix)
-        columns = [arrays.column(frame, name, arrays.to_device(each, kind)).to_frame() for name, each in made.items()]
+        columns = [
+            matrices.column(frame, name, matrices.to_device(each, kind)).to_frame() for name, each in made.items()
+        ]
         return frame.with_columns(*(frames.nan_to_null(each)[each.columns[0]] for each in columns))
 
     def _predicted(self, predictor: np.ndarray) -> dict[str, np.ndarray]:

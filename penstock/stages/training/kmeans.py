@@ -13,9 +13,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import DataValueError
-from penstock.selectors import Columns
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
@@ -200,10 +201,10 @@ class KMeans(Learner, Trainer):
         """Return this rank's rows, checked before, and their weights."""
 
         def convert(frame: nw.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-            vectors = arrays.to_host(self._vectors(frame)) - origin[:, None]
+            vectors = matrices.to_host(self._vectors(frame)) - origin[:, None]
             if self.weight is None:
                 return vectors, np.ones(vectors.shape[1])
-            weight = arrays.to_host(arrays.to_matrix(frame, (self.weight,), "float64"))[:, 0]
+            weight = matrices.to_host(matrices.to_matrix(frame, (self.weight,), "float64"))[:, 0]
             return vectors[:, weight > 0], weight[weight > 0]
 
         batches = list(rank.batches("train", self.training_columns(), convert))
@@ -244,7 +245,7 @@ class KMeans(Learner, Trainer):
 
     def _vectors(self, frame: nw.DataFrame) -> Any:
         """Return the rows as columns of a float64 matrix, NaN for null; of length 1 where angles count."""
-        vectors = arrays.to_rows(frame, self.inputs())
+        vectors = matrices.to_rows(frame, self.inputs())
         if bool((vectors > LARGE).any()) or bool((vectors < -LARGE).any()):
             checks = rules_for(self.inputs(), "infinite", "too_large")
             refuse(checks, valid_rows(frame, checks)[1])
@@ -260,8 +261,8 @@ class KMeans(Learner, Trainer):
         origin = np.array(fitted["origin"])
         kind = frames.kind_of(frame)
         centres = np.column_stack([fitted["centres"][name].to_numpy() for name in self.inputs()]) - origin
-        centres = arrays.to_device(centres, kind)
-        vectors = np.where(missing, 1.0, vectors) - arrays.to_device(origin[:, None], kind)
+        centres = matrices.to_device(centres, kind)
+        vectors = np.where(missing, 1.0, vectors) - matrices.to_device(origin[:, None], kind)
         found = _lloyd.assigned(vectors, centres)
         made = [_column(frame, self.prediction, found.astype("int32"), missing)]
         if self.distance:
@@ -273,7 +274,7 @@ class KMeans(Learner, Trainer):
 def _column(frame: nw.DataFrame, name: str, values: Any, missing: Any) -> nw.Series:
     """Return values of 0 or more as a column, null where something is missing."""
     values[missing] = -1
-    column = arrays.column(frame, name, values)
+    column = matrices.column(frame, name, values)
     return column.to_frame().select(nw.when(nw.col(name) >= 0).then(nw.col(name)).alias(name))[name]
 
 

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.selectors import Columns
+from penstock.core.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text, numbers_at_indices

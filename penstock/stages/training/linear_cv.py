@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.schemas import require
-from penstock.selectors import Columns
+from penstock.core.errors import ConfigError, DataValueError, SchemaError
+from penstock.core.schemas import require
+from penstock.core.selectors import Columns
 from penstock.stages.base import Fitted, Tags, check_number, normalise_columns
 from penstock.stages.training._least_squares import Penalty
 from penstock.stages.training._linear_model import LinearModel, fitted_model
 from penstock.stages.training.linear import regularisation_path
 from penstock.statistics.base import Statistic
-from penstock.statistics.folded import Folded
 from penstock.statistics.gram import CrossProducts, Gram
+from penstock.statistics.grouped.folds import Folded
 
 
 @dataclass(frozen=True)

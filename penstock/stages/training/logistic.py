@@ -11,9 +11,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError
-from penstock.selectors import Columns
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
@@ -318,7 +319,7 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Score all classes, feature by feature."""
         margins, missing = self._given(fitted.get("vector")).margins(frame, fitted)
-        margins += arrays.to_device(np.array(fitted["intercepts"])[:, None], frames.kind_of(frame))
+        margins += matrices.to_device(np.array(fitted["intercepts"])[:, None], frames.kind_of(frame))
         self._check_margins(margins, missing)
         classes = fitted["classes"]["value"].combine_chunks()
         if len(classes) == 2:
@@ -329,10 +330,10 @@ class LogisticRegression(VectorLearner, Classifier, Trainer):
             raw, probability = margins.T.copy(), softmax(margins).T.copy()
             likeliest = margins.argmax(axis=0)
         made = {self.raw_prediction: raw, self.probability: probability}
-        columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        columns = [known(frame, matrices.column(frame, name, values), missing) for name, values in made.items()]
         code = self._winners(probability, likeliest)
         code[missing] = -1
-        return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
+        return frame.with_columns(*columns, frames.decode(matrices.column(frame, self.prediction, code), classes))
 
     def _check_margins(self, margins: Any, missing: Any) -> None:
         lost = int((~np.isfinite(margins).all(axis=0) & ~missing).sum())

@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import ConfigError, DataValueError
-from penstock.selectors import Columns
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices as arrays
 from penstock.stages.base import (
     Fitted,
     Tags,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.errors import SchemaError
+from penstock.core.errors import SchemaError
 from penstock.stages.base import Fitted
 from penstock.stages.training._boosted import BoostedNumber
 from penstock.stages.training._objectives import RANKING

@@ -12,9 +12,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays
-from penstock.errors import SchemaError, UnsupportedStepError
-from penstock.selectors import Columns, is_numeric
+from penstock.core.errors import SchemaError, UnsupportedStepError
+from penstock.core.selectors import Columns, is_numeric
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import (
     Fitted,
@@ -373,7 +373,7 @@ class SklearnEstimator(Learner, Trainer):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Score the rows that have all features, or all rows where the estimator takes missing values."""
-        matrix = arrays.to_host(finite_matrix(frame, self.inputs()))
+        matrix = matrices.to_host(finite_matrix(frame, self.inputs()))
         present = np.ones(len(matrix), dtype=bool) if self._described.allow_nan else ~np.isnan(matrix).any(axis=1)
         made = self._scores(matrix[present], fitted) if present.any() else self._nothing(fitted)
         return frame.with_columns(*(self._column(frame, *each, present, fitted) for each in made.items()))

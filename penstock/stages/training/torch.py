@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import arrays, frames
-from penstock.errors import SchemaError
-from penstock.selectors import is_numeric
+from penstock import frames
+from penstock.core.errors import SchemaError
+from penstock.core.selectors import is_numeric
+from penstock.frames import matrices
 from penstock.stages.base import Fitted, with_fields
 from penstock.stages.shapes import Fields
 from penstock.stages.training._learner import Classifier, known
@@ -121,11 +122,11 @@ class TorchClassifier(Classifier, TorchLearner):
         else:
             probability = softmax(raw.T).T.copy()
         made = {self.raw_prediction: raw, self.probability: probability}
-        columns = [known(frame, arrays.column(frame, name, values), missing) for name, values in made.items()]
+        columns = [known(frame, matrices.column(frame, name, values), missing) for name, values in made.items()]
         code = self._winners(probability, likeliest)
         code[missing] = -1
         classes = fitted["classes"]["value"].combine_chunks()
-        return frame.with_columns(*columns, frames.decode(arrays.column(frame, self.prediction, code), classes))
+        return frame.with_columns(*columns, frames.decode(matrices.column(frame, self.prediction, code), classes))
 
 
 @dataclass(frozen=True)
@@ -180,4 +181,4 @@ class TorchRegressor(TorchLearner):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         outputs, missing = self.scores(frame, fitted)
-        return frame.with_columns(known(frame, arrays.column(frame, self.prediction, outputs[:, 0]), missing))
+        return frame.with_columns(known(frame, matrices.column(frame, self.prediction, outputs[:, 0]), missing))

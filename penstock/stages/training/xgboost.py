@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, check_choice, check_number, check_types
 from penstock.stages.training._boosted import BoostedNumber, Scalable

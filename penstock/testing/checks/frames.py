@@ -10,14 +10,14 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.errors import ConfigError, InputError
+from penstock.dataset.steps import RowLog
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, InputError
 from penstock.frames import ROW
-from penstock.pipeline import Pipeline
-from penstock.rows import RowScorer
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
-from penstock.steps import RowLog
 from penstock.testing import tables
 from penstock.testing.compare import demand, demand_equal
 from penstock.testing.datasets import cut

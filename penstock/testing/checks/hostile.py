@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.errors import ConfigError, DataValueError, EmptyInputError, InputError
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, DataValueError, EmptyInputError, InputError
 from penstock.stages.base import Stage
 from penstock.testing import tables
 from penstock.testing.cases import read_by, table

@@ -8,8 +8,8 @@ import pickle
 
 import pyarrow as pa
 
+from penstock.core.errors import ConfigError, SchemaError
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, SchemaError
 from penstock.stages.base import Stage
 from penstock.testing import tables
 from penstock.testing.cases import read_by

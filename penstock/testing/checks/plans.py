@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.engines.base import Engine
-from penstock.pipeline import Pipeline
+from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
 from penstock.testing import tables
 from penstock.testing.cases import read_by

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.core.errors import PenstockError
 from penstock.engines.base import Engine
-from penstock.errors import PenstockError
-from penstock.pipeline import PipelineModel
+from penstock.pipeline.pipeline import PipelineModel
 from penstock.stages.base import Blob, Stage
 from penstock.testing import tables
 from penstock.testing.cases import trains

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from penstock.core.errors import DataValueError
 from penstock.engines.base import Engine
-from penstock.errors import DataValueError
 from penstock.stages.base import Stage
 from penstock.testing import tables
 from penstock.testing.cases import aside

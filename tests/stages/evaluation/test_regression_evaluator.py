@@ -8,8 +8,8 @@ from sklearn import metrics as sk
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError
 from penstock.stages.evaluation import RegressionEvaluator, evaluate
-from penstock.statistics.histogram import Residuals
-from penstock.statistics.regression import RegressionErrors
+from penstock.statistics.evaluation.histogram import Residuals
+from penstock.statistics.evaluation.regression import RegressionErrors
 
 ROWS = 501
 MLLIBS = ["rmse", "mse", "r2", "mae", "var"]

@@ -9,9 +9,9 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
+from penstock.core.progress import Progress
 from penstock.errors import ConfigError, DataValueError, SchemaError
-from penstock.progress import Progress
-from penstock.statistics.resampled import draws
+from penstock.statistics.grouped.bootstrap import draws
 
 ROWS = 600
 DRAW = np.random.default_rng(8)

@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import ConfigError, SchemaError
-from penstock.stages.preprocessing.date_difference import DateDifference
+from penstock.stages.preprocessing.dates.date_difference import DateDifference
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 

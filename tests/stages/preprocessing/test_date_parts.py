@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import ConfigError, SchemaError
-from penstock.stages.preprocessing.date_parts import DateParts
+from penstock.stages.preprocessing.dates.date_parts import DateParts
 
 ALL = ("year", "month", "day", "weekday", "ordinal_day", "hour", "minute", "second")
 

@@ -8,9 +8,9 @@ import pytest
 
 import penstock as ps
 from penstock import frames
+from penstock.dataset.steps import RowLog
 from penstock.errors import ConfigError, SchemaError
 from penstock.stages import DropNulls, Imputer
-from penstock.steps import RowLog
 
 TABLE = pa.table({"x": [1.0, None, None, 4.0], "s": ["a", "b", None, None], "id": [0, 1, 2, 3]})
 

@@ -11,10 +11,10 @@ import pytest
 
 import penstock as ps
 from penstock import frames
+from penstock.dataset.steps import RowLog
 from penstock.errors import BadRowsError, ConfigError, SchemaError
 from penstock.stages import Expect, Imputer, StandardScaler
 from penstock.stages.base import Stage
-from penstock.steps import RowLog
 
 AGES = pa.table({"age": [30, None, 200, 40], "name": ["a", "b", "c", "d"]})
 

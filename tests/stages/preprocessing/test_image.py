@@ -14,8 +14,8 @@ from PIL import Image
 import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, SchemaError
 from penstock.stages import DecodeImage
-from penstock.stages.preprocessing._pillow import Decoder
-from penstock.stages.preprocessing.image import IMAGENET_MEAN, IMAGENET_STD
+from penstock.stages.preprocessing.images._pillow import Decoder
+from penstock.stages.preprocessing.images.decode_image import IMAGENET_MEAN, IMAGENET_STD
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 8, 3), dtype=np.uint8)
 

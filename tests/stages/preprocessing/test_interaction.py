@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock import selectors
+from penstock.core import selectors
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages import Interaction
 

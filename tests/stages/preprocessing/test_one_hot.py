@@ -9,10 +9,10 @@ import sklearn.preprocessing
 
 import penstock as ps
 from penstock import frames
+from penstock.dataset.steps import prune
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.stages import LinearRegression, OneHotEncoder, XGBoostRegressor
 from penstock.stages.step import StageStep
-from penstock.steps import prune
 
 RNG = np.random.default_rng(11)
 TABLE = pa.table({"c": ["b", "a", "b", "c", None]})

@@ -14,8 +14,9 @@ from sklearn.feature_extraction.text import CountVectorizer as Counted
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import penstock as ps
-from penstock import frames, sparse
+from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.frames import sparse
 from penstock.stages import IDF, CountVectorizer, HashingTF
 
 DRAW = random.Random(5)

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.core.extras import how_to_install
 from penstock.errors import ConfigError, MissingExtraError, SchemaError
-from penstock.extras import how_to_install
 from penstock.stages import NGram, StopWordsRemover, TextLength
 
 DRAW = random.Random(3)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock import sparse
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.errors import ConfigError
+from penstock.frames import sparse
 from penstock.pipeline import Pipeline
 from penstock.stages.training import _coefficient_memory, _vector_inputs
 from penstock.statistics.class_indices import SumsByClass

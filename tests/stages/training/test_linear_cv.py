@@ -14,7 +14,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.frames import ROW
 from penstock.pipeline import Pipeline
-from penstock.statistics.folded import folds
+from penstock.statistics.grouped.folds import folds
 
 ROWS, NAMES, PENALTIES = 300, ("a", "b", "c"), (0.0, 0.01, 0.3, 5.0)
 

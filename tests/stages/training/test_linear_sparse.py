@@ -15,10 +15,10 @@ import scipy.sparse
 from sklearn import linear_model, metrics
 from vector_rows import FAULTS, FEATURES, MATRIX, NUMBERS, ROWS, SIZE, VECTOR, WEIGHT, X, dataset, draw, faulty, lists
 
-from penstock import sparse
 from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError, UserCodeError
+from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.base import Trainer

@@ -17,11 +17,11 @@ from communicators import stricken
 from sklearn import linear_model
 
 from penstock import stages as st
+from penstock.core.progress import Progress, Track
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.progress import Progress, Track
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training import _design, _quasi_newton, logistic
 from penstock.stages.training._quasi_newton import Course

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse
 from sklearn import naive_bayes as sk
 
-from penstock import sparse
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 
 ROWS, SIZE = 300, 50

@@ -25,10 +25,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from penstock import frames
 from penstock import stages as st
+from penstock.core.extras import how_to_install
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, MissingExtraError, SchemaError
-from penstock.extras import how_to_install
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.spmd.rank import Rank

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from penstock import stages as st
+from penstock.core.extras import how_to_install
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import (
@@ -22,7 +23,6 @@ from penstock.errors import (
     SchemaError,
     UnsupportedStepError,
 )
-from penstock.extras import how_to_install
 from penstock.pipeline import Pipeline
 from penstock.stages.modules import _FACTORIES, register_module
 

@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse
 import xgboost as xgb
 
-from penstock import sparse
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
+from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Blob

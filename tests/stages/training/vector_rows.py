@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse
 
-from penstock import sparse
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
+from penstock.frames import sparse
 
 ROWS, SIZE = 400, 30
 VECTOR = sparse.columns("v")

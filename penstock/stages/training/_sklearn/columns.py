@@ -6,7 +6,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays, frames
+from penstock import frames
+from penstock.frames import matrices
 from penstock.stages.training._learner import known
 from penstock.stages.training._sklearn.score import spread
 
@@ -15,12 +16,12 @@ def to_series(frame: nw.DataFrame, name: str, values: np.ndarray, present: np.nd
     """Return values of the rows present as a column of `frame`, null in the others and for NaN."""
     whole, missing = spread(values, present)
     kind = frames.kind_of(frame)
-    series = arrays.column(frame, name, arrays.to_device(whole, kind))
-    return known(frame, series, arrays.to_device(missing, kind))
+    series = matrices.column(frame, name, matrices.to_device(whole, kind))
+    return known(frame, series, matrices.to_device(missing, kind))
 
 
 def to_classes(frame: nw.DataFrame, name: str, places: np.ndarray, present: np.ndarray, classes: pa.Array) -> nw.Series:
     """Return the classes at some places as a column of `frame`, null in the rows that are not present."""
     whole, missing = spread(places, present)
     codes = np.where(missing, -1, whole).astype(np.int32)
-    return frames.decode(arrays.column(frame, name, arrays.to_device(codes, frames.kind_of(frame))), classes)
+    return frames.decode(matrices.column(frame, name, matrices.to_device(codes, frames.kind_of(frame))), classes)

@@ -13,8 +13,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from penstock import arrays
-from penstock.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.frames import matrices
 from penstock.spmd import Rank
 
 _SHARE = 4
@@ -60,7 +60,7 @@ class ToRows:
             codes = [float(place) for place in range(len(self.classes))]
             label = nw.col(self.labels[0]).replace_strict(list(self.classes), codes, return_dtype=nw.Float64)
             frame = frame.with_columns(label)
-        return arrays.to_host(arrays.to_matrix(frame, self.columns, "float64"))
+        return matrices.to_host(matrices.to_matrix(frame, self.columns, "float64"))
 
 
 def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:

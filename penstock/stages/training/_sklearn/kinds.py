@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.errors import ConfigError, MissingExtraError
-from penstock.extras import how_to_install
+from penstock.core.errors import ConfigError, MissingExtraError
+from penstock.core.extras import how_to_install
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 WEIGHT = "sample_weight"

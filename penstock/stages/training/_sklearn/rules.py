@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from penstock.errors import DataValueError
-from penstock.statistics.frequencies import Frequencies
+from penstock.core.errors import DataValueError
+from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.rules import Rule
 
 _MOST_CLASSES = 1000

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.stages.training._sklearn.fit import class_values, values_refused
 
 

@@ -17,13 +17,8 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.errors import (
-    ArtifactError,
-    ArtifactVersionError,
-    MissingExtraError,
-    UntrustedArtifactError,
-)
-from penstock.extras import how_to_install
+from penstock.core.errors import ArtifactError, ArtifactVersionError, MissingExtraError, UntrustedArtifactError
+from penstock.core.extras import how_to_install
 from penstock.stages.base import Blob, Fitted
 
 KIND = "skops"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import UntrustedArtifactError
+from penstock.core.errors import UntrustedArtifactError
 
 
 def check_trees(estimator: Any) -> None:

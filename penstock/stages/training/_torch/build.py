@@ -11,8 +11,9 @@ import torch
 from safetensors.torch import load
 from torch import nn
 
-from penstock import arrays, frames
-from penstock.errors import ArtifactError, ConfigError
+from penstock import frames
+from penstock.core.errors import ArtifactError, ConfigError
+from penstock.frames import matrices
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.modules import Factory, make_for_weights, module_factory
 from penstock.stages.training._torch.data import codes, finite_matrix, tensor
@@ -97,7 +98,7 @@ def outputs_of(stage: TorchLearner, frame: nw.DataFrame, fitted: Fitted) -> Any:
     with torch.inference_mode():
         parts = zip(*(_padded(each).split(_ROWS) for each in inputs), strict=True)
         made = torch.cat([module(*part).double() for part in parts])[: len(frame)]
-    return made.numpy() if kind == "cpu" else arrays.to_device(made, kind)
+    return made.numpy() if kind == "cpu" else matrices.to_device(made, kind)
 
 
 def _padded(values: torch.Tensor) -> torch.Tensor:

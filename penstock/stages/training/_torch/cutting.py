@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import nn
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.stages.training._torch.strategy import has_batch_norm, reduced
 
 

@@ -10,8 +10,8 @@ import narwhals as nw
 import numpy as np
 import torch
 
-from penstock import arrays
-from penstock.errors import DataValueError
+from penstock.core.errors import DataValueError
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.statistics.rules import Checks, refuse, valid_rows
 
@@ -106,7 +106,7 @@ class ToRows:
             raise _bad(self.label, count, f"none of the classes learned from: {known}", unknown)
         places = [float(place) for place in range(len(self.classes))]
         coded = frame.select(label.replace_strict(list(self.classes), places, return_dtype=nw.Float64))
-        return tensor(arrays.to_matrix(coded, (self.label,), "float64"))[:, 0].long()
+        return tensor(matrices.to_matrix(coded, (self.label,), "float64"))[:, 0].long()
 
     def empty(self, device: torch.device) -> Rows:
         """Return no rows, for a rank that has none."""
@@ -152,7 +152,7 @@ def codes(frame: nw.DataFrame, columns: Sequence[str], cardinalities: Sequence[i
     """
     if not columns:
         return None
-    values = tensor(arrays.to_matrix(frame, columns, "float64"))
+    values = tensor(matrices.to_matrix(frame, columns, "float64"))
     known = (values >= 0) & (values < values.new_tensor(cardinalities) - 1)
     return torch.where(known, values + 1, 0).long()
 
@@ -165,8 +165,8 @@ def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
     DataValueError
         A value is infinite, or too large for float32.
     """
-    matrix = arrays.to_matrix(frame, columns)
-    for name, count in zip(columns, arrays.count_infinite(matrix), strict=True):
+    matrix = matrices.to_matrix(frame, columns)
+    for name, count in zip(columns, matrices.count_infinite(matrix), strict=True):
         if count:
             predicate = nw.col(name).cast(nw.Float32).abs() == float("inf")
             hint = "Clip the column, or set such values to null."

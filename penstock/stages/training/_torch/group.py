@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from penstock import devices
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.frames import Kind
 from penstock.spmd import Rank
 

@@ -13,10 +13,10 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import arrays
-from penstock.errors import ConfigError, DataValueError, MissingExtraError, SchemaError, did_you_mean
-from penstock.extras import how_to_install
-from penstock.selectors import Columns, Selector, numeric, resolve
+from penstock.core.errors import ConfigError, DataValueError, MissingExtraError, SchemaError, did_you_mean
+from penstock.core.extras import how_to_install
+from penstock.core.selectors import Columns, Selector, numeric, resolve
+from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_choice, check_number, normalise_columns
 from penstock.stages.modules import CarriesModule, module_factory
@@ -290,7 +290,7 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         from penstock.stages.training._torch.build import outputs_of
 
         nulls = nw.any_horizontal(*(nw.col(name).is_null() for name in self.inputs()), ignore_nulls=False)
-        missing = arrays.to_matrix(frame.select(nulls.alias("missing")), ("missing",))[:, 0] > 0
+        missing = matrices.to_matrix(frame.select(nulls.alias("missing")), ("missing",))[:, 0] > 0
         outputs = outputs_of(self, frame, fitted)
         _check_outputs(outputs, missing, self.inputs())
         return outputs, missing

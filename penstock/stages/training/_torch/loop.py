@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from safetensors.torch import save
 
-from penstock.errors import ConfigError, DataValueError, EmptyInputError
+from penstock.core.errors import ConfigError, DataValueError, EmptyInputError
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.training._torch.build import build

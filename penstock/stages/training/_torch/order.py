@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.fragments import hash_rows
+from penstock.io.fragments import hash_rows
 
 _ROUNDS = 6
 

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.spmd import Rank
 from penstock.stages.training._torch.cutting import Part, cut
 from penstock.stages.training._torch.data import Rows

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from penstock.errors import ConfigError
+from penstock.core.errors import ConfigError
 from penstock.spmd import Rank
 from penstock.stages.training._torch.data import Rows
 from penstock.stages.training._torch.state import whole

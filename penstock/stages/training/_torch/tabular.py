@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from penstock.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError, did_you_mean
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 _LONGEST = 600

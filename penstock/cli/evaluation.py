@@ -1,0 +1,64 @@
+"""The part of a job that measures a model: evaluators, slices, intervals, and the page that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.requests import EvaluationRequest
+from penstock.core.errors import ConfigError
+from penstock.core.locations import local_path
+from penstock.dataset.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.io.sinks import StagedFile
+from penstock.pipeline.pipeline import PipelineModel
+from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.result import Evaluation
+
+Evaluators = Sequence[Evaluator] | Mapping[str, Evaluator]
+"""What the module of a pipeline measures by; the names of a mapping stand before those of the metrics."""
+
+
+def evaluated(model: PipelineModel, dataset: Dataset, evaluators: Evaluators, request: EvaluationRequest) -> Evaluation:
+    """Return what the evaluators say of the transformed rows, with the slices and the bootstrap asked for."""
+    wanted = [evaluators] if isinstance(evaluators, Mapping) else evaluators
+    return model.evaluate(dataset, *wanted, slices=request.by, bootstrap=request.bootstrap)
+
+
+def seal_page(
+    page: StagedFile, metrics: Evaluation, request: EvaluationRequest, model: PipelineModel, engine: Engine
+) -> None:
+    """Stage the page that was asked for."""
+    from penstock.report import render
+
+    details = {"Data": ", ".join(request.data), "Model digest": model.digest, "Engine": engine.name, "Run": page.run_id}
+    page.seal(render(metrics, title=request.pipeline, details=details).encode())
+
+
+def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:
+    """Return the fields of `Metrics`; values of slices as text where JSON has no such type."""
+    tables = {
+        name: [{key: str(value) if isinstance(value, date) else value for key, value in row.items()} for row in rows]
+        for name, rows in ((name, table.to_pylist()) for name, table in metrics.slices.items())
+    }
+    return {
+        "metrics": dict(metrics),
+        "undefined": metrics.reasons,
+        "bounds": metrics.bounds,
+        "intervals": metrics.intervals,
+        "slices": tables,
+        "report": None if request.report is None else str(request.report),
+    }
+
+
+def check_report(path: str | Path | None) -> None:
+    """Refuse a page that could not be written, before any work is done; one that is there is replaced."""
+    if path is None:
+        return
+    page = Path(local_path(path, "report"))
+    if page.is_dir() or not page.resolve().parent.is_dir():
+        raise ConfigError(
+            f"report is {str(path)!r}, expected a file in a folder that is there", hint="Name a file: report.html."
+        )

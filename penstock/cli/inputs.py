@@ -1,0 +1,130 @@
+"""Data named on a command line: the format found by its names, and text read in known types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.locations import is_url, read_location
+from penstock.dataset.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.io.sources import csv, json_lines, parquet
+from penstock.io.sources.globs import match_local
+
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
+SUFFIXES = {"parquet": parquet.SUFFIXES, "csv": csv.SUFFIXES, "jsonl": json_lines.SUFFIXES, "files": IMAGES}
+_TEXT = ("csv", "jsonl")
+
+
+def read(
+    engine: Engine,
+    data: Sequence[str],
+    *,
+    format: str | None = None,
+    types: pa.Schema | None = None,
+    allow_unmanifested: bool = False,
+    max_bad_records: int = 0,
+) -> Dataset:
+    """Return a dataset of files.
+
+    Parameters
+    ----------
+    engine : Engine
+    data : sequence of str
+        Files, globs, directories or URLs, all of one format.
+    format : {"parquet", "csv", "jsonl", "files"}, optional
+        Found by the suffixes unless given; ``files`` are whole ones, of any kind, and images unless it is given.
+    types : pyarrow.Schema, optional
+        For text files: the types of the columns that they have of these; the others are inferred. Without it all are.
+    allow_unmanifested : bool
+        Read directories that do not say that they are whole.
+    max_bad_records : int
+        How many records of text files may be set aside because they cannot be parsed; see `Engine.read_csv`.
+
+    Raises
+    ------
+    ConfigError
+        The format is not known, or cannot be told; it is no text, and `max_bad_records` is not 0.
+    InputError
+        As the engine's readers say.
+    """
+    if format is None:
+        format = format_of(data)
+    elif format not in SUFFIXES:
+        raise ConfigError(
+            f"format is {format!r}, expected one of {', '.join(SUFFIXES)}.{did_you_mean(format, SUFFIXES)}"
+        )
+    paths = list(data)
+    if format not in _TEXT and max_bad_records != 0 and any(_names(path) for path in paths):
+        raise ConfigError(
+            f"max_bad_records is {max_bad_records!r}, but {format} has no records to parse",
+            hint="Leave max_bad_records out: it is for csv and jsonl.",
+        )
+    if format == "files":
+        return engine.read_files(paths)
+    if format == "parquet":
+        return engine.read_parquet(paths, allow_unmanifested=allow_unmanifested)
+    options = {"allow_unmanifested": allow_unmanifested, "max_bad_records": max_bad_records}
+    dataset = _text(engine, paths, format, None, options)
+    wanted = _retyped(dataset.schema, types)
+    return dataset if wanted == dataset.schema else _text(engine, paths, format, wanted, options)
+
+
+def format_of(data: Sequence[str]) -> str:
+    """Return the one format of the files that `data` names, by their suffixes.
+
+    Raises
+    ------
+    ConfigError
+        The files have no known suffix, or those of several formats.
+
+    Examples
+    --------
+    >>> format_of(["clicks/*.parquet"]), format_of(["day-1.csv.gz", "day-2.csv"])
+    ('parquet', 'csv')
+    """
+    names = [name for path in data for name in _names(path)]
+    found = sorted({kind for name in names if (kind := _kind(name)) is not None})
+    if not names:
+        return "parquet"  # nothing is there, which the reader says best
+    if len(found) != 1:
+        problem = (
+            f"has files of several formats ({', '.join(found)})" if found else "has no suffix that tells its format"
+        )
+        raise ConfigError(f"{', '.join(data)} {problem}", hint=f"Pass --format {'|'.join(SUFFIXES)}.")
+    return found[0]
+
+
+def _names(path: str) -> list[str]:
+    """Return the names to tell a format by: of the files that are there, or else what stands in the path itself."""
+    path = read_location(path)
+    if is_url(path) or _kind(path) is not None:
+        return [path]
+    matches = [path] if os.path.exists(path) else match_local(path)
+    return [name for match in matches for name in (_files(match) if os.path.isdir(match) else [match])]
+
+
+def _files(folder: str) -> list[str]:
+    return [name for _, _, names in os.walk(folder) for name in names if not name.startswith((".", "_"))]
+
+
+def _kind(name: str) -> str | None:
+    return next((kind for kind, suffixes in SUFFIXES.items() if name.lower().endswith(suffixes)), None)
+
+
+def _text(
+    engine: Engine, paths: list[str], format: str, schema: pa.Schema | None, options: Mapping[str, Any]
+) -> Dataset:
+    if format == "jsonl":
+        return engine.read_json_lines(paths, schema=schema, **options)
+    delimiter = "\t" if all(".tsv" in name for path in paths for name in _names(path)) else ","
+    return engine.read_csv(paths, schema=schema, delimiter=delimiter, **options)
+
+
+def _retyped(found: pa.Schema, types: pa.Schema | None) -> pa.Schema:
+    known = {} if types is None else {field.name: field.type for field in types}
+    return pa.schema([(field.name, known.get(field.name, field.type)) for field in found])

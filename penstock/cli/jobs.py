@@ -1,0 +1,319 @@
+"""The jobs behind the command line: a request in, a result of plain values out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from penstock import artefact
+from penstock.cli.evaluation import Evaluators, check_report, evaluated, seal_page, told
+from penstock.cli.inputs import read
+from penstock.cli.project import PipelineModule, load_pipeline, pipeline_parameters
+from penstock.cli.requests import (
+    EvaluateRequest,
+    EvaluateResult,
+    EvaluationRequest,
+    ExplainRequest,
+    ExplainResult,
+    FitRequest,
+    FitResult,
+    Job,
+    Scored,
+    ScoreRequest,
+    ScoreResult,
+)
+from penstock.config.secrets import hide
+from penstock.config.settings import Settings, read_yaml
+from penstock.core.locations import local_path
+from penstock.core.progress import Progress
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.steps import RowLog
+from penstock.dataset.writing import StagedDataset, WriteResult, refuse_inputs
+from penstock.engines.base import Engine
+from penstock.engines.settings import EngineSettings, engine_settings
+from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, check_apart, new_run_id
+from penstock.pipeline.pipeline import PipelineModel
+from penstock.pipeline.plan import Plan
+from penstock.stages.evaluation.result import Evaluation
+
+
+def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
+    """Fit a pipeline, evaluate it on rows held out, save the model, and write those rows scored.
+
+    Raises
+    ------
+    OutputExistsError, OutputError
+        An output is there or cannot be written; found out before any work.
+    CommitConflictError
+        Another run changed an output meanwhile.
+    ConfigError, InputError, ExecutionError, ArtifactError
+        As reading, fitting and saving say. Whatever is raised, what was on disk is as it was: all outputs are put in
+        place together, at the end.
+    """
+    clock = _Clock()
+    outputs = _Outputs.of(request)
+    joint = outputs.joint_commit()
+    joint.check()
+    setup = _Setup.of(request, request.pipeline)
+    pipeline, evaluators = setup.module.build(setup.parameters), setup.module.evaluators(setup.parameters)
+    with setup.engine.start(progress) as engine:
+        with clock("plan"):
+            dataset = setup.labelled(request, engine)
+            refuse_inputs(dataset, joint.targets)
+            train, validation, test = _split(dataset, request)
+            _check_plan(pipeline.plan(train), evaluators)
+        with joint:
+            model = pipeline.fit(train, validation=validation, options=request.spmd, counting=request.counting)
+            with clock("evaluate"):
+                metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
+            with clock("save"):
+                manifest = artefact.seal(model, outputs.model, metrics=metrics)
+            scored = None
+            if outputs.scores is not None and test is not None:
+                with clock("score"):
+                    scored = _scored(outputs.scores.seal(model.transform(test)))
+            rows = _rows(model, train)
+            if outputs.page is not None:
+                seal_page(outputs.page, metrics, request, model, engine)
+            joint.commit()
+    return _fit_result(request, setup, model, rows, metrics, manifest, scored, clock)
+
+
+def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
+    """Evaluate a saved model by the evaluators of its pipeline, on all rows of the data."""
+    clock = _Clock()
+    page = _page(request, new_run_id())
+    joint = JointCommit(*([] if page is None else [page]))
+    check_apart([request.model, *joint.targets])
+    joint.check()
+    setup = _Setup.of(request, request.pipeline)
+    model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages)
+    with setup.engine.start(progress) as engine:
+        dataset, evaluators = setup.labelled(request, engine), setup.module.evaluators(setup.parameters)
+        refuse_inputs(dataset, joint.targets)
+        with joint:
+            metrics = evaluated(model, dataset, evaluators, request)
+            if page is not None:
+                seal_page(page, metrics, request, model, engine)
+            joint.commit()
+    return EvaluateResult(
+        pipeline=setup.module.name,
+        model=str(request.model),
+        digest=model.digest,
+        **told(metrics, request),
+        seconds=clock.total(),
+        engine=engine.name,
+        device=str(engine.device),
+    )
+
+
+def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResult:
+    """Transform rows by a saved model and write them as Parquet.
+
+    Text files are read in the types that the model was fitted on; columns that it does not know stay.
+    """
+    clock = _Clock()
+    staged = StagedDataset(request.out, overwrite=request.overwrite, run_id=new_run_id())
+    joint = JointCommit(*staged.outputs)
+    check_apart([request.model, *joint.targets])
+    joint.check()
+    stages = load_pipeline(request.pipeline, request.pipelines).stages if request.pipeline else {}
+    model = PipelineModel.load(request.model, expect=request.expect, stages=stages)
+    with _engine_settings(request, _conf(request)["engine"]).start(progress) as engine:
+        dataset = _read(request, engine, model.schema)
+        refuse_inputs(dataset, joint.targets)
+        scores = model.transform(dataset)
+        with joint:
+            scored = _scored(staged.seal(scores.select(*request.columns) if request.columns else scores))
+            joint.commit()
+    return ScoreResult(
+        model=str(request.model),
+        digest=model.digest,
+        scored=scored,
+        seconds=clock.total(),
+        engine=engine.name,
+        device=str(engine.device),
+    )
+
+
+def explain(request: ExplainRequest, progress: Progress | None = None) -> ExplainResult:
+    """Say what fitting the pipeline to the data would do; of the data only footers or headers are read."""
+    setup = _Setup.of(request, request.pipeline)
+    with setup.engine.start(progress) as engine:
+        pipeline = setup.module.build(setup.parameters)
+        plan = pipeline.explain(setup.labelled(request, engine), counting=request.counting)
+    return ExplainResult(pipeline=setup.module.name, plan=plan)
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """What a fit writes, under one run id: put in place together, or not at all."""
+
+    model: StagedDirectory
+    scores: StagedDataset | None
+    page: StagedFile | None
+
+    @classmethod
+    def of(cls, request: FitRequest) -> _Outputs:
+        run_id, overwrite = new_run_id(), request.overwrite
+        model = StagedDirectory(request.out, overwrite=overwrite, run_id=run_id)
+        scores = StagedDataset(request.score, overwrite=overwrite, run_id=run_id) if request.score is not None else None
+        return cls(model, scores, _page(request, run_id))
+
+    def joint_commit(self) -> JointCommit:
+        """Return the commit of all that was asked for."""
+        scores = () if self.scores is None else self.scores.outputs
+        return JointCommit(self.model, *scores, *([] if self.page is None else [self.page]))
+
+
+def _page(request: EvaluationRequest, run_id: str) -> StagedFile | None:
+    check_report(request.report)
+    return None if request.report is None else StagedFile(request.report, run_id=run_id)
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """The pipeline, its parameters and the engine of a job; nothing is started."""
+
+    module: PipelineModule
+    parameters: BaseModel
+    engine: EngineSettings
+
+    @classmethod
+    def of(cls, job: Job, pipeline: str) -> _Setup:
+        conf = _conf(job)
+        module = load_pipeline(pipeline, job.pipelines)
+        parameters = pipeline_parameters(module, _conf_folder(job) / "pipelines", conf["pipeline"], job.set)
+        return cls(module, parameters, _engine_settings(job, conf["engine"]))
+
+    def labelled(self, job: Job, engine: Engine) -> Dataset:
+        """Return the rows to learn from or to evaluate on."""
+        dataset = _read(job, engine, self.module.schema)
+        return dataset if self.module.prepare is None else self.module.prepare(dataset, self.parameters)
+
+
+def _conf(job: Job) -> dict[str, Settings]:
+    """Return the sections of all configuration files; of two files that set one thing, the later wins."""
+    merged = {"engine": Settings(), "pipeline": Settings()}
+    for path in job.conf:
+        found = read_yaml(path).only(*merged)
+        merged = {name: found.section(name).over(lower) for name, lower in merged.items()}
+    return merged
+
+
+def _engine_settings(job: Job, conf: Settings) -> EngineSettings:
+    return engine_settings(job.engine, job.device, conf, _conf_folder(job) / "engines")
+
+
+def _conf_folder(job: Job) -> Path:
+    return Path(local_path(job.pipelines, "pipelines")).parent / "conf"
+
+
+def _read(job: Job, engine: Engine, types: Any) -> Dataset:
+    return read(
+        engine,
+        job.data,
+        format=job.format,
+        types=types,
+        allow_unmanifested=job.allow_unmanifested,
+        max_bad_records=job.max_bad_records,
+    )
+
+
+def _split(dataset: Dataset, request: FitRequest) -> tuple[Dataset, Dataset | None, Dataset | None]:
+    """Return the rows to learn from, to watch, and to evaluate on; None for those of no share."""
+    shares = {"validation": request.validation_fraction, "test": request.test_fraction}
+    wanted = {"train": 1 - sum(shares.values())} | {name: share for name, share in shares.items() if share}
+    parts = dict(zip(wanted, dataset.split(list(wanted.values()), seed=request.seed), strict=True))
+    return parts["train"], parts.get("validation"), parts.get("test")
+
+
+def _scored(written: WriteResult) -> Scored:
+    return Scored(
+        path=written.path,
+        rows=written.rows,
+        rows_read=written.read,
+        dropped=written.dropped,
+        quarantined=written.quarantined,
+        quarantine=written.quarantine,
+        run_id=written.run_id,
+    )
+
+
+def _check_plan(plan: Plan, evaluators: Evaluators) -> None:
+    """Refuse what could not be evaluated or saved, before hours of training."""
+    for evaluator in evaluators.values() if isinstance(evaluators, Mapping) else evaluators:
+        evaluator.bind(plan.schemas[-1])
+    for stage in plan.stages:
+        stage.parameters()
+
+
+def _rows(model: PipelineModel, train: Dataset) -> RowLog:
+    """Return what became of the rows to learn from; they were only counted if a stage needed statistics."""
+    assert model.report is not None
+    if model.report.scans:
+        return model.report.rows
+    rows = train.count()
+    log = RowLog(read=rows, kept=rows)
+    for fragment in train.fragments:
+        log.quarantine_unparsed(train.reader.unparsed(fragment))
+    return log
+
+
+def _fit_result(
+    request: FitRequest,
+    setup: _Setup,
+    model: PipelineModel,
+    rows: RowLog,
+    metrics: Evaluation,
+    manifest: str,
+    scored: Scored | None,
+    clock: _Clock,
+) -> FitResult:
+    report = model.report
+    assert report is not None
+    return FitResult(
+        pipeline=setup.module.name,
+        parameters=hide(setup.parameters.model_dump(mode="json")),
+        model=str(request.out),
+        manifest=manifest,
+        digest=model.digest,
+        preprocessing_digest=model.preprocessing_digest,
+        rows=rows.kept,
+        rows_read=rows.read,
+        dropped=rows.dropped,
+        quarantined=rows.quarantined,
+        scans=report.scans,
+        **told(metrics, request),
+        seconds=clock.total(),
+        seconds_of={**clock.parts, **report.seconds},
+        counts=[str(column) for column in report.counts if column.estimate or column.held.most],
+        notes=report.notes,
+        engine=report.engine,
+        device=report.device,
+        device_reason=report.device_reason,
+        scored=scored,
+    )
+
+
+@dataclass
+class _Clock:
+    """Seconds since it was made, and of parts by name."""
+
+    began: float = field(default_factory=time.perf_counter)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.parts[part] = time.perf_counter() - began
+
+    def total(self) -> float:
+        return time.perf_counter() - self.began

@@ -1,0 +1,174 @@
+"""How a command ends: its result or its error for people, one line of JSON for schedulers, an exit code."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.cli.stopping import Terminated, leave, stoppable
+from penstock.cli.tables import show
+from penstock.core import errors
+from penstock.core.bounded_pool import is_working
+from penstock.core.console import PlainConsole
+from penstock.core.progress import Progress, RichProgress, Track
+from penstock.core.redaction import presentable, redact
+
+EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
+    (errors.ConfigError, 2),
+    (errors.InputError, 3),
+    (errors.ExecutionError, 4),
+    (errors.OutputError, 5),
+    (errors.ArtifactError, 6),
+)
+UNEXPECTED, USAGE = 1, 2
+_OPTIONS = {
+    "overwrite=True": "--overwrite",
+    "allow_unmanifested=True": "--allow-unmanifested",
+    "max_bad_records": "--max-bad-records",
+    "memory_budget of CountOptions": "--memory-budget",
+}
+
+
+class CommandProgress(RichProgress):
+    """Draws bars, and remembers what is under way, to say what was interrupted."""
+
+    label: str | None = None
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Track]:
+        """Draw one bar."""
+        self.label = label
+        with super().track(label, total) as track:
+            yield track
+        self.label = None
+
+
+class Reporter:
+    """Runs one command and reports how it ended.
+
+    Parameters
+    ----------
+    as_json : bool
+        Print one JSON object as the last line of stdout, errors too; tables go to stderr.
+    traceback : bool
+        Print the traceback of an error.
+    """
+
+    def __init__(self, *, as_json: bool = False, traceback: bool = False) -> None:
+        self.as_json, self.traceback = as_json, traceback
+        self.stderr = PlainConsole(stderr=True)
+        self.console = self.stderr if as_json else PlainConsole()
+        self.progress = CommandProgress(self.stderr)
+
+    def run(self, work: Callable[[Progress], Any]) -> int:
+        """Do `work`, show its result, a dataclass, and return the exit code."""
+        try:
+            with stoppable(self._force), self._warnings():
+                result = work(self.progress)
+        except KeyboardInterrupt as stop:
+            code = self._interrupted(signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
+            if is_working():  # the end of Python would be one of a thread of Rust's, too
+                leave(code)
+            return code
+        except BaseException as error:  # a panic of Rust, or sys.exit where a pipeline is built, is no Exception
+            return self.failed(error)
+        show(result, self.console)
+        self._print_json(dataclasses.asdict(result))
+        return 0
+
+    def failed(self, error: BaseException) -> int:
+        """Print an error and return its exit code."""
+        if self.traceback:
+            self.stderr.print("".join(traceback.format_exception(error)))
+        description = describe(error)
+        self._print_error(description)
+        return int(description["exit_code"])
+
+    def _force(self, number: signal.Signals) -> None:
+        leave(self._interrupted(number, " by force: it did not end in time"))
+
+    def _interrupted(self, number: signal.Signals, how: str = "") -> int:
+        during = f" during {self.progress.label!r}" if self.progress.label else ""
+        hint = "Outputs are as they were, or all of this run. Run again; --checkpoint-dir lets a training go on."
+        code = 128 + number
+        self._print_error({"type": number.name, "message": f"stopped{during}{how}", "hint": hint, "exit_code": code})
+        return code
+
+    def _print_error(self, description: Mapping[str, Any]) -> None:
+        self.stderr.print(description["type"], end="", style="bold red")
+        self.stderr.print(f": {description['message']}")
+        if description.get("hint"):
+            self.stderr.print("Hint: ", end="", style="bold")
+            self.stderr.print(description["hint"])
+        self._print_json({"error": description})
+
+    def _print_json(self, value: Any) -> None:
+        if self.as_json:
+            print(as_line(value), flush=True)
+
+    @contextmanager
+    def _warnings(self) -> Iterator[None]:
+        """Print warnings as lines without source code."""
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: self.progress.note(f"Warning: {message}")
+            yield
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Return an error as plain values: type, message, hint, exit code, and the place where it was found.
+
+    Examples
+    --------
+    >>> describe(errors.ConfigError("seed is 'x'", hint="Pass a number.", stage="split"))
+    {'type': 'ConfigError', 'message': "seed is 'x' (stage 'split')", 'hint': 'Pass a number.', 'exit_code': 2, \
+'stage': 'split'}
+    """
+    if not isinstance(error, errors.PenstockError):
+        message, hint = f"unexpected: {error}", "Run it with --traceback, and report it."
+        return {"type": type(error).__name__, "message": presentable(message), "hint": hint, "exit_code": UNEXPECTED}
+    bare = type(error)(error.message, **error.place)
+    hint = error.hint or ""
+    for argument, option in _OPTIONS.items():
+        hint = hint.replace(argument, option)
+    code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+    place = {name: value for name, value in error.place.items() if value is not None}
+    return {"type": type(error).__name__, "message": str(bare), "hint": hint or None, "exit_code": code, **place}
+
+
+def as_line(value: Any) -> str:
+    r"""Return plain values as one line of JSON in ASCII, without secrets, and without characters that terminals obey.
+
+    Examples
+    --------
+    >>> print(as_line({"path": "s3://me:hunter2@bucket/a", "classes": ["\x1b[31mred\x7f"]}))
+    {"path": "s3://me:***@bucket/a", "classes": ["\u001b[31mred\u007f"]}
+    """
+    return json.dumps(_redacted(value), allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_redacted(name): _redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(inner) for inner in value]
+    return redact(value) if isinstance(value, str) else value
+
+
+def usage_failed(error: Any, argv: list[str]) -> int:
+    """Print a wrong use of the command line, as JSON too where that is asked for, and return the exit code."""
+    shown = io.StringIO()
+    error.show(file=shown)
+    print(presentable(shown.getvalue(), keep="\n"), file=sys.stderr, end="")
+    if "--json" in argv:
+        message = presentable(error.format_message())
+        described = {"type": "UsageError", "message": message, "hint": "See --help.", "exit_code": USAGE}
+        print(as_line({"error": described}), flush=True)
+    return USAGE

@@ -1,0 +1,299 @@
+"""What a job is told and what it tells: plain values, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.core.errors import ConfigError
+from penstock.pipeline.cardinality import CountOptions
+from penstock.spmd import SpmdOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every job is told.
+
+    Parameters
+    ----------
+    data : sequence of str
+        Files, globs, directories or URLs of one format.
+    format : {"parquet", "csv", "jsonl", "files"}, optional
+        Found by the suffixes unless given.
+    allow_unmanifested : bool
+        Read directories that do not say that they are whole.
+    max_bad_records : int
+        How many records of text files may be set aside because they cannot be parsed.
+    engine, device : str, optional
+        See `penstock.engines.settings.engine_settings`.
+    conf : sequence of path
+        YAML files with the sections ``engine`` and ``pipeline``; later ones win.
+    set : sequence of str
+        Parameters of the pipeline, ``name=value``; they win over files.
+    pipelines : path
+        The folder of pipeline modules; ``conf`` lies beside it.
+    """
+
+    data: Sequence[str]
+    format: str | None = None
+    allow_unmanifested: bool = False
+    max_bad_records: int = 0
+    engine: str | None = None
+    device: str | None = None
+    conf: Sequence[str | Path] = ()
+    set: Sequence[str] = ()
+    pipelines: str | Path = "pipelines"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest(Job):
+    """How the model of a pipeline is evaluated.
+
+    Parameters
+    ----------
+    pipeline : str
+        Name of a module in `pipelines`, or the path of one.
+    slices : sequence of str
+        Columns to report every metric by; of a combination ``"country,device"``.
+    bootstrap : int, optional
+        Replicates for a confidence interval of every metric.
+    report : path, optional
+        Where an HTML page of the metrics, curves and slices goes.
+    """
+
+    pipeline: str
+    slices: Sequence[str] = ()
+    bootstrap: int | None = None
+    report: str | Path | None = None
+
+    @property
+    def by(self) -> list[list[str]]:
+        """The columns of each slicing.
+
+        Examples
+        --------
+        >>> EvaluationRequest(pipeline="clicks", data=[], slices=["country", "country,device"]).by
+        [['country'], ['country', 'device']]
+        """
+        return [[name.strip() for name in each.split(",")] for each in self.slices]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest(EvaluationRequest):
+    """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
+
+    Parameters
+    ----------
+    out : path
+        Where the model goes.
+    score : path, optional
+        Where the scored rows go that were held out.
+    test_fraction : float
+        Share of rows held out for evaluation.
+    validation_fraction : float
+        Share of rows that trainers watch for early stopping.
+    seed : int
+        Decides which rows these are.
+    overwrite : bool
+        Replace outputs that are there.
+    spmd : SpmdOptions
+        How trainers run.
+    counting : CountOptions
+        The memory for counting the values of columns.
+
+    Raises
+    ------
+    ConfigError
+        The shares leave no rows to learn from, or none to score.
+
+    Examples
+    --------
+    >>> FitRequest(pipeline="clicks", data=["data/*.parquet"], out="models/clicks").test_fraction
+    0.2
+    """
+
+    out: str | Path
+    score: str | Path | None = None
+    test_fraction: float = 0.2
+    validation_fraction: float = 0.0
+    seed: int = 7
+    overwrite: bool = False
+    spmd: SpmdOptions = field(default_factory=SpmdOptions)
+    counting: CountOptions = field(default_factory=CountOptions)
+
+    def __post_init__(self) -> None:
+        for name in ("test_fraction", "validation_fraction"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}, expected at least 0 and less than 1")
+        if self.test_fraction + self.validation_fraction >= 1:
+            raise ConfigError(
+                f"test_fraction and validation_fraction are {self.test_fraction} and {self.validation_fraction}:"
+                " no rows are left to learn from"
+            )
+        for name in ("score", "report"):
+            if getattr(self, name) is not None and not self.test_fraction:
+                raise ConfigError(f"test_fraction is 0, so there are no rows to {name}", hint=f"Leave {name} out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateRequest(EvaluationRequest):
+    """An evaluation of a saved model by the evaluators of its pipeline, on all rows of `data`.
+
+    Parameters
+    ----------
+    model : path
+    expect : str, optional
+        Digest that the saved model must have.
+    """
+
+    model: str | Path
+    expect: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRequest(Job):
+    """Rows of `data` transformed by a saved model and written as Parquet.
+
+    Parameters
+    ----------
+    model, out : path
+    columns : sequence of str
+        The columns to write; all unless given.
+    pipeline : str, optional
+        Needed only for a model that has stages of the module's own.
+    expect : str, optional
+        Digest that the saved model must have.
+    overwrite : bool
+    """
+
+    model: str | Path
+    out: str | Path
+    columns: Sequence[str] = ()
+    pipeline: str | None = None
+    expect: str | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainRequest(Job):
+    """The plan of a fit of `pipeline` to `data`, in words; `counting` is that of the fit."""
+
+    pipeline: str
+    counting: CountOptions = field(default_factory=CountOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Scored rows on disk, and what became of the others; ``quarantine`` is where those set aside are."""
+
+    path: str
+    rows: int
+    rows_read: int
+    dropped: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    quarantine: str | None
+    run_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Metrics by MLlib's names; for each that is None, ``undefined`` says why.
+
+    Attributes
+    ----------
+    bounds : mapping of str to float
+        How far the exact value can be from one that was approximated.
+    intervals : mapping of str to (float, float)
+        Of a bootstrap.
+    slices : mapping of str to sequence of mapping
+        By what was sliced, one row a slice: its values, ``rows``, and every metric.
+    report : str or None
+        Path of the page.
+    """
+
+    metrics: Mapping[str, float | None]
+    undefined: Mapping[str, str]
+    bounds: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    slices: Mapping[str, Sequence[Mapping[str, Any]]]
+    report: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult(Metrics):
+    """What a fit did.
+
+    Attributes
+    ----------
+    model : str
+        Path of the saved model.
+    manifest : str
+        ``sha256:...`` of the saved copy, which ``expect`` takes.
+    digest, preprocessing_digest : str
+        ``sha256:...`` of all that was learned, and of what stages before trainers did: that is equal on every engine.
+    rows, rows_read : int
+        Learned from, and read for it; the rest is in ``dropped`` and ``quarantined``.
+    scans : int
+        Passes over the data that gathered statistics.
+    seconds : float
+        In all; ``seconds_of`` has the parts.
+    counts : sequence of str
+        Of each column that may have very many values, or is sketched: how many were expected, how they were counted,
+        and how many there were.
+    notes : sequence of str
+        What trainers have to say: that one has not converged, say.
+    """
+
+    pipeline: str
+    parameters: Mapping[str, Any]
+    model: str
+    manifest: str
+    digest: str
+    preprocessing_digest: str
+    rows: int
+    rows_read: int
+    dropped: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    scans: int
+    seconds: float
+    seconds_of: Mapping[str, float]
+    counts: Sequence[str]
+    notes: Sequence[str]
+    engine: str
+    device: str
+    device_reason: str
+    scored: Scored | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateResult(Metrics):
+    """Metrics of a saved model on some data."""
+
+    pipeline: str
+    model: str
+    digest: str
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreResult:
+    """What scoring did."""
+
+    model: str
+    digest: str
+    scored: Scored
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainResult:
+    """What a fit would do, in words."""
+
+    pipeline: str
+    plan: str

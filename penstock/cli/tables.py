@@ -1,0 +1,138 @@
+"""Results of jobs as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
+from typing import Any
+
+from rich.console import Console, Group
+from rich.styled import Styled
+from rich.table import Table
+
+from penstock.cli.doctor import Diagnosis
+from penstock.cli.requests import EvaluateResult, ExplainResult, FitResult, Metrics, Scored, ScoreResult
+from penstock.core.redaction import visible
+
+_MOST_SLICES = 20
+
+
+@singledispatch
+def show(result: Any, console: Console) -> None:
+    """Print the result of a job."""
+    raise TypeError(f"there is no table for {type(result).__name__}")
+
+
+@show.register
+def _fit(result: FitResult, console: Console) -> None:
+    _print_metrics(result, console)
+    facts = {
+        "rows": result.rows,
+        **_left_out(result.dropped, result.quarantined),
+        "scans": result.scans,
+        "seconds": result.seconds,
+        "  of which": result.seconds_of,
+        "counts": result.counts or None,
+        "notes": result.notes or None,
+        "engine": f"{result.engine}, {result.device} ({result.device_reason})",
+        "digest": result.digest,
+        "model": result.model,
+        **_scored(result.scored),
+        "report": result.report,
+    }
+    console.print(_facts(facts))
+
+
+@show.register
+def _evaluate(result: EvaluateResult, console: Console) -> None:
+    _print_metrics(result, console)
+    facts = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "digest": result.digest}
+    console.print(_facts({**facts, "model": result.model, "report": result.report}))
+
+
+@show.register
+def _score(result: ScoreResult, console: Console) -> None:
+    left_out = _left_out(result.scored.dropped, result.scored.quarantined)
+    facts = {"rows": result.scored.rows, **left_out, "seconds": result.seconds, "model": result.model}
+    console.print(_facts({**facts, **_scored(result.scored)}))
+
+
+@show.register
+def _explain(result: ExplainResult, console: Console) -> None:
+    console.print(result.plan)
+
+
+@show.register
+def _doctor(result: Diagnosis, console: Console) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for finding in result.findings:
+        mark = Styled("yes", "green") if finding.found else Styled("no", "yellow")
+        remedy = [Styled(visible(finding.remedy), "bold")] if finding.remedy else []
+        table.add_row(finding.name, mark, Group(visible(finding.detail), *remedy))
+    console.print(table)
+    console.print(f"Runs here: {', '.join(result.engines)}; on {', '.join(result.devices)}.")
+
+
+def _print_metrics(result: Metrics, console: Console) -> None:
+    console.print(_metrics(result))
+    for name, rows in result.slices.items():
+        console.print(f"\nby {visible(name)}", style="bold")
+        console.print(_slices(rows))
+
+
+def _metrics(result: Metrics) -> Table:
+    table = Table("metric", "value", box=None, header_style="bold", padding=(0, 2))
+    for name, value in result.metrics.items():
+        undefined = f"undefined: {result.undefined.get(name, 'no reason given')}"
+        table.add_row(visible(name), visible(undefined) if value is None else f"{value:.6f}{_spread(result, name)}")
+    return table
+
+
+def _spread(result: Metrics, name: str) -> str:
+    low, high = result.intervals.get(name, (None, None))
+    interval = "" if low is None else f"  [{low:.6f}, {high:.6f}]"
+    return interval + (f"  +-{result.bounds[name]:.2g}" if name in result.bounds else "")
+
+
+def _slices(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the largest slices, and a line that says how many more there are."""
+    names = list(rows[0]) if rows else []
+    table = Table(*map(visible, names), box=None, header_style="bold", padding=(0, 2))
+    for row in rows[:_MOST_SLICES]:
+        table.add_row(*(visible(_cell(value)) for value in row.values()))
+    if len(rows) > _MOST_SLICES:
+        table.add_row(f"and {len(rows) - _MOST_SLICES} more")
+    return table
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6f}" if isinstance(value, float) else "-" if value is None else f"{value}"
+
+
+def _facts(facts: Mapping[str, Any]) -> Table:
+    """Return a table of names and values; those that are empty are left out."""
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value not in (None, {}):
+            table.add_row(name, _shown(value))
+    return table
+
+
+def _left_out(dropped: Mapping[str, int], quarantined: Mapping[str, int]) -> dict[str, Any]:
+    return {"dropped": dropped, "quarantined": quarantined}
+
+
+def _scored(scored: Scored | None) -> dict[str, Any]:
+    return {} if scored is None else {"scored rows": scored.path, "quarantine": scored.quarantine}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{visible(name)}: {_shown(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_shown, value))
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))

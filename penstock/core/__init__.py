@@ -1,0 +1,1 @@
+"""Words that every package shares: errors, schemas, selectors, sizes, names, locations, progress."""

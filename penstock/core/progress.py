@@ -1,0 +1,69 @@
+"""Progress of scans and training: told by engines, shown by whoever runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.core.notices import get_logger
+from penstock.core.redaction import presentable
+
+logger = get_logger(__name__)
+
+
+class Progress:
+    """Draws nothing, and logs what is worth a line; the base of those that draw."""
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Track]:
+        """Follow one scan or training of `total` parts."""
+        yield Track()
+
+    def note(self, text: str) -> None:
+        """Tell something worth a line: a training starts again, a fragment takes far longer than the others."""
+        logger.warning("%s", text)
+
+
+class Track:
+    """One scan or training under way."""
+
+    def advance(self, parts: int = 1, detail: str = "") -> None:
+        """More parts are done."""
+
+
+class RichProgress(Progress):
+    """Draws a live bar a scan on stderr; plain lines where stderr is not a terminal."""
+
+    def __init__(self, console: Any = None) -> None:
+        from penstock.core.console import PlainConsole
+
+        self.console = console or PlainConsole(stderr=True)
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Track]:
+        """Draw a bar until the work ends; it stays on the screen with its time."""
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        columns = (
+            TextColumn("{task.description:<28}", markup=False),
+            BarColumn(32),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[detail]}", markup=False),
+        )
+        with Bars(*columns, console=self.console) as bars:
+            yield _Bar(bars, bars.add_task(presentable(label), total=total, detail=""))
+
+    def note(self, text: str) -> None:
+        """Print a line above the bar."""
+        self.console.print(presentable(text), style="yellow", markup=False, emoji=False, highlight=False)
+
+
+class _Bar(Track):
+    def __init__(self, bars: Any, task: Any) -> None:
+        self._bars, self._task = bars, task
+
+    def advance(self, parts: int = 1, detail: str = "") -> None:
+        self._bars.update(self._task, advance=parts, detail=presentable(detail))

@@ -1,0 +1,347 @@
+"""A dataset: fragments, and the steps still to apply to their rows. Nothing is read until something is asked for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.errors import ConfigError, class_name
+from penstock.core.schemas import declared
+from penstock.core.selectors import Columns, resolve
+from penstock.dataset.hash_partitioned import InParts
+from penstock.dataset.lags.lags import Lags
+from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
+from penstock.dataset.tasks import Collect, Probe, Scan, Summarise
+from penstock.expressions.rowwise import check_rowwise
+from penstock.frames import ROW
+from penstock.frames.interchange import refuse_stream
+from penstock.frames.pandas import to_pandas
+from penstock.io.fragments import Fragment, Sample, kept_rows
+from penstock.io.sources.base import Reader
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from penstock.dataset.writing import WriteResult
+    from penstock.engines.base import Engine
+    from penstock.statistics.base import State, Statistic
+
+
+@dataclass(frozen=True)
+class Dataset(Lags):
+    """Rows in files or in memory, with row-wise steps to apply, on an engine.
+
+    Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
+    reads nothing, but `lag`, `lead` and `diff`, which run a query; `count`, `head`, `to_*` and `write_parquet` read.
+    Rows keep their order, and a row's identity is its number in what was read, so `split` gives the same rows on every
+    engine, device and partitioning.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> numbers = ps.LocalEngine().from_arrow(pa.table({"x": [1, 2, 3, None]}))
+    >>> numbers.schema.names, numbers.count(), numbers.filter(nw.col("x") > 1).to_arrow()["x"].to_pylist()
+    (['x'], 4, [2, 3])
+    """
+
+    engine: Engine = field(repr=False)
+    reader: Reader = field(repr=False)
+    fragments: tuple[Fragment, ...] = field(repr=False)
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types, known without reading."""
+        return output_schema(self.steps, self.reader.source.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.schema.names)
+
+    def with_step(self, step: Step) -> Dataset:
+        """Return the dataset with one more step to apply."""
+        return replace(self, steps=(*self.steps, step))
+
+    def select(self, *columns: Columns) -> Dataset:
+        """Return only `columns`, in the order given.
+
+        Parameters
+        ----------
+        *columns : str, or one sequence of str or Selector
+
+        Raises
+        ------
+        SchemaError
+            A column is not there; the nearest name is shown.
+        ConfigError
+            No column is given, or one twice.
+        """
+        chosen = columns[0] if len(columns) == 1 else columns
+        return self.with_step(Select(resolve(chosen, self.schema, "select")))  # type: ignore[arg-type]
+
+    def filter(self, predicate: nw.Expr) -> Dataset:
+        """Return the rows for which `predicate`, a Narwhals expression, is true; null counts as false.
+
+        Raises
+        ------
+        ConfigError
+            It is no expression of Narwhals, but text, say, or one of another library.
+        SchemaError
+            The expression names a column that is not there, does not fit the types, is not true or false, or depends on
+            other rows or on their order: each partition is filtered by itself.
+        """
+        check_rowwise(predicate, self.schema)
+        return self.with_step(Filter(predicate, tuple(frames.roots(predicate, self.schema))))
+
+    def map_partitions(
+        self, function: Callable[[Any], Any], schema: pa.Schema | dict[str, Any], *, frame: str = "narwhals"
+    ) -> Dataset:
+        """Return what `function` makes of each partition.
+
+        Parameters
+        ----------
+        function : callable
+            Takes one partition, possibly empty, and returns one, with any number of rows. It sees all columns.
+        schema : pyarrow.Schema or dict of name to type
+            What it returns; the result is checked for the columns and cast to the types.
+        frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}
+            The library whose frame it takes; it may return any of them. Types in pandas are those of `to_pandas`.
+
+        Raises
+        ------
+        ConfigError
+            The function is none, or `frame` is not known.
+        UserCodeError
+            When it runs: the function raised. SchemaError: it left out a column, or returned a value that the declared
+            type does not hold, as int64 does not hold 3.7; numbers are only rounded from float64 to float32.
+        """
+        check_callable(function, "map_partitions")
+        frames.check_form(frame)
+        return self.with_step(MapPartitions(function, declared(schema), frame, tuple(self.schema.names)))
+
+    def split(self, weights: Sequence[float], *, seed: int) -> list[Dataset]:
+        """Cut the rows at random into parts of about these shares.
+
+        Parameters
+        ----------
+        weights : sequence of float
+            Shares, positive; divided by their sum.
+        seed : int
+            With the row's number it alone decides where a row goes: SplitMix64, see `penstock.io.fragments`. A record
+            that could not be parsed goes with the row after it.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> whole = ps.LocalEngine().from_arrow(pa.table({"x": range(1000)}))
+        >>> train, test = whole.split([0.8, 0.2], seed=7)
+        >>> train.count() + test.count()
+        1000
+        """
+        if not weights or any(not w > 0 or not math.isfinite(w) for w in weights):
+            raise ConfigError(f"weights are {list(weights)}, expected positive numbers", hint="Pass [0.8, 0.2], say.")
+        bounds = [0.0, *itertools.accumulate(w / math.fsum(weights) for w in weights)]
+        bounds[-1] = 1.0
+        level = seed + 0x632BE59BD9B4E019 * len(self.reader.samples)  # a split of a split must not repeat the first
+        return [
+            replace(self, reader=replace(self.reader, samples=(*self.reader.samples, Sample(level, low, high))))
+            for low, high in itertools.pairwise(bounds)
+        ]
+
+    def count(self) -> int:
+        """Return the number of rows; without reading, unless a step can drop some."""
+        if all(step.keeps_rows for step in self.steps):
+            return sum(_kept(fragment, self.reader.samples) for fragment in self.fragments)
+        _, log = self.gather(())
+        return log.kept
+
+    def head(self, rows: int = 5) -> pl.DataFrame:
+        """Return the first rows as a Polars frame; reads no more fragments than it takes."""
+        tables: list[pa.Table] = []
+        for fragment in self.fragments:
+            tables += list(self.engine.map(self._collect(), [fragment], label="head"))
+            if sum(table.num_rows for table in tables) >= rows:
+                break
+        return _polars(pa.concat_tables(tables).slice(0, rows))
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as one Arrow table."""
+        tables = list(self.engine.map(self._collect(), self.fragments, label="read"))
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return all rows as one Polars frame."""
+        return _polars(self.to_arrow())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all rows as one pandas frame.
+
+        The type of a column there follows from its type here, whether or not it has nulls: integers and booleans are
+        pandas' nullable ones (``Int64``, ``boolean``, null is ``pd.NA``), so that no value changes; floating columns
+        are NumPy's, null is NaN; all else is as pyarrow has it. For one matrix of them all there is
+        ``frame.to_numpy(dtype=float, na_value=np.nan)``.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        SchemaError
+            pandas cannot hold a value: one of ``time64[ns]`` with nanoseconds.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> frame = ps.LocalEngine().from_arrow(pa.table({"id": [2**53 + 1, None], "x": [0.5, None]})).to_pandas()
+        >>> frame.dtypes.astype(str).tolist(), int(frame["id"][0]) == 2**53 + 1
+        (['Int64', 'float64'], True)
+        """
+        return to_pandas(self.to_arrow())
+
+    def write_parquet(
+        self,
+        path: str | Path,
+        *,
+        overwrite: bool = False,
+        quarantine: str | Path | None = None,
+    ) -> WriteResult:
+        """Write one Parquet part a fragment into a directory, whole or not at all.
+
+        Parts are staged beside `path` and swapped in with a manifest: a reader sees the old directory or the new one.
+
+        Parameters
+        ----------
+        overwrite : bool, default False
+            Replace what is there; it stays readable until the new one is complete.
+        quarantine : path, optional
+            Where rows that an ``Expect`` stage sets aside go, and records of text files that could not be parsed (see
+            `max_bad_records` of `Engine.read_csv`); ``<path>.quarantine`` unless given. Both appear together. When
+            there are none, what an earlier run put there is removed, and nothing is written.
+
+        Returns
+        -------
+        WriteResult
+            The path, the rows read, written, dropped and quarantined with reasons, and the run id.
+
+        Notes
+        -----
+        Of a record that could not be parsed the quarantine has ``reason``, ``_corrupt_file``, ``_corrupt_line`` (from
+        1) and ``_corrupt_record``, its text up to 4,000 characters; ``row`` is null.
+
+        Raises
+        ------
+        OutputExistsError, DiskFullError, CommitConflictError, RowCountError, ConfigError
+            What was on disk is as it was.
+        """
+        from penstock.dataset.writing import write_parquet
+
+        return write_parquet(self, path, overwrite=overwrite, quarantine=quarantine)
+
+    def scan(self, columns: Sequence[str] | None = None) -> Scan:
+        """Return the work of reading `columns` (all, if not given) of one fragment."""
+        wanted = tuple(self.schema.names if columns is None else columns)
+        return Scan(self.reader, self.steps, wanted, self.engine.kind)
+
+    def gather(self, statistics: Sequence[Statistic], label: str = "scan") -> tuple[list[State], RowLog]:
+        """Return the state of each statistic over all rows, from one scan."""
+        probe = Probe(len(self.steps), tuple(statistics))
+        states, log = self.probe([probe], label=label)
+        return states[0], log
+
+    def probe(self, probes: Sequence[Probe], label: str = "scan") -> tuple[list[list[State]], RowLog]:
+        """Return the states of statistics at several places along the steps, all from one scan.
+
+        Raises
+        ------
+        ConfigError
+            A statistic needs row numbers, which a step before it has made an end of.
+        """
+        for each in probes:
+            self._check_numbered(each)
+        work = Summarise(self.reader, self.steps, tuple(probes), self.engine.kind)
+        if not any(probe.parts for probe in probes):
+            return self.engine.reduce(work, work.merge, self.fragments, label=label)
+        parted = InParts(work)
+        return parted.concat(self.engine.reduce_parts(parted, self.fragments, label=label))
+
+    def _check_numbered(self, probe: Probe) -> None:
+        makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]
+        if makers and any(ROW in statistic.reads for statistic in probe.statistics):
+            raise ConfigError(
+                f"rows have no numbers after {makers[0]}, and a statistic goes by them",
+                hint="Name a column of folds instead, or write the rows to Parquet and read them again.",
+            )
+
+    def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
+        """Return the file, and the row in it, of the first row for which `predicate` is true.
+
+        None also where a step has made new rows, which are not those of a file. Read are `columns`, and what the
+        predicate needs besides.
+        """
+        if any(step.makes_rows for step in self.steps):
+            return None
+        numbered = self.scan(tuple(dict.fromkeys([*columns, *frames.roots(predicate, self.schema), ROW])))
+        for fragment in self.fragments:
+            for found in self.engine.map(_FirstRow(numbered, predicate), [fragment], label="locate"):
+                if found is not None:
+                    return fragment.locate(found)
+        return None
+
+    def _collect(self) -> Collect:
+        return Collect(self.scan(), self.schema)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("a Dataset is not iterable; use head, to_polars or map_partitions")
+
+
+def check_dataset(value: Any, what: str) -> None:
+    """Raise ConfigError, which says how to make one, unless a value that `what` takes is a dataset."""
+    if not isinstance(value, Dataset):
+        refuse_stream(value)
+        raise ConfigError(
+            f"{what} takes a Dataset, found {class_name(value)}",
+            hint=f"Make one on an engine: {what}(engine.from_arrow(frame)) for a frame of pandas, Polars or Arrow,"
+            f" {what}(engine.read_parquet(path)) for files; engine.from_spark and engine.from_dask take their frames.",
+        )
+
+
+def check_callable(value: Any, what: str) -> None:
+    """Raise ConfigError unless what `what` is to call, on frames, can be called."""
+    if not callable(value):
+        raise ConfigError(
+            f"{what} takes a function of frames, found {class_name(value)}",
+            hint=f'Write {what}(lambda frame: frame.filter(nw.col("x") > 0), ...), after import narwhals as nw.',
+        )
+
+
+@dataclass(frozen=True)
+class _FirstRow:
+    scan: Scan
+    predicate: nw.Expr
+
+    def __call__(self, fragment: Fragment) -> int | None:
+        bad = self.scan.frame(fragment, RowLog()).filter(self.predicate)
+        return int(bad[ROW][0]) if len(bad) else None
+
+
+def _kept(fragment: Fragment, samples: tuple[Sample, ...]) -> int:
+    kept = kept_rows(fragment, samples)
+    return fragment.rows if kept is None else int(np.count_nonzero(kept))
+
+
+def _polars(table: pa.Table) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

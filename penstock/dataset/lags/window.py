@@ -1,0 +1,177 @@
+"""Lags, leads and differences: one window of the query engine, and its way back to the rows.
+
+The window is the query engine's. What it sees is narrow: a row's number, its key, its place in the order and the values
+to move. What it makes is read back by row number, so that a row keeps its number and its other columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.names import check_names, column_names
+from penstock.core.selectors import resolve
+from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, Span
+from penstock.frames.transport_types import carrier
+from penstock.io.fragments import row_bytes
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+Names = str | Sequence[str]
+
+
+def lagged(
+    dataset: Dataset,
+    title: str,
+    columns: Names,
+    *,
+    by: Names,
+    order_by: Names,
+    periods: int | Sequence[int],
+    ahead: bool = False,
+    unit: str | None = None,
+    output_columns: Names | None = None,
+    staging_dir: str | Path | None = None,
+) -> Dataset:
+    """Return a dataset with more columns; `title` is the method of `Dataset` that is called.
+
+    Parameters
+    ----------
+    ahead : bool
+        Rows are counted forwards.
+    unit : str, optional
+        Differences are made, in time in this unit.
+    """
+    _check_numbered(dataset, title)
+    values = resolve(columns, dataset.schema, title)
+    narrow = Narrow(title, dataset.schema, _keys(dataset, title, by), _keys(dataset, title, order_by), values)
+    lags = _lags(dataset.schema, title, values, _counts(title, periods), ahead, unit, output_columns)
+    for name in (*narrow.by, *narrow.order_by, *narrow.values):
+        _check_carried(dataset.schema.field(name), title)
+    found = _window(dataset, narrow, lags, staging_dir)
+    spans = dataset.engine.map(Span(found.reader), found.fragments, label=f"{title}: row numbers")
+    return dataset.with_step(Beside(title, lags, found.reader, tuple(part for part in spans if part is not None)))
+
+
+def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: str | Path | None) -> Dataset:
+    """Return the row numbers, in order, and the values so many rows before."""
+    keys = len(narrow.by)
+    order = [f"c{keys + place}" for place in range(len(narrow.order_by))]
+    value = {name: f"c{keys + len(order) + place}" for place, name in enumerate(narrow.values)}
+    moved = {lag.stored: nw.col(value[lag.column]).shift(lag.periods) for lag in lags}
+    engine = dataset.engine
+
+    def window(frame: nw.LazyFrame) -> nw.LazyFrame:
+        by = [ALONE, *(f"c{place}" for place in range(keys))]
+        made = engine.window(frame, moved, partition_by=by, order_by=[*order, NUMBER])
+        return made.select(NUMBER, *moved)
+
+    window.__name__ = narrow.title
+    rows = max((fragment.rows for fragment in dataset.fragments), default=1)
+    width = row_bytes(narrow.output_schema(dataset.schema)) * (1 + len(moved))
+    given = dataset.with_step(narrow)
+    return engine.query(window, given, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width)
+
+
+def _lags(
+    schema: pa.Schema,
+    title: str,
+    columns: Sequence[str],
+    periods: Sequence[int],
+    ahead: bool,
+    unit: str | None,
+    output_columns: Names | None,
+) -> tuple[Lag, ...]:
+    pairs = [(column, count) for column in columns for count in periods]
+    names = _outputs(schema, title, [f"{column}_{title}_{count}" for column, count in pairs], output_columns)
+    if unit is not None:
+        _check_differences(schema, title, columns, unit)
+    return tuple(
+        Lag(column, schema.field(column).type, -count if ahead else count, name, f"v{place}", unit)
+        for place, ((column, count), name) in enumerate(zip(pairs, names, strict=True))
+    )
+
+
+def _outputs(schema: pa.Schema, title: str, names: list[str], given: Names | None) -> list[str]:
+    """Return the names of the new columns: those given, or those they have by themselves."""
+    chosen = names if given is None else list(column_names(given, f"output_columns of {title}", stage=title))
+    if len(chosen) != len(names):
+        raise ConfigError(
+            f"output_columns of {title} has {len(chosen)} name(s), expected {len(names)}: {', '.join(names)}",
+            hint="Give a name for each column and period, those of the first column first.",
+            stage=title,
+        )
+    check_names(chosen, title, stage=title)
+    for place, name in enumerate(chosen):
+        if name in schema.names or name in chosen[:place]:
+            raise ConfigError(
+                f"{title} would make column {name!r}, which is there already",
+                hint="Choose other names with output_columns.",
+                column=name,
+                stage=title,
+            )
+    return chosen
+
+
+def _counts(title: str, periods: int | Sequence[int]) -> list[int]:
+    counts = list(periods) if isinstance(periods, Sequence) else [periods]
+    if not counts or not all(_is_positive(count) for count in counts):
+        raise ConfigError(
+            f"periods of {title} is {periods!r}, expected positive integers",
+            hint="For rows that come after, use lead.",
+            stage=title,
+        )
+    return counts
+
+
+def _is_positive(count: object) -> bool:
+    return isinstance(count, int) and not isinstance(count, bool) and count > 0
+
+
+def _keys(dataset: Dataset, title: str, names: Names) -> tuple[str, ...]:
+    names = column_names(names, f"columns of {title}", stage=title)
+    return resolve(names, dataset.schema, title) if names else ()
+
+
+def _check_numbered(dataset: Dataset, title: str) -> None:
+    for step in dataset.steps:
+        if step.makes_rows:
+            raise ConfigError(
+                f"rows have no numbers after {step.label}, and {title} goes by them",
+                hint="Write the rows to Parquet and read them again.",
+                stage=title,
+            )
+
+
+def _check_carried(field: pa.Field, title: str) -> None:
+    if carrier(field.type) is None:
+        raise SchemaError(
+            f"column {field.name!r} is {field.type}, which {title} cannot take",
+            hint="It takes numbers, strings, binary values, booleans, dates and times.",
+            column=field.name,
+            stage=title,
+        )
+
+
+def _check_differences(schema: pa.Schema, title: str, columns: Sequence[str], unit: str) -> None:
+    if unit not in SECONDS:
+        raise ConfigError(
+            f"unit of {title} is {unit!r}, expected one of {', '.join(SECONDS)}.{did_you_mean(unit, SECONDS)}",
+            stage=title,
+        )
+    for name in columns:
+        kind = schema.field(name).type
+        whole = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
+        if not (whole or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
+            raise SchemaError(
+                f"column {name!r} is {kind}, of which there is no difference",
+                hint="It takes integers up to int64, floats, dates and times; cast the column before.",
+                column=name,
+                stage=title,
+            )

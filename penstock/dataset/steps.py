@@ -1,0 +1,273 @@
+"""Row-wise work on a frame: what a dataset still has to do to its rows after they are read.
+
+A step is a small picklable value. It says which columns it needs to give the ones that are wanted, so that a scan reads
+no others, and it never changes a frame in place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
+from penstock.core.names import check_names
+from penstock.dataset.task_errors import described, hint_for, place_of
+from penstock.frames import ROW, Kind
+from penstock.io.fragments import Fragment
+
+
+@dataclass
+class RowLog:
+    """What happened to rows on the way: none is lost without a line here."""
+
+    read: int = 0
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    quarantined: dict[str, int] = field(default_factory=dict)
+    tables: list[pa.Table] = field(default_factory=list)
+
+    def drop(self, reason: str, rows: int) -> None:
+        """Count rows that a step left out; negative for rows that it added."""
+        if rows:
+            _count(self.dropped, {reason: rows})
+
+    def quarantine(self, reason: str, table: pa.Table) -> None:
+        """Count rows that are set aside, and keep them to be written."""
+        if table.num_rows:
+            _count(self.quarantined, {reason: table.num_rows})
+            self.tables.append(table)
+
+    def quarantine_unparsed(self, records: pa.Table) -> None:
+        """Count records that were read and could not be parsed, by their ``reason``, and keep them to be written."""
+        if records.num_rows:
+            self.read += records.num_rows
+            _count(self.quarantined, Counter(records["reason"].to_pylist()))
+            self.tables.append(records)
+
+    def add(self, other: RowLog) -> None:
+        """Add the counts of another log; tables are written where they arise and stay there."""
+        self.read += other.read
+        self.kept += other.kept
+        _count(self.dropped, other.dropped)
+        _count(self.quarantined, other.quarantined)
+
+
+def _count(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for reason, rows in more.items():
+        counts[reason] = counts.get(reason, 0) + rows
+
+
+class Step(ABC):
+    """One row-wise operation."""
+
+    keeps_rows: bool = True
+    """Whether every row that comes in goes out, in order."""
+    makes_rows: bool = False
+    """Whether what comes out cannot be traced to rows of a file: row numbers end here."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What plans and errors call it."""
+
+    @abstractmethod
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the columns and types that come out, for those that go in."""
+
+    @abstractmethod
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        """Return the columns needed to give `wanted`, or None when the step does nothing for them."""
+
+    @abstractmethod
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        """Return a new frame."""
+
+
+@dataclass(frozen=True)
+class Select(Step):
+    """Keeps some columns, in the order given."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"select {len(self.columns)} columns"
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return pa.schema([schema.field(name) for name in self.columns])
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        return None  # pruning the columns that are read has the same effect
+
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        return frame
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Step):
+    """Keeps rows for which a Narwhals expression is true; null counts as false."""
+
+    predicate: nw.Expr
+    columns: tuple[str, ...]
+    keeps_rows = False
+
+    @property
+    def label(self) -> str:
+        return "filter"
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        return wanted | frozenset(self.columns)
+
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        kept = frame.filter(self.predicate)
+        log.drop("filter", len(frame) - len(kept))
+        return kept
+
+
+@dataclass(frozen=True)
+class MapPartitions(Step):
+    """Calls a user's function with each partition, in the frame library it asks for."""
+
+    function: Callable[..., Any]
+    schema: pa.Schema
+    form: str
+    inputs: tuple[str, ...]
+    title: str | None = None
+    keeps_rows = False
+    makes_rows = True
+
+    @property
+    def label(self) -> str:
+        return self.title or f"map_partitions({getattr(self.function, '__name__', type(self.function).__name__)})"
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return self.schema
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        return frozenset(self.inputs)
+
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        given = frames.present(frame.select(list(self.inputs)), self.form)
+        try:
+            result = self.function(given)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # Polars panics and sys.exit too
+            problem = f"{self.label} raised {described(error)}"
+            raise UserCodeError(problem, hint=hint_for(error), stage=self.label) from error
+        made = self._checked(result, "gpu" if frames.is_gpu(frame) else "cpu")
+        log.drop(self.label, len(frame) - len(made))
+        return made
+
+    def _checked(self, result: Any, kind: Kind) -> nw.DataFrame:
+        """Return the result in the declared columns and types."""
+        try:
+            made = frames.accept(result, kind)
+        except TypeError as error:
+            found = type(result).__name__
+            raise UserCodeError(f"{self.label} gave {found}, expected a frame", stage=self.label) from error
+        missing = [name for name in self.schema.names if name not in made.columns]
+        if missing:
+            raise SchemaError(
+                f"{self.label} gave columns {made.columns}, but its declared schema has {missing[0]!r}",
+                hint="Return every column of the declared schema.",
+                column=missing[0],
+                stage=self.label,
+            )
+        return self._cast(made)
+
+    def _cast(self, made: nw.DataFrame) -> nw.DataFrame:
+        try:
+            cast = frames.conform(made, self.schema)
+            changed = {name: frames.first_changed(made[name], cast[name]) for name in self.schema.names}
+        except frames.ERRORS as error:
+            raise SchemaError(
+                f"{self.label} gave values that are not of the declared types: {str(error).splitlines()[0]}",
+                hint="Cast them in the function, or declare the types that it returns.",
+                stage=self.label,
+            ) from error
+        for name, value in changed.items():
+            if value is not None:
+                raise SchemaError(
+                    f"{self.label} gave {value!r} in column {name!r}, which its declared type,"
+                    f" {self.schema.field(name).type}, does not hold",
+                    hint="Round it in the function, or declare a type that holds it.",
+                    column=name,
+                    stage=self.label,
+                )
+        return cast
+
+
+def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
+    """Return the schema after all steps.
+
+    Raises
+    ------
+    SchemaError
+        A step makes a column with a name that Penstock keeps for itself.
+    """
+    for step in steps:
+        schema = step.output_schema(schema)
+        check_names(schema.names, step.label, stage=step.label)
+    return schema
+
+
+def prune(steps: Sequence[Step], wanted: Sequence[str]) -> tuple[tuple[Step, ...], frozenset[str]]:
+    """Return the steps that matter for the columns wanted, and the columns to read for them."""
+    need = frozenset(wanted)
+    kept: list[Step] = []
+    for step in reversed(steps):
+        found = step.needs(need)
+        if found is not None:
+            kept.append(step)
+            need = found
+    return tuple(reversed(kept)), need
+
+
+def run(steps: Sequence[Step], frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+    """Apply steps in order, with the row count checked and errors told where they happened."""
+    for step in steps:
+        rows = len(frame)
+        try:
+            with rows_named(frame):
+                made = step.apply(frame, log)
+        except PenstockError as error:
+            raise error.at(stage=step.label) from error.__cause__
+        if step.keeps_rows and len(made) != rows:
+            raise RowCountError(f"{step.label} made {len(made)} rows of {rows}", stage=step.label, rows=len(made))
+        frame = made
+    return frame
+
+
+@contextmanager
+def rows_named(frame: nw.DataFrame) -> Iterator[None]:
+    """Add the first row number that an error's predicate finds, when the frame has row numbers."""
+    try:
+        yield
+    except DataValueError as error:
+        if error.predicate is None or ROW not in frame.columns or error.row is not None:
+            raise
+        bad = frame.filter(error.predicate)[ROW]
+        raise (error.at(row=int(bad[0])) if len(bad) else error) from error.__cause__
+
+
+def placed(error: PenstockError, fragment: Fragment) -> PenstockError:
+    """Return the error with the file, and the row of that file, in place of the dataset's row number."""
+    if error.path is not None:
+        return error
+    if error.row is None:
+        return error.at(**place_of(fragment))
+    path, row = fragment.locate(error.row)
+    moved = type(error)(error.message, hint=error.hint, **{**error.place, "row": row})
+    return moved.at(path=path, partition=fragment.index)

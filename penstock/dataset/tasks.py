@@ -1,0 +1,244 @@
+"""What runs on a worker: one picklable object a kind of work, called with one fragment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import devices, frames
+from penstock.core.errors import DataValueError, PenstockError
+from penstock.dataset import steps
+from penstock.dataset.steps import RowLog, Step
+from penstock.frames import ROW, Kind
+from penstock.io.fragments import Fragment
+from penstock.io.sinks import FileEntry, error_number, file_entry, translate_os_error
+from penstock.io.sources.base import Reader
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.distinct.hyperloglog.partitionable import Absent, as_partitionable
+from penstock.statistics.distinct.top_k import Keep
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Reads the columns that are needed and applies the steps that matter for them."""
+
+    reader: Reader
+    steps: tuple[Step, ...]
+    columns: tuple[str, ...]
+    kind: Kind = "cpu"
+
+    def plan(self) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        """Return the steps that are run and the columns that are read, in the order of the schema."""
+        kept, need = steps.prune(self.steps, self.columns)
+        return kept, in_order(need, self.reader)
+
+    def frame(self, fragment: Fragment, log: RowLog) -> nw.DataFrame:
+        """Return the rows of a fragment after all steps, in the columns asked for.
+
+        Raises
+        ------
+        PenstockError
+            What a step found wrong, with the file, and the row where it can be told.
+        """
+        return self.convert(fragment, log, lambda frame: frame)
+
+    def convert(self, fragment: Fragment, log: RowLog, function: Callable[[nw.DataFrame], T]) -> T:
+        """Return what `function` makes of the frame; bad values that it finds are told with file and row."""
+        devices.use(self.kind)
+
+        def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
+            kept, columns = self.plan()
+            frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
+            frame = steps.run(kept, frame, log)
+            log.kept += len(frame)
+            with steps.rows_named(frame):
+                return function(frame.select(list(self.columns)))
+
+        return located(fragment, attempt, log)
+
+
+def _read(reader: Reader, fragment: Fragment, columns: tuple[str, ...], kind: Kind, log: RowLog) -> nw.DataFrame:
+    """Read a fragment, with an account of its rows and of the records that are none."""
+    frame = reader.read(fragment, columns, kind)
+    log.read += len(frame)
+    log.quarantine_unparsed(reader.unparsed(fragment))
+    return frame
+
+
+def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T], log: RowLog) -> T:
+    """Return what `attempt` gives; on bad values run it again with row numbers, to name the file and row."""
+    try:
+        return attempt(log, ())
+    except DataValueError as error:
+        if error.predicate is None or error.row is not None:
+            raise steps.placed(error, fragment) from error.__cause__
+    except PenstockError as error:
+        raise steps.placed(error, fragment) from error.__cause__
+    try:
+        return attempt(RowLog(), (ROW,))
+    except PenstockError as error:
+        raise steps.placed(error, fragment) from error.__cause__
+
+
+def in_order(columns: Iterable[str], reader: Reader) -> tuple[str, ...]:
+    """Return columns in the order of the schema."""
+    order = [*reader.source.schema.names, ROW]
+    return tuple(sorted(columns, key=order.index))
+
+
+def _union(columns: tuple[str, ...], extra: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*columns, *extra]))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Statistics of the rows as they are before the step at `position`; at the end, when that is how many there are.
+
+    Attributes
+    ----------
+    keep : mapping of str to Keep
+        By column, what is asked for of its counted values, if that is not all.
+    parts : mapping of str to int
+        By column, in how many parts its counted values are merged, if there are several.
+    """
+
+    position: int
+    statistics: tuple[Statistic, ...]
+    keep: Mapping[str, Keep] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """What the statistics read."""
+        return frozenset(name for statistic in self.statistics for name in statistic.reads)
+
+    def after(self, steps: int) -> Probe:
+        """Return the probe for a dataset that has so many steps before."""
+        return replace(self, position=self.position + steps)
+
+
+@dataclass(frozen=True)
+class Summarise:
+    """Gives the states of statistics at several places along the steps, from one read of a fragment."""
+
+    reader: Reader
+    steps: tuple[Step, ...]
+    probes: tuple[Probe, ...]
+    kind: Kind = "cpu"
+
+    def plan(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Return the positions of the steps that any probe needs, and the columns that are read."""
+        positions: set[int] = set()
+        read: set[str] = set()
+        for probe in self.probes:
+            kept, need = steps.prune(self.steps[: probe.position], tuple(probe.columns))
+            # By identity: expressions in steps cannot be compared.
+            positions |= {place for place, step in enumerate(self.steps) if any(step is other for other in kept)}
+            read |= need
+        return tuple(sorted(positions)), in_order(read, self.reader)
+
+    def __call__(self, fragment: Fragment) -> tuple[list[list[State]], RowLog]:
+        """Summarise one fragment: the states of each probe, and what became of the rows."""
+        positions, columns = self.plan()
+
+        def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
+            frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
+            states, done = [], 0
+            for probe in self.probes:
+                ahead = [self.steps[place] for place in positions if done <= place < probe.position]
+                frame, done = steps.run(ahead, frame, log), probe.position
+                with steps.rows_named(frame):
+                    states.append([statistic.summarise(frame) for statistic in probe.statistics])
+            log.kept += len(frame)
+            return states
+
+        devices.use(self.kind)
+        log = RowLog()
+        states = located(fragment, attempt, log)
+        log.tables.clear()
+        return states, log
+
+    def merge(self, parts: list[tuple[list[list[State]], RowLog]]) -> tuple[list[list[State]], RowLog]:
+        """Join what several fragments gave, in their order; the list is emptied, what is in it stays as it is."""
+        log = RowLog()
+        for _, other in parts:
+            log.add(other)
+        taken = [
+            [[states[place][index] for states, _ in parts] for index in range(len(probe.statistics))]
+            for place, probe in enumerate(self.probes)
+        ]
+        parts.clear()
+        merged = [
+            [_merged(statistic, states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
+            for probe, of_probe in zip(self.probes, taken, strict=True)
+        ]
+        return merged, log
+
+
+def _merged(statistic: Statistic, states: list[State]) -> State:
+    """Merge states, unless they are of parts that have nothing of the statistic."""
+    return states[0] if states[0] is Absent.ABSENT else as_partitionable(statistic).merge_consuming(states)
+
+
+@dataclass(frozen=True)
+class Collect:
+    """Gives the rows of one fragment as Arrow."""
+
+    scan: Scan
+    schema: pa.Schema
+
+    def __call__(self, fragment: Fragment) -> pa.Table:
+        """Read one fragment."""
+        frame = self.scan.frame(fragment, RowLog())
+        return frames.to_arrow(frame, self.schema)
+
+
+@dataclass
+class Written:
+    """The files that one fragment became, and what became of its rows."""
+
+    files: list[FileEntry] = field(default_factory=list)
+    quarantine: list[FileEntry] = field(default_factory=list)
+    log: RowLog = field(default_factory=RowLog)
+
+
+@dataclass(frozen=True)
+class Write:
+    """Writes the rows of one fragment as one part, and those set aside as another."""
+
+    scan: Scan
+    schema: pa.Schema
+    directory: str
+    quarantine: str | None
+
+    def __call__(self, fragment: Fragment) -> Written:
+        """Write one fragment; a second attempt at it replaces the first."""
+        written = Written()
+        frame = self.scan.frame(fragment, written.log)
+        made = frames.conform(frame, self.schema)
+        written.files.append(self._write(made, self.directory, fragment.index, self.schema))
+        if written.log.tables and self.quarantine is not None:
+            set_aside = frames.from_arrow(pa.concat_tables(written.log.tables, promote_options="default"))
+            written.quarantine.append(self._write(set_aside, self.quarantine, fragment.index))
+        written.log.tables.clear()
+        return written
+
+    def _write(self, frame: nw.DataFrame, directory: str, index: int, schema: pa.Schema | None = None) -> FileEntry:
+        name = f"part-{index:05d}.parquet"
+        path = os.path.join(directory, name)
+        attempt = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
+        try:
+            frames.write_parquet(frame, attempt, schema)
+            os.replace(attempt, path)
+            return file_entry(path, directory, rows=len(frame), kind="parquet")
+        except frames.ERRORS as error:  # Polars says what the system refused in the text of an error of its own
+            if error_number(error) is None:
+                raise
+            raise translate_os_error(error, path) from error

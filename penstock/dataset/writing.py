@@ -1,0 +1,124 @@
+"""Writing a dataset: parts staged by the workers, every row accounted for, swapped in whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.errors import ConfigError, RowCountError
+from penstock.core.locations import is_url, local_path
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import Write, Written
+from penstock.io.sinks import MANIFEST_NAME, JointCommit, Json, StagedDirectory, new_run_id, resolve
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What a write did.
+
+    ``rows`` were written to ``path``; ``read`` is how many came in, ``dropped`` and ``quarantined`` count the others by
+    reason, and ``quarantine`` is where the latter went (None if there were none).
+    """
+
+    path: str
+    rows: int
+    read: int
+    dropped: dict[str, int]
+    quarantined: dict[str, int]
+    quarantine: str | None
+    run_id: str
+
+
+def write_parquet(
+    dataset: Dataset, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
+) -> WriteResult:
+    """Write a dataset as a directory of Parquet; see `Dataset.write_parquet`."""
+    staged = StagedDataset(target, overwrite=overwrite, quarantine=quarantine, run_id=new_run_id())
+    refuse_inputs(dataset, [output.target for output in staged.outputs])
+    with JointCommit(*staged.outputs) as joint:
+        result = staged.seal(dataset)
+        joint.commit()
+    return result
+
+
+class StagedDataset:
+    """Rows as a directory of Parquet, and those set aside as another beside it, to be put in place together.
+
+    Parameters are those of `Dataset.write_parquet`; `outputs` are what a `JointCommit` takes.
+    """
+
+    def __init__(
+        self, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None, run_id: str
+    ) -> None:
+        self._path = local_path(target, "target")
+        beside = f"{self._path.rstrip(os.sep)}.quarantine"
+        self._aside = beside if quarantine is None else local_path(quarantine, "quarantine")
+        self._kept = StagedDirectory(self._path, overwrite=overwrite, run_id=run_id)
+        self._quarantine = StagedDirectory(self._aside, overwrite=True, run_id=run_id)
+        self.outputs = (self._kept, self._quarantine)
+
+    def seal(self, dataset: Dataset) -> WriteResult:
+        """Stage a dataset, every row of it accounted for."""
+        written = _write_parts(dataset, str(self._kept.path), str(self._quarantine.path))
+        log = written.log
+        check_rows(log)
+        if written.quarantine:
+            self._quarantine.seal(written.quarantine, metadata={"quarantined": log.quarantined})
+        else:
+            self._quarantine.omit()
+        self._kept.seal(written.files, metadata=_counts(log))
+        where = self._aside if written.quarantine else None
+        return WriteResult(self._path, log.kept, log.read, log.dropped, log.quarantined, where, self._kept.run_id)
+
+
+def _write_parts(dataset: Dataset, directory: str, quarantine: str) -> Written:
+    work = Write(dataset.scan(), dataset.schema, directory, quarantine)
+    total = Written()
+    for part in dataset.engine.map(work, dataset.fragments, label="write"):
+        total.files += part.files
+        total.quarantine += part.quarantine
+        total.log.add(part.log)
+    return total
+
+
+def _counts(log: RowLog) -> dict[str, Json]:
+    return {"rows_read": log.read, "rows": log.kept, "dropped": log.dropped, "quarantined": log.quarantined}
+
+
+def check_rows(log: RowLog) -> None:
+    """Raise RowCountError unless rows in are rows out and those dropped or quarantined for a reason."""
+    aside, dropped = sum(log.quarantined.values()), sum(log.dropped.values())
+    if log.read != log.kept + dropped + aside:
+        raise RowCountError(
+            f"{log.read} rows in are not {log.kept} out, {dropped} dropped and {aside} quarantined:"
+            f" {log.read - log.kept - dropped - aside} are unaccounted for",
+            rows=log.read,
+        )
+
+
+def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
+    """Raise ConfigError for an output that would replace, hold or lie in what the dataset reads."""
+    read = {piece.path for fragment in dataset.fragments for piece in fragment.pieces if piece.table is None}
+    sources = {os.path.realpath(path) for path in read if not is_url(path)}
+    for output in outputs:
+        goal = resolve(output)
+        held = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
+        held = held or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
+        if held is not None:
+            raise ConfigError(
+                f"the output {output} would replace, hold or lie in its own input {held}",
+                hint="Write to another directory.",
+                path=os.fspath(output),
+            )
+
+
+def _is_read(folder: Path, sources: set[str]) -> bool:
+    """Return whether a folder is a dataset, with a marker of its own, from which a file is read."""
+    marked = any((folder / marker).exists() for marker in (MANIFEST_NAME, "_SUCCESS"))
+    return marked and any(source.startswith(f"{folder}{os.sep}") for source in sources)

@@ -1,0 +1,247 @@
+"""The engine on Dask: Dask places and retries tasks, its worker processes read the files and compute."""
+
+from __future__ import annotations
+
+try:
+    import distributed  # noqa: F401
+except ImportError as error:
+    from penstock.core.errors import MissingExtraError
+    from penstock.core.extras import how_to_install
+
+    raise MissingExtraError(f"Dask cannot be imported: {error}", hint=how_to_install("dask")) from error
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from penstock import devices
+from penstock.core.errors import ConfigError
+from penstock.core.progress import Progress
+from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.dask import session
+from penstock.engines.dask import workers as dask_workers
+from penstock.engines.dask.ranks import RankTasks
+from penstock.engines.dask.tasks import Tasks, apply, merge_part, merge_parts, prune_part, summarise
+from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.sinks import TemporaryFolder
+from penstock.spmd import run_alone, run_gang
+
+if TYPE_CHECKING:
+    from dask.dataframe import DataFrame
+
+    from penstock.dataset.dataset import Dataset
+    from penstock.engines.querying import QueryEngine
+    from penstock.io.fragments import Fragment
+    from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions
+
+
+class DaskEngine(Engine):
+    """Runs tasks in the workers of a Dask cluster, each on the threads of its worker, or on its GPU.
+
+    Parameters
+    ----------
+    cluster : distributed.Client, str or mapping, optional
+        A client, which `close` leaves running; or the address of a scheduler, such as "tls://host:8786"; or a cluster
+        to start, as ``{"class": "distributed.LocalCluster", "arguments": {"n_workers": 4}}``, stopped by `close`.
+        Without it one is started on this machine, a worker process of one thread for each core.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Asked of the workers; the process of this engine needs no GPU. A GPU must belong to one worker alone, as in
+        ``dask_cuda.LocalCUDACluster``.
+    progress : Progress, optional
+    allow_insecure : bool, default False
+        Start a cluster even if other machines can reach it without authentication: whoever connects can run code.
+    no_workers_timeout : float, default 300
+        Seconds to wait while the cluster has no worker at all.
+    timeout : float, default 120
+        Seconds without a sign of life after which a worker is taken for lost while tasks run: it is named in a warning
+        and started again by its nanny, or given up, and its tasks are run elsewhere. A worker that is only slow gives
+        signs of life. In trainings the timeout of `SpmdOptions` counts.
+
+    Raises
+    ------
+    ConfigError
+        The cluster cannot be started or reached; workers cannot import Penstock or have other versions; workers do
+        not agree on the device, or it is "gpu" and a worker has none of its own.
+    InsecureClusterError
+        The cluster to be started would be open to other machines.
+    StageTimeoutError
+        No worker came.
+
+    Notes
+    -----
+    A rank of a training that does not end when the others have ended is ended with its worker, which its nanny starts
+    again: do not train on workers whose memory holds results of other people.
+
+    A started ``LocalCluster`` listens on loopback only, where other users of this machine can still reach it;
+    ``"security": True`` among its arguments encrypts and authenticates (needs the package cryptography). On it, and on
+    any cluster whose scheduler and workers are all on loopback, a training on CPUs is one rank with all cores, in this
+    process; with ``SpmdOptions(world_size=2)`` or more the ranks are tasks of the workers.
+
+    Examples
+    --------
+    >>> spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 1}}
+    >>> with DaskEngine(spec, device="cpu") as engine:
+    ...     list(engine.map(abs, [-3, 2, -1]))
+    [3, 2, 1]
+    """
+
+    name: ClassVar[str] = "dask"
+
+    def __init__(
+        self,
+        cluster: session.Given = None,
+        *,
+        device: str = "auto",
+        progress: Progress | None = None,
+        allow_insecure: bool = False,
+        no_workers_timeout: float = 300.0,
+        timeout: float = 120.0,
+    ) -> None:
+        self.progress = progress or Progress()
+        self._no_workers_timeout, self._timeout = no_workers_timeout, timeout
+        with ExitStack() as started:
+            self.client = session.connect(cluster, started, allow_insecure, no_workers_timeout)
+            dask_workers.await_workers(self.client, 1, no_workers_timeout)
+            dask_workers.check_versions(self.client)
+            self.device = dask_workers.choose_device(self.client, device)
+            self._started = started.pop_all()
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        return sum(self.client.nthreads().values())
+
+    @property
+    def task_memory(self) -> int:
+        """The least that a thread of a worker has, by the worker's own limit or its machine's."""
+        return dask_workers.task_memory(self.client)
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        """Call `task` on the workers, results in order, a few for each thread ahead of the caller."""
+        with self.progress.track(label, len(items)) as track, self._tasks(label, task) as tasks:
+            for future in tasks.each(apply, items):
+                yield tasks.result(future)
+                track.advance()
+
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[list[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Merge on the workers by the tree itself, whose partial results are futures; only the root comes here."""
+        with self.progress.track(label, len(fragments)) as track, self._tasks(label, (task, merge)) as tasks:
+            tree = TreeReduction(lambda parts: tasks.submit(merge_parts, tasks.shared, list(parts)))
+            for future in tasks.each(summarise, fragments):
+                tree.push(future)
+                track.advance()
+            root: State = tasks.result(tree.result())
+            return root
+
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Merge as `reduce` does, by a tree for each part: what a fragment gives is taken apart where it lies."""
+        with self.progress.track(label, len(fragments)) as track, self._tasks(label, work) as tasks:
+            trees = [
+                TreeReduction(lambda parts: tasks.submit(merge_part, tasks.shared, list(parts)))
+                for _ in range(work.parts)
+            ]
+            for future in tasks.each(apply, fragments):
+                for place, tree in enumerate(trees):
+                    tree.push(tasks.submit(operator.getitem, future, place))
+                track.advance()
+            pruned = [tasks.submit(prune_part, tasks.shared, tree.result()) for tree in trees]
+            return [tasks.result(future) for future in pruned]
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run the ranks as one task on each of as many workers; one alone on this machine's CPUs in this process.
+
+        Ranks that share the cores of a machine are slower than one with all of them, and need ports to talk.
+        """
+        threads = self.client.nthreads()
+        room = max(len(threads), dask_workers.expected_workers(self.client))
+        together = self.kind == "cpu" and session.is_on_this_machine(self.client)
+        size = options.world_size or (1 if together else room)
+        if size > room:
+            raise ConfigError(
+                f"world_size is {size}, but the Dask cluster has {room} worker(s), which run a rank each",
+                hint="Ask for fewer ranks, or start more workers.",
+                stage=label,
+                engine=self.name,
+            )
+
+        if together and size == 1:
+            cores = min(self.slots, devices.usable_cores())
+            return run_alone(body, datasets, options, self, label, threads=cores)
+
+        def launch(places: Sequence[RankAssignment], assignment: Assignment) -> Launch:
+            workers = dask_workers.await_workers(self.client, size, options.start_timeout)
+            return RankTasks(self._tasks(label, assignment), places, workers)
+
+        per_rank, host = min(threads.values(), default=1), session.host(self.client)
+        return run_gang(launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label)
+
+    def query_engine(self) -> QueryEngine:
+        """Return Dask DataFrame, on the workers of this cluster."""
+        from penstock.engines.dask.query import DaskQueries
+
+        return DaskQueries(self.client, self.kind, self._compute)
+
+    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
+        """Refuse to guess what workers on other machines share."""
+        address = self.client.scheduler.address
+        if staging_dir is None and not session.is_loopback(address):
+            raise ConfigError(
+                f"{label} needs staging_dir: the workers of {address} may not share this machine's disk",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        return super().staging(staging_dir, label)
+
+    def close(self) -> None:
+        """Remove what `from_dask` staged; stop the cluster if this engine started it."""
+        self._started.close()
+
+    def from_dask(
+        self,
+        frame: DataFrame,
+        *,
+        staging_dir: str | Path | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
+    ) -> Dataset:
+        """Return a dataset of a Dask DataFrame: compute it once, keep the rows as Parquet until `close`.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+            Its index is left out.
+        staging_dir : path, optional
+            A directory that this machine and all workers share; on one machine the temporary directory, unless given.
+        fragment_bytes : int
+            Memory that the rows of one fragment take, about.
+
+        Raises
+        ------
+        ConfigError
+            The workers are on other machines and `staging_dir` is not given.
+        OutputError
+            It cannot be written.
+        """
+        from penstock.engines.dask.query import to_parquet
+
+        parent = self.staging(staging_dir, "from_dask")
+        staged = str(self._started.enter_context(TemporaryFolder(parent)).path)
+        self._compute(to_parquet(frame, staged), "from_dask")
+        return self.read_parquet(staged, allow_unmanifested=True, fragment_bytes=fragment_bytes)
+
+    def _compute(self, work: Any, label: str) -> Any:
+        """Return what Dask has planned, computed on the cluster."""
+        with self._tasks(label, None) as tasks:
+            return tasks.result(tasks.compute(work))
+
+    def _tasks(self, label: str, shared: object) -> Tasks:
+        return Tasks(self.client, label, shared, self._no_workers_timeout, self._timeout, self.progress.note)

@@ -1,0 +1,120 @@
+"""Queries on Dask DataFrame, on the workers of the engine's cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dask
+import dask.dataframe as dd
+import narwhals as nw
+import pyarrow as pa
+from dask.dataframe.dask_expr._expr import Expr
+
+from penstock.core.names import PARTITION
+from penstock.engines.dask.query_partition import Cast, Place, Read, Sample, Sort, Window, cuts, to_partition
+from penstock.engines.querying import QueryEngine
+from penstock.frames import Kind
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from penstock.dataset.dataset import Dataset
+
+
+class DaskQueries(QueryEngine):
+    """Reads datasets in tasks of the graph, a fragment a partition, and writes a file a partition.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    kind : {"cpu", "gpu"}
+    compute : callable
+        Computes a Dask object on the cluster, given it and a label, and returns the result.
+    """
+
+    hint = "Dask itself has no windows in an order, and no sort of nulls: use engine.window and order_by."
+
+    def __init__(self, client: Client, kind: Kind, compute: Callable[[Any, str], Any]) -> None:
+        self._client, self._kind, self._compute = client, kind, compute
+
+    @contextmanager
+    def settings(self, datasets: Sequence[Dataset]) -> Iterator[None]:
+        """Have what Dask computes ahead computed on the cluster, and rows shuffled without loss."""
+        types = [kind for dataset in datasets for kind in dataset.schema.types]
+        options: dict[str, Any] = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+        if any(pa.types.is_nested(kind) or pa.types.is_decimal(kind) for kind in types):
+            options["dataframe.shuffle.method"] = "tasks"  # peer to peer, lists fail and decimals become objects
+        with dask.config.set(options), self._client.as_current(), _divisions_unlocked():
+            yield
+
+    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
+        meta = to_partition(dataset.schema.empty_table(), self._kind)
+        read = Read(dataset.scan(), dataset.schema)
+        return _lazy(dd.from_map(read, list(dataset.fragments), meta=meta, enforce_metadata=False))
+
+    def sort(self, frame: nw.LazyFrame, order_by: Sequence[str], label: str) -> nw.LazyFrame:
+        """Sort by ranges of the first column; Dask's own way fails where a partition has nothing but null in it."""
+        native, first = frame.to_native(), order_by[0]
+        if native.npartitions > 1:
+            sampled = native[[first]].map_partitions(Sample(first, self._kind), meta=native[[first]]._meta)
+            bounds = cuts(self._compute(sampled, f"{label}: order"), self._kind, native.npartitions)
+            place = Place(first, bounds, self._kind)
+            placed = native.map_partitions(place, meta=place(native._meta))
+            native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 2)))
+        work = Sort(tuple(order_by), self._kind)
+        return _lazy(native.map_partitions(work, meta=work(native._meta)))
+
+    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
+        """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
+        native, work = frame.to_native()[schema.names], Cast(schema, self._kind)
+        return _lazy(native.map_partitions(work, meta=work(native._meta)))
+
+    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
+        self._compute(to_parquet(frame.to_native(), folder), label)
+
+    def window(
+        self,
+        frame: nw.LazyFrame,
+        columns: Mapping[str, nw.Expr],
+        partition_by: Sequence[str],
+        order_by: Sequence[str],
+    ) -> nw.LazyFrame:
+        """Bring the rows of each key together, and leave the window to Polars: Dask has none with an order."""
+        native = frame.to_native()
+        gathered = native.shuffle(on=list(partition_by)) if partition_by else native.repartition(npartitions=1)
+        work = Window(dict(columns), tuple(partition_by), tuple(order_by), self._kind)
+        return _lazy(gathered.map_partitions(work, meta=work(native._meta)))
+
+
+def _lazy(native: dd.DataFrame) -> nw.LazyFrame:
+    frame: nw.LazyFrame = nw.from_native(native)
+    return frame
+
+
+def to_parquet(frame: dd.DataFrame, folder: str | Path) -> Any:
+    """Return the writing of a Dask DataFrame without its index; the names of the files are in the order of the rows."""
+    return frame.to_parquet(str(folder), write_index=False, compute=False, name_function=_part)
+
+
+def _part(index: int) -> str:
+    return f"part-{index:06d}.parquet"
+
+
+@contextmanager
+def _divisions_unlocked() -> Iterator[None]:
+    """Let a scheduler in this process look at divisions while Dask computes some: a sort would wait for ever.
+
+    Python 3.11 holds one lock for a cached property of all objects while it is computed; later ones have no such lock.
+    """
+    divisions: Any = vars(Expr)["divisions"]
+    if not hasattr(divisions, "lock"):
+        yield
+        return
+    lock, divisions.lock = divisions.lock, nullcontext()
+    try:
+        yield
+    finally:
+        divisions.lock = lock

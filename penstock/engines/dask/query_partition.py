@@ -1,0 +1,152 @@
+"""What a query does to one partition of a Dask DataFrame: pandas with Arrow's types on a CPU, cuDF on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.names import PARTITION
+from penstock.dataset.task_errors import translate_errors
+from penstock.dataset.tasks import Collect, Scan
+from penstock.frames import Kind, cudf
+from penstock.io.fragments import Fragment
+
+_LABELS = 2**40
+_SAMPLED = 256
+
+
+def to_partition(table: pa.Table, kind: Kind) -> Any:
+    """Return a table as a partition; on a CPU integers with nulls stay integers, and every type of Arrow has its like.
+
+    Examples
+    --------
+    >>> to_partition(pa.table({"n": [1, None], "s": ["a", None]}), "cpu").dtypes.astype(str).tolist()
+    ['int64[pyarrow]', 'string']
+    """
+    return cudf.from_arrow(table) if kind == "gpu" else table.to_pandas(types_mapper=_dtype)
+
+
+def _dtype(kind: pa.DataType) -> Any:
+    # For strings pandas' own type: with Arrow's, a shuffle makes Python objects of them, and two kinds of null.
+    return pd.StringDtype("pyarrow") if pa.types.is_string(kind) else pd.ArrowDtype(kind)
+
+
+def from_partition(partition: Any, kind: Kind) -> nw.DataFrame:
+    """Return a partition as a Polars frame, without its index."""
+    if kind == "gpu":
+        return frames.from_arrow(cudf.to_arrow(partition))
+    return frames.from_arrow(pa.Table.from_pandas(partition, preserve_index=False))
+
+
+@dataclass(frozen=True)
+class Read:
+    """Reads a fragment, in all columns or in those that the query needs."""
+
+    scan: Scan
+    schema: pa.Schema
+
+    @translate_errors
+    def __call__(self, fragment: Fragment, columns: Sequence[str] | None = None) -> Any:
+        """Return the rows; their labels are used nowhere else in the frame, as pandas aligns by them."""
+        wanted = self.schema.names if columns is None else list(columns)
+        scan = replace(self.scan, columns=tuple(wanted))
+        table = Collect(scan, pa.schema([self.schema.field(name) for name in wanted]))(fragment)
+        partition = to_partition(table, self.scan.kind)
+        first = fragment.index * _LABELS
+        partition.index = range(first, first + table.num_rows)
+        return partition
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Computes windows over a partition that has all rows of its keys."""
+
+    columns: dict[str, nw.Expr]
+    partition_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+    kind: Kind
+
+    @translate_errors
+    def __call__(self, partition: Any) -> Any:
+        """Return the partition with the new columns."""
+        order = list(self.order_by)
+        windows = {name: made.over(*self.partition_by, order_by=order) for name, made in self.columns.items()}
+        made = from_partition(partition, self.kind).with_columns(**windows)
+        return to_partition(frames.to_arrow(made), self.kind)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Takes values of a column that lie at even distances from each other, null left out."""
+
+    column: str
+    kind: Kind
+
+    @translate_errors
+    def __call__(self, partition: Any) -> Any:
+        """Return a partition of this column and at most 256 rows."""
+        values = from_partition(partition[[self.column]], self.kind).drop_nulls().sort(self.column)
+        taken = values.gather_every(max(1, -(-len(values) // _SAMPLED)))
+        return to_partition(frames.to_arrow(taken), self.kind)
+
+
+def cuts(sample: Any, kind: Kind, partitions: int) -> pl.Series:
+    """Return the values between which the rows of so many partitions lie, from samples of all partitions."""
+    values: pl.Series = nw.to_native(from_partition(sample, kind)).to_series().sort()
+    places = [len(values) * place // partitions for place in range(1, partitions)] if len(values) else []
+    return values.gather(places).unique(maintain_order=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Tells the partition of each row when a frame is sorted: that of its first column; null goes first."""
+
+    column: str
+    cuts: pl.Series
+    kind: Kind
+
+    @translate_errors
+    def __call__(self, partition: Any) -> Any:
+        """Return the partition with the column ``__partition__`` (int64)."""
+        values = nw.to_native(from_partition(partition[[self.column]], self.kind)).to_series()
+        places = self.cuts.search_sorted(values, side="right").to_numpy()
+        placed = partition.copy(deep=False)
+        placed[PARTITION] = np.where(values.is_null().to_numpy(), 0, places).astype("int64")
+        return placed
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Sorts the rows of a partition, ascending, null first."""
+
+    order_by: tuple[str, ...]
+    kind: Kind
+
+    @translate_errors
+    def __call__(self, partition: Any) -> Any:
+        """Return the rows in order; rows that agree in all columns of the order stay as they are."""
+        native = nw.to_native(from_partition(partition, self.kind))
+        ordered = native.sort(self.order_by, nulls_last=False, maintain_order=True)
+        return to_partition(frames.to_arrow(nw.from_native(ordered, eager_only=True)), self.kind)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Gives a partition the columns and types of a schema."""
+
+    schema: pa.Schema
+    kind: Kind
+
+    @translate_errors
+    def __call__(self, partition: Any) -> Any:
+        """Return the partition; a value that its new type does not hold is an error."""
+        made = frames.conform(from_partition(partition, self.kind), self.schema)
+        return to_partition(frames.to_arrow(made, self.schema), self.kind)

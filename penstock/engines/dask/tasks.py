@@ -1,0 +1,221 @@
+"""The tasks of one call of the Dask engine: what they share is sent once, and nothing of them outlives the call."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+from weakref import WeakSet
+
+import cloudpickle
+import dask
+import distributed
+from distributed.protocol.pickle import dumps, loads
+from distributed.scheduler import KilledWorker, NoWorkerError
+
+from penstock.core.by_value import register_modules
+from penstock.core.errors import ExecutionError, PenstockError
+from penstock.dataset.task_errors import translate_errors, translated
+from penstock.engines.base import PartedWork
+from penstock.engines.dask.losses import Losses
+from penstock.engines.dask.times import WorkerTimes, timed
+from penstock.engines.dask.watch import Watch
+from penstock.engines.dask.workers import too_few
+from penstock.engines.stragglers import Stragglers
+from penstock.io.fragments import Fragment
+
+_AHEAD = 2
+_TICK = 2.0
+
+
+@timed
+@translate_errors
+def apply(task: Callable[[Any], Any], item: Any) -> Any:
+    """Call the task of a map with one item, on a worker."""
+    return task(item)
+
+
+@timed
+@translate_errors
+def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment) -> Any:
+    """Call the task of a reduction with one fragment, on a worker."""
+    return shared[0](fragment)
+
+
+@translate_errors
+def merge_parts(shared: tuple[Any, Callable[[list[Any]], Any]], parts: Sequence[Any]) -> Any:
+    """Merge what some tasks of a reduction gave, on a worker."""
+    return shared[1](list(parts))
+
+
+@translate_errors
+def merge_part(work: PartedWork[Any], states: Sequence[Any]) -> Any:
+    """Merge one part of what some tasks gave, on a worker."""
+    return work.merge(list(states))
+
+
+@translate_errors
+def prune_part(work: PartedWork[Any], state: Any) -> Any:
+    """Prune a merged part to what is asked for, on the worker that has it."""
+    return work.prune(state)
+
+
+class Tasks:
+    """Submits tasks that share one object; when it is left, those that have not started never do.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    label : str
+        What Dask's dashboard and errors call them.
+    shared : object
+        What `Tasks.shared` gives to each of them: pickled into the graph once, however large, and unpickled by a task
+        of its own. Unlike scattered data it can be made again when its worker is lost.
+    patience : float
+        Seconds to wait while there is no worker.
+    timeout : float
+        Seconds without a sign of life after which a worker is taken for lost, while this is entered.
+    tell : callable
+        Is given lines about tasks that take far longer than the others, while this is entered.
+    """
+
+    def __init__(
+        self,
+        client: distributed.Client,
+        label: str,
+        shared: object,
+        patience: float,
+        timeout: float,
+        tell: Callable[[str], object],
+    ) -> None:
+        self.client, self.label = client, label
+        self._shared, self._patience, self._tell = shared, patience, tell
+        self._call, self._count = uuid4().hex, itertools.count()
+        self._futures: WeakSet[distributed.Future] = WeakSet()
+        self._items: dict[Any, Any] = {}
+        self.losses = Losses(client, label)
+        self._watch = Watch(client, label, timeout)
+
+    def __enter__(self) -> Self:
+        self._watch.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._watch.__exit__(kind, error, traceback)
+        self.release()
+
+    def release(self) -> None:
+        """Give up all futures, whoever holds them: what has not started is cancelled, results are forgotten."""
+        for future in list(self._futures):
+            future.release()
+
+    @cached_property
+    def shared(self) -> distributed.Future:
+        """The future of the object that tasks share; the first use sends it."""
+        # Dask's own looks no deeper than the module of the object itself.
+        by_value = register_modules(cloudpickle)
+        return self.submit(loads, cloudpickle.dumps(self._shared) if by_value else dumps(self._shared))
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> distributed.Future:
+        """Start a task, on one worker alone when it is named."""
+        key = (self._group(function), next(self._count))
+        # Tables in memory and vocabularies travel in the graph on purpose.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            future = self.client.submit(
+                function, *arguments, key=key, pure=False, workers=worker and [worker], allow_other_workers=False
+            )
+        self._futures.add(future)
+        return future
+
+    def _group(self, function: Callable[..., Any]) -> str:
+        """Return the name of all tasks of a function.
+
+        Tasks that share no name with what they depend on, as the shared object, are spread over all workers by the
+        scheduler; it puts others where that lies, while workers without it have nothing to do.
+        """
+        return f"{self.label}-{function.__name__}-{self._call}"
+
+    def compute(self, collection: Any) -> distributed.Future:
+        """Start what Dask has planned."""
+        future: distributed.Future = self.client.compute(collection)
+        self._futures.add(future)
+        return future
+
+    def each(self, function: Callable[..., Any], items: Sequence[Any]) -> Iterator[distributed.Future]:
+        """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
+        times = WorkerTimes(self.client, self._group(function))
+        self._watch.looks.append(Stragglers(self.label, self._items, len(items), times, self._tell).look)
+        window = _AHEAD * sum(self.client.nthreads().values()) + 2
+        waiting: deque[distributed.Future] = deque()
+        for item in items:
+            waiting.append(self.submit(function, self.shared, item))
+            self._items[waiting[-1].key] = item
+            if len(waiting) == window:
+                yield self.complete(waiting.popleft())
+        while waiting:
+            yield self.complete(waiting.popleft())
+
+    def complete(self, future: distributed.Future) -> distributed.Future:
+        """Wait until a task is done, its result left where it is, and raise what it raised.
+
+        Raises
+        ------
+        WorkerLostError
+            The workers that ran it died, one after the other; names the files of its fragment. MemoryLimitError: they
+            had too much memory.
+        StageTimeoutError
+            There was no worker for too long.
+        ExecutionError
+            The scheduler went away, or the task was cancelled from outside.
+        """
+        with self._told():
+            self._wait(future)
+        return future
+
+    def result(self, future: distributed.Future) -> Any:
+        """Wait for a task and return its result; raises as `complete` does."""
+        return self.complete(future).result()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except KilledWorker as error:
+            raise self.losses.error_of(error, self._items.get(error.task)) from error
+        except NoWorkerError as error:
+            raise too_few(self.client, 1, 0, error.timeout) from error
+        except distributed.CancelledError as error:
+            raise ExecutionError(
+                f"{self.label} was cancelled: {error}",
+                hint="Either the scheduler went away, or somebody cancelled its tasks.",
+                engine="dask",
+            ) from error
+        except (PenstockError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # of Dask's own, or of a graph that is not ours
+            raise translated(error, self.label, engine="dask") from error
+
+    def _wait(self, future: distributed.Future) -> None:
+        alone_since: float | None = None
+        while True:
+            try:
+                error = future.exception(timeout=_TICK)
+            except TimeoutError:
+                alone_since = None if self.client.nthreads() else alone_since or time.monotonic()
+            else:
+                break
+            if alone_since is not None and time.monotonic() - alone_since > self._patience:
+                raise too_few(self.client, 1, 0, self._patience)
+        # Not by future.result(): what is no Exception would end the loop that raises it, and be waited for forever.
+        if error is not None:
+            raise error.with_traceback(future.traceback())
+        if future.cancelled():
+            future.result()  # which raises

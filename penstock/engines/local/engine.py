@@ -1,0 +1,107 @@
+"""The engine without a cluster: this process, its threads, its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from penstock import devices
+from penstock.core.bounded_pool import ahead
+from penstock.core.progress import Progress
+from penstock.dataset.task_errors import translate_errors
+from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.stragglers import Stragglers, TaskClock
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+    from penstock.engines.querying import QueryEngine
+    from penstock.io.fragments import Fragment
+    from penstock.spmd import Body, SpmdOptions
+
+
+class LocalEngine(Engine):
+    """Runs everything in this process; the frame library uses all cores.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "gpu"}, default "auto"
+    in_flight : int, default 3
+        Fragments worked on at the same time: while one is decoded or written, others compute. Memory grows with it.
+    progress : Progress, optional
+
+    Notes
+    -----
+    A task that is refused memory is a MemoryLimitError. Under ``ulimit -v`` Polars aborts the process instead (exit
+    code 134): limit the memory of its container or control group.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> ps.LocalEngine(device="cpu").kind
+    'cpu'
+    """
+
+    name: ClassVar[str] = "local"
+    in_process: ClassVar[bool] = True
+
+    def __init__(self, *, device: str = "auto", in_flight: int = 3, progress: Progress | None = None) -> None:
+        self.device = devices.choose(device)
+        self.progress = progress or Progress()
+        self._in_flight = 1 if self.kind == "gpu" else in_flight
+
+    @property
+    def slots(self) -> int:
+        """One process, whatever its threads."""
+        return 1
+
+    @property
+    def task_memory(self) -> int:
+        """The memory of this process, which its tasks share what they count in."""
+        return devices.memory_limit()
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
+        times = TaskClock()
+        stragglers = Stragglers(label, items, len(items), times, self.progress.note)
+        timed = times.timed(translate_errors(task))
+        with self.progress.track(label, len(items)) as track:
+            for result in ahead(timed, enumerate(items), self._in_flight, meanwhile=stragglers.look):
+                yield result
+                track.advance()
+
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[list[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Merge as the partial results arrive."""
+        tree = TreeReduction(translate_errors(merge))
+        for state in self.map(task, fragments, label=label):
+            tree.push(state)
+        return tree.result()
+
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Merge each part as it arrives."""
+        trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
+        for parts in self.map(work, fragments, label=label):
+            for tree, part in zip(trees, parts, strict=True):
+                tree.push(part)
+        prune = translate_errors(work.prune)
+        return [prune(tree.result()) for tree in trees]
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run `body` here as the only rank."""
+        from penstock.spmd import run_alone
+
+        return run_alone(body, datasets, options, self, label, threads=devices.usable_cores())
+
+    def query_engine(self) -> QueryEngine:
+        """Return Polars: its streaming engine, or its GPU engine."""
+        from penstock.engines.local.query import PolarsQueries
+
+        return PolarsQueries(self.kind)

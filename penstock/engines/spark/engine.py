@@ -1,0 +1,286 @@
+"""The engine on Spark: Spark places and retries tasks, its Python workers read the files and compute."""
+
+from __future__ import annotations
+
+try:
+    import pyspark  # noqa: F401
+except ImportError as error:
+    from penstock.core.errors import MissingExtraError
+    from penstock.core.extras import how_to_install
+
+    raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
+
+from pyspark import RDD, Accumulator, cloudpickle, sql
+
+from penstock.core.errors import ConfigError, WorkerLostError, class_name
+from penstock.core.progress import Progress
+from penstock.dataset.task_errors import translate_errors
+from penstock.engines.base import ARITY, Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.reading import owning
+from penstock.engines.spark import session as spark_session
+from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune
+from penstock.engines.spark.jobs import Job
+from penstock.engines.spark.jvm import naming_lost_jvm
+from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
+from penstock.engines.spark.ranks import BarrierLaunch
+from penstock.engines.spark.tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
+from penstock.engines.spark.times import StageTimes
+from penstock.engines.spark.workers import Cluster, built
+from penstock.engines.stragglers import Stragglers
+from penstock.frames.interchange import refuse_stream
+from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.sinks import TemporaryFolder
+from penstock.spmd import run_gang
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.dataset.dataset import Dataset
+    from penstock.engines.querying import QueryEngine
+    from penstock.io.fragments import Fragment
+    from penstock.spmd import Body, SpmdOptions
+
+_TICK = 0.1
+
+
+class SparkEngine(Engine):
+    """Runs tasks in the Python workers of a Spark session, each on the cores of its task, or on its GPU.
+
+    Parameters
+    ----------
+    session : SparkSession, optional
+        An existing session; `close` leaves it running. Without it the one that runs in this process is used in the
+        same way; if there is none, one is started, and stopped by `close`.
+    conf : mapping, optional
+        Spark's settings by their own names, for a session to be started: ``spark.master`` (``local[*]`` unless given
+        here or to spark-submit), ``spark.app.name``, ... On this machine it listens on loopback only, without a UI.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Asked of the workers; the driver needs no GPU.
+    progress : Progress, optional
+
+    Raises
+    ------
+    ConfigError
+        There is no Java; Spark does not start; workers cannot import Penstock or have other versions; `device` is
+        "gpu" and a worker has none usable.
+
+    Notes
+    -----
+    A Python worker that is frozen during a scan (in a training its silence is noticed) holds up the job: Spark has no
+    heartbeat of it. ``spark.python.worker.idleTimeoutSeconds`` with ``spark.python.worker.killOnIdleTimeout`` ends one
+    that hands on nothing for so long, which is safe only where it is more than the slowest task takes.
+
+    The memory of the Python workers is that of ``spark.executor.memoryOverhead``. ``spark.executor.pyspark.memory``
+    limits their addresses, as ``ulimit -v`` does: a worker that Polars is refused some is aborted, and lost.
+
+    Results pass through the driver's JVM: ``spark.driver.maxResultSize`` bounds what `Dataset.to_arrow` can give.
+    Settings for GPUs are in ``conf/engines/spark-gpu.yaml``: one GPU an executor, a share of it a task.
+
+    Examples
+    --------
+    >>> with SparkEngine(device="cpu") as engine:
+    ...     list(engine.map(abs, [-3, 2, -1]))
+    [3, 2, 1]
+    """
+
+    name: ClassVar[str] = "spark"
+
+    def __init__(
+        self,
+        session: SparkSession | None = None,
+        *,
+        conf: Mapping[str, Any] | None = None,
+        device: str = "auto",
+        progress: Progress | None = None,
+    ) -> None:
+        existing = spark_session.given(session, conf)
+        self.session = existing or spark_session.start(conf)
+        self.progress = progress or Progress()
+        self._owned = existing is None
+        self._staged: WeakSet[TemporaryFolder] = WeakSet()
+        self._context = self.session.sparkContext
+        try:
+            with self._job("start"):
+                self._cluster = Cluster(self._context)
+                self._cluster.check_workers()
+                self.device = self._cluster.choose(device)
+                self._cluster.await_executors()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def slots(self) -> int:
+        """Tasks that the executors run at the same time, by Spark's own count."""
+        return self._cluster.slots
+
+    @property
+    def task_memory(self) -> int:
+        """The share of a task in its machine, or in what ``spark.executor.pyspark.memory`` allows its executor."""
+        return self._cluster.task_memory
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        """Call `task` in one Spark job, an item a partition; results are given when all are there."""
+        if not items:
+            return
+        with self._job(label), closing(Shipped.of(self._context, (task, None))) as shipped:
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd = built(self._applied(shipped, items, failures))
+            outcomes = self._collect(rdd, failures, label, items)
+        for _, data in outcomes:
+            yield opened(data)
+
+    def reduce(
+        self,
+        task: Callable[[Fragment], State],
+        merge: Callable[[list[State]], State],
+        fragments: Sequence[Fragment],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Merge by eights on the workers until at most eight are left; those are merged here."""
+        with self._job(label), closing(Shipped.of(self._context, (task, merge))) as shipped:
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd, left = self._applied(shipped, fragments, failures), len(fragments)
+                while left > ARITY:
+                    left = -(-left // ARITY)
+                    groups = rdd.map(with_group).partitionBy(left, int)
+                    rdd = groups.mapPartitions(Merge(shipped, failures))
+                built(rdd)
+            outcomes = self._collect(rdd, failures, label, fragments)
+        tree = TreeReduction(translate_errors(merge))
+        for _, data in sorted(outcomes):
+            tree.push(opened(data))
+        return tree.result()
+
+    def reduce_parts(
+        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    ) -> list[State]:
+        """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
+        numbers = PartNumbers.of(len(fragments))
+        with self._job(label), closing(Shipped.of(self._context, (work, work.merge, work.prune))) as shipped:
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), fragments)
+                while numbers.stride > 1:
+                    numbers = numbers.merged()
+                    groups = rdd.map(with_group).partitionBy(numbers.left * work.parts, numbers.place)
+                    rdd = groups.mapPartitions(Merge(shipped, failures))
+                rdd = built(rdd.mapPartitions(Prune(shipped, failures)))
+            outcomes = self._collect(rdd, failures, label, fragments)
+        return [opened(data) for _, data in sorted(outcomes)]
+
+    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
+        """Run the ranks as one barrier stage: all tasks start together."""
+        room = self._cluster.ranks(self.kind)
+        size = options.world_size or self._cluster.ranks_by_default(self.kind)
+        if size > room:
+            raise ConfigError(
+                f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
+                hint="Ask for fewer ranks, or give the application more executors or cores.",
+                stage=label,
+                engine=self.name,
+            )
+
+        launch = partial(BarrierLaunch, self._cluster, label)
+        threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
+        with self._job(label):
+            return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
+
+    def query_engine(self) -> QueryEngine:
+        """Return Spark SQL, in this engine's session."""
+        return SparkQueries(self.session)
+
+    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
+        """Refuse to guess what workers on other machines share."""
+        if staging_dir is None and not self._cluster.local:
+            raise ConfigError(
+                f"{label} needs staging_dir: the workers of {self._context.master} do not share the driver's disk",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        return super().staging(staging_dir, label)
+
+    def close(self) -> None:
+        """Remove what `from_spark` staged; stop the session if this engine started it."""
+        for folder in list(self._staged):
+            folder.remove()
+        if self._owned:
+            with suppress(WorkerLostError), self._job("stop"):
+                self.session.stop()
+
+    def from_spark(
+        self, frame: DataFrame, *, staging_dir: str | Path | None = None, fragment_bytes: int = FRAGMENT_BYTES
+    ) -> Dataset:
+        """Return a dataset of a Spark DataFrame: run its query once, keep the rows as Parquet.
+
+        The files are removed when no dataset refers to them any more, and by `close`.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+            Timestamps become microseconds in UTC. Not a stream, whose batches (``foreachBatch``) are taken one by one.
+        staging_dir : path, optional
+            A directory that the driver and all workers share; on one machine the temporary directory, unless given.
+        fragment_bytes : int
+            Memory that the rows of one fragment take, about.
+
+        Raises
+        ------
+        ConfigError
+            It is no frame of Spark, or a stream; or the workers are on other machines and `staging_dir` is not given.
+        OutputError
+            It cannot be written.
+        """
+        _check_frame(frame)
+        folder = TemporaryFolder(self.staging(staging_dir, "from_spark"))
+        self._staged.add(folder)
+        with self._job("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
+            frame.write.parquet(f"file://{folder.path}/frame")
+        return owning(self.read_parquet(folder.path / "frame", fragment_bytes=fragment_bytes), folder)
+
+    def _job(self, label: str) -> AbstractContextManager[None]:
+        return naming_lost_jvm(self._context, label)
+
+    def _applied(self, shipped: Shipped, items: Sequence[Any], failures: Accumulator[Any]) -> RDD[Outcome]:
+        return self._mapped(Apply(shipped, self.kind, failures), items)
+
+    def _mapped(self, apply: Apply, items: Sequence[Any]) -> RDD[Outcome]:
+        pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
+        return self._context.parallelize(pickled, len(pickled)).mapPartitions(apply)
+
+    def _collect(
+        self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, items: Sequence[Any]
+    ) -> list[Outcome]:
+        """Run the job; a failure that is told while it runs ends it."""
+        total = len(items)
+        with self.progress.track(label, total) as track, Job(self._context, rdd, label, items) as job:
+            stragglers = Stragglers(label, items, total, StageTimes(self._context, job), self.progress.note)
+            shown = 0
+            while not job.wait(_TICK):
+                if failures.value:
+                    min(failures.value, key=lambda failure: failure.index).throw()
+                done = min(total, job.completed())
+                track.advance(done - shown)
+                shown = done
+                stragglers.look()
+            outcomes = job.rows()
+            track.advance(total - shown)
+        return outcomes
+
+
+def _check_frame(frame: object) -> None:
+    if not isinstance(frame, sql.DataFrame):
+        raise ConfigError(
+            f"from_spark takes a DataFrame of Spark, found {class_name(frame)}",
+            hint="Tables of Arrow, pandas and Polars are for engine.from_arrow.",
+        )
+    refuse_stream(frame)

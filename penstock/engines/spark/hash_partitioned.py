@@ -1,0 +1,95 @@
+"""What runs inside Spark's Python workers where a reduction is in parts."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark import cloudpickle
+
+from penstock.engines.base import ARITY
+from penstock.engines.spark.tasks import Apply, Failure, Outcome, Shipped, attempt, caught, spare_imports
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator
+
+
+@dataclass(frozen=True)
+class PartNumbers:
+    """How the pieces of parts are numbered: those of a part from its multiple of `stride`, a power of 8.
+
+    So a group of `TreeReduction`, whose number is an eighth of those of its members, is of one part, and is numbered in
+    the same way again.
+
+    Parameters
+    ----------
+    left : int
+        Pieces of each part.
+    stride : int
+        At least `left`.
+
+    Examples
+    --------
+    >>> numbers = PartNumbers.of(20)
+    >>> numbers, numbers.merged()
+    (PartNumbers(left=20, stride=64), PartNumbers(left=3, stride=8))
+    >>> [numbers.place(number) for number in (0, 19, 64, 83)]
+    [0, 19, 20, 39]
+    """
+
+    left: int
+    stride: int
+
+    @classmethod
+    def of(cls, items: int) -> PartNumbers:
+        """Return the numbers of parts that so many items give."""
+        stride = 1
+        while stride < items:
+            stride *= ARITY
+        return cls(items, stride)
+
+    def merged(self) -> PartNumbers:
+        """Return the numbers of what is merged by eights."""
+        return PartNumbers(-(-self.left // ARITY), self.stride // ARITY)
+
+    def place(self, number: int) -> int:
+        """Return the place of a piece among all pieces of all parts."""
+        part, piece = divmod(number, self.stride)
+        return part * self.left + piece
+
+
+@dataclass(frozen=True)
+class ApplyParts(Apply):
+    """Calls the shipped task with each item of a partition, and yields each part of what it gives by itself."""
+
+    numbers: PartNumbers
+
+    def __call__(self, items: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Yield the parts of each item; a failure is the first part."""
+        for index, item in items:
+            found = caught(index, partial(self._call, item), self.failures)
+            for part, piece in enumerate([found] if isinstance(found, Failure) else found):
+                yield part * self.numbers.stride + index, bytes(cloudpickle.dumps(piece))
+        spare_imports()
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Prunes merged parts to what is asked for, with the shipped function."""
+
+    prune: Shipped
+    failures: Accumulator[list[Failure]]
+
+    def __call__(self, parts: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Yield the outcome of each part; a failure stays one."""
+        for index, data in parts:
+            part = pickle.loads(data)
+            failed = isinstance(part, Failure)
+            yield index, data if failed else attempt(index, partial(self._pruned, part), self.failures)
+        spare_imports()
+
+    def _pruned(self, part: Any) -> Any:
+        return self.prune.value()[2](part)

@@ -1,0 +1,121 @@
+"""Queries on Spark SQL, over Parquet: files that it reads as Penstock does, or rows that are staged for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from penstock.core.errors import SchemaError
+from penstock.engines.plain_files import PlainFiles, plain_files
+from penstock.engines.querying import QueryEngine, stage
+from penstock.engines.spark.jobs import cause
+from penstock.engines.spark.jvm import naming_lost_jvm
+from penstock.io.sources.parquet import Verify
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.dataset.dataset import Dataset
+
+UTC_TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+"""Has timestamps written as the instants they are; Spark's default form has no time zone."""
+
+_SETTINGS = {
+    **UTC_TIMESTAMPS,
+    "spark.sql.caseSensitive": "true",  # columns are bound by name, and "a" is not "A"
+    "spark.sql.session.timeZone": "UTC",
+    # Days are counted in one calendar, as other engines do.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+
+
+class SparkQueries(QueryEngine):
+    """Has Spark read files, run the query with its own optimiser, and write a file a partition.
+
+    Parameters
+    ----------
+    session : SparkSession
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._read: list[PlainFiles] = []
+
+    @contextmanager
+    def settings(self, datasets: Sequence[Dataset]) -> Iterator[None]:
+        """Hold the settings that make names, times and dates the same as on other engines."""
+        with naming_lost_jvm(self._session.sparkContext, "query"), set_for(self._session, _SETTINGS):
+            yield
+
+    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
+        _check_types(dataset.schema, label)
+        files = plain_files(dataset)
+        if files is not None:
+            return self._directly(dataset, files, label)
+        stage(dataset, folder, label)
+        frame: nw.LazyFrame = nw.from_native(self._session.read.parquet(f"file://{folder}"))
+        return frame
+
+    def _directly(self, dataset: Dataset, files: PlainFiles, label: str) -> nw.LazyFrame:
+        for _ in dataset.engine.map(Verify(files.storage), files.pieces, label=label):
+            pass
+        self._read.append(files)
+        schema = from_arrow_schema(dataset.schema, prefer_timestamp_ntz=True)
+        native = self._session.read.schema(schema).parquet(*(f"file://{path}" for path in files.paths))
+        frame: nw.LazyFrame = nw.from_native(native)
+        floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
+        return frame.with_columns(*(nw.when(~column.is_nan()).then(column) for column in floating))
+
+    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
+        self._session.sparkContext.setJobDescription(label)
+        try:
+            frame.to_native().write.parquet(f"file://{folder}")
+        finally:
+            self._session.sparkContext.setJobDescription(None)
+            for files in self._read:
+                files.check_unchanged()
+
+    def cause(self, error: BaseException) -> str:
+        """Return the line that tells, out of what Spark and its JVM say."""
+        return cause(error) if isinstance(error, PySparkException | Py4JError) else super().cause(error)
+
+
+@contextmanager
+def set_for(session: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Hold settings of a session, and put back what was there."""
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
+def _check_types(schema: pa.Schema, label: str) -> None:
+    """Raise SchemaError for a column that Spark would refuse, or read as something else."""
+    for field in schema:
+        if _is_foreign(field.type):
+            raise SchemaError(
+                f"column {field.name!r} is {field.type}, and Spark has no such type",
+                hint="Leave it out with select, or make it microseconds or an integer before.",
+                column=field.name,
+                stage=label,
+            )
+
+
+def _is_foreign(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_is_foreign(kind.field(place).type) for place in range(kind.num_fields))
+    nanoseconds = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    return bool(nanoseconds or pa.types.is_duration(kind) or pa.types.is_time(kind))

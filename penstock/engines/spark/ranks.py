@@ -1,0 +1,48 @@
+"""Ranks as the tasks of one barrier stage: Spark starts all of them at the same time, or none."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.engines.spark.jobs import Job
+from penstock.engines.spark.tasks import RunRank, Shipped
+from penstock.engines.spark.workers import Cluster, built
+
+if TYPE_CHECKING:
+    from penstock.spmd import Assignment, RankAssignment
+
+
+class BarrierLaunch:
+    """A `penstock.spmd.Launch` on Spark.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    label : str
+        What the Spark UI calls the job.
+    places : sequence of RankAssignment
+        One a rank.
+    assignment : Assignment
+        Sent to each executor once.
+    """
+
+    def __init__(self, cluster: Cluster, label: str, places: Sequence[RankAssignment], assignment: Assignment) -> None:
+        context, profile = cluster.context, cluster.rank_profile(assignment.kind)
+        self._shipped = Shipped.of(context, assignment)
+        rdd = context.parallelize([pickle.dumps(place) for place in places], len(places))
+        if profile is not None:
+            rdd = rdd.withResources(profile)
+        with cluster.environment(assignment.threads):
+            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped, assignment.threads)))
+        self._job = Job(context, ranks, label).start()
+
+    def problem(self) -> str | None:
+        """Return why Spark has given up on the stage, if it has; it never tries a barrier stage of ours again."""
+        return self._job.problem()
+
+    def stop(self) -> None:
+        """Cancel what still runs, frozen ranks too, and wait until the slots are free."""
+        self._job.stop()
+        self._shipped.close()

@@ -1,0 +1,222 @@
+"""What runs inside Spark's Python workers: the engine's task on one item, the merging of partial results, one rank.
+
+Spark moves pickled bytes only, so that its serialisers never take a partial result apart. An error of Penstock's own
+travels as a value: raised in the task, Spark would try it again and hand on its text alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pyspark import AccumulatorParam, TaskContext, cloudpickle
+
+from penstock import devices
+from penstock.core.by_value import register_modules
+from penstock.core.errors import PenstockError
+from penstock.dataset.task_errors import RemoteTraceback, translate_errors
+from penstock.engines.base import ARITY
+from penstock.spmd import run_rank
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator, Broadcast, SparkContext
+
+    from penstock.devices import Device
+    from penstock.frames import Kind
+
+Outcome = tuple[int, bytes]
+"""The place of an item, or of a merged partial result, among its like; and the pickled result or `Failure`."""
+
+_held: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of Penstock's own that a task raised, on its way to the driver."""
+
+    index: int
+    error: PenstockError
+    traceback: RemoteTraceback
+
+    @classmethod
+    def of(cls, index: int, error: PenstockError) -> Failure:
+        """Return the failure of item `index`, the traceback as text: frames cannot be pickled."""
+        return cls(index, error, RemoteTraceback.of(error))
+
+    def throw(self) -> None:
+        """Raise the error, with the worker's traceback as its cause."""
+        raise self.error from self.traceback
+
+
+class Failures(AccumulatorParam[list[Failure]]):
+    """Tells the driver of failures as they happen, so that it need not wait for the end of the job."""
+
+    def zero(self, value: list[Failure]) -> list[Failure]:
+        """Return no failures."""
+        return []
+
+    def addInPlace(self, value1: list[Failure], value2: list[Failure]) -> list[Failure]:  # noqa: N802
+        """Return the failures of both."""
+        return value1 + value2
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """An object sent once to each executor, and unpickled once in each Python worker for all its tasks."""
+
+    key: str
+    broadcast: Broadcast[bytes]
+
+    @classmethod
+    def of(cls, context: SparkContext, value: Any) -> Shipped:
+        """Return a value ready to be sent; to be closed when no task needs it any more."""
+        register_modules(cloudpickle)
+        return cls(uuid4().hex, context.broadcast(cloudpickle.dumps(value)))
+
+    def close(self) -> None:
+        """Remove it from the driver and the executors."""
+        self.broadcast.destroy()
+
+    def value(self) -> Any:
+        """Return the object; only the last one asked for is kept."""
+        if self.key not in _held:
+            _held.clear()
+            _held[self.key] = pickle.loads(self.broadcast.value)
+        return _held[self.key]
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Calls the shipped task with each item of a partition."""
+
+    task: Shipped
+    kind: Kind
+    failures: Accumulator[list[Failure]]
+
+    def __call__(self, items: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Yield the outcome of each item."""
+        for index, item in items:
+            yield index, attempt(index, partial(self._call, item), self.failures)
+        spare_imports()
+
+    def _call(self, item: bytes) -> Any:
+        if self.kind == "gpu":
+            hold_gpu()
+        return translate_errors(self.task.value()[0])(pickle.loads(item))
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Merges the partial results of one group, in their order, with the shipped function."""
+
+    merge: Shipped
+    failures: Accumulator[list[Failure]]
+
+    def __call__(self, members: Iterable[tuple[int, Outcome]]) -> Iterator[Outcome]:
+        """Yield one outcome: the first failure, if there is one, or all merged."""
+        groups: dict[int, list[Outcome]] = {}
+        for group, outcome in members:
+            groups.setdefault(group, []).append(outcome)
+        for group, outcomes in groups.items():
+            parts = [pickle.loads(data) for _, data in sorted(outcomes)]
+            failed = next((part for part in parts if isinstance(part, Failure)), None)
+            if failed is not None:
+                yield group, cloudpickle.dumps(failed)
+            else:
+                yield group, attempt(group, partial(self._merge, parts), self.failures)
+        spare_imports()
+
+    def _merge(self, parts: list[Any]) -> Any:
+        return self.merge.value()[1](parts)
+
+
+def with_group(outcome: Outcome) -> tuple[int, Outcome]:
+    """Return an outcome with the number of the group in which `TreeReduction` merges it."""
+    return outcome[0] // ARITY, outcome
+
+
+def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> bytes:
+    """Return what the call gives, or the failure that it ends in, pickled."""
+    return bytes(cloudpickle.dumps(caught(index, call, failures)))
+
+
+def caught(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> Any:
+    """Return what the call gives, or the failure that it ends in."""
+    try:
+        return translate_errors(call)()
+    except PenstockError as error:
+        failure = Failure.of(index, error)
+        failures.add([failure])
+        return failure
+
+
+def opened(data: bytes) -> Any:
+    """Return the result in an outcome, or raise the error."""
+    value = pickle.loads(data)
+    if isinstance(value, Failure):
+        value.throw()
+    return value
+
+
+@dataclass(frozen=True)
+class RunRank:
+    """Runs one rank of a gang, in one task of a barrier stage."""
+
+    assignment: Shipped
+    threads: int
+
+    def __call__(self, places: Iterable[bytes]) -> Iterator[int]:
+        """Yield the index of the rank when its body has ended, well or not: the coordinator knows."""
+        # Spark puts the cores of one task in OMP_NUM_THREADS last of all; OpenMP reads it when a library is imported.
+        os.environ.update(devices.thread_environment(self.threads))
+        for place in map(pickle.loads, places):
+            assignment = self.assignment.value()
+            if assignment.kind == "gpu":
+                hold_gpu()
+            run_rank(place, assignment)
+            yield place.index
+        spare_imports()
+
+
+def spare_imports() -> None:
+    """Keep the garbage collector from what imported libraries are made of.
+
+    Spark collects after every task of a worker: half a second each, once PyTorch and scikit-learn are there.
+    """
+    _spare(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _spare(modules: int) -> None:
+    """Set aside what is there now, unless that was done with so many modules before."""
+    gc.collect()
+    gc.freeze()
+
+
+def task_device(choice: str) -> Device:
+    """Return the device that a task of this choice works on, in the task itself."""
+    context = TaskContext.get()
+    resources = {name: list(resource.addresses) for name, resource in context.resources().items()}
+    index = partial(devices.for_spark_task, resources, os.environ, context.partitionId())
+    return devices.choose(choice, index=index)
+
+
+def chosen(choice: str) -> bytes:
+    """Return the device of a task as an outcome."""
+    try:
+        return pickle.dumps(task_device(choice))
+    except PenstockError as error:
+        return pickle.dumps(Failure.of(0, error))
+
+
+def hold_gpu() -> None:
+    """Make the GPU of this task current; the process keeps it, as Spark's workers are used again."""
+    devices.bind(task_device("gpu"))

@@ -1,0 +1,374 @@
+"""The one door to dataframe libraries: Polars on a CPU, cuDF on a GPU, pandas where a user asks for it.
+
+Everything else in Penstock sees a Narwhals frame and works on all of them. A kernel stands here only where one
+library has a much faster way than the common expression; each has a test that the libraries agree.
+
+Missing is null: a NaN in a floating column becomes null when it is read, so that no later step meets one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import narwhals as nw
+import polars as pl
+import pyarrow as pa
+from polars.io.plugins import register_io_source
+
+from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.names import ROW as ROW
+from penstock.core.schemas import canonical, shorten
+from penstock.frames import cudf, pandas
+from penstock.frames import nested as frames_nested
+
+Kind = Literal["cpu", "gpu"]
+_MOST_CODES = 256
+ERRORS = (Exception, pl.exceptions.PanicException)
+"""What a dataframe library can raise: each has errors of its own, and a panic of Polars is no `Exception`."""
+
+
+def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
+    """Return a frame on the device, NaN turned into null; without a copy on a CPU where the types allow it.
+
+    Examples
+    --------
+    >>> from_arrow(pa.table({"x": [1.0, float("nan")]}))["x"].to_list()
+    [1.0, None]
+    """
+    native = cudf.from_arrow(table) if kind == "gpu" else pl.from_arrow(table)
+    return nan_to_null(nw.from_native(native, eager_only=True))
+
+
+def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
+    """Return `frame` with null in place of NaN in floating columns, and inside lists and structs of such."""
+    floating = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    nested = [name for name, dtype in frame.schema.items() if _has_floats_inside(dtype)]
+    if floating and is_gpu(frame):
+        frame = nw.from_native(cudf.nan_to_null(nw.to_native(frame), floating), eager_only=True)
+    elif floating:
+        frame = frame.with_columns(nw.col(*floating).fill_nan(None))
+    return frame.with_columns(*_without_nested_nan(frame.select(nested))) if nested else frame
+
+
+def _has_floats_inside(dtype: Any) -> bool:
+    inner = [dtype.inner] if isinstance(dtype, nw.List | nw.Array) else []
+    inner += [field.dtype for field in dtype.fields] if isinstance(dtype, nw.Struct) else []
+    # Narwhals has no name for maps.
+    return any(kind.is_float() or _has_floats_inside(kind) for kind in inner) or dtype == nw.Unknown
+
+
+def _without_nested_nan(frame: nw.DataFrame) -> list[nw.Series]:
+    """Return the columns that have NaN inside, without it; they are looked at on the host."""
+    native = nw.to_native(frame)
+    table = cudf.to_arrow(native) if is_gpu(frame) else native.to_arrow()
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    made = {name: frames_nested.nan_to_null(column) for name, column in columns.items()}
+    changed = pa.table({name: column for name, column in made.items() if column is not columns[name]})
+    return list(from_arrow(changed, kind_of(frame)).iter_columns()) if changed.num_columns else []
+
+
+def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu") -> nw.DataFrame:
+    """Read rows ``first`` to ``first + rows`` of a local Parquet file; only the row groups and columns needed.
+
+    The in-memory engine is asked for: sums of the streaming one differ from run to run.
+    """
+    if kind == "gpu":
+        native = cudf.read_parquet(path, first, rows, columns)
+    else:
+        lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).slice(first, rows)
+        native = lazy.collect(engine="in-memory")
+    return nan_to_null(nw.from_native(native, eager_only=True))
+
+
+def write_parquet(frame: nw.DataFrame, path: str, schema: pa.Schema | None = None) -> None:
+    """Write one Parquet file, zstd, and create the file exclusively.
+
+    With `schema`, which the frame conforms to, the file has its types also where cuDF has others.
+    """
+    if is_gpu(frame) and schema is not None and not cudf.is_stored_exactly(schema):
+        frame = from_arrow(to_arrow(frame, schema))
+    native = nw.to_native(frame)
+    with open(path, "xb") as sink:
+        if isinstance(native, pl.DataFrame):
+            native.write_parquet(sink, compression="zstd", compression_level=1)
+        else:
+            cudf.write_parquet(native, sink)
+
+
+def to_arrow(frame: nw.DataFrame, schema: pa.Schema | None = None) -> pa.Table:
+    """Return an Arrow table with canonical types, or with those of `schema`, which the frame conforms to."""
+    table = cudf.to_arrow(nw.to_native(frame)) if is_gpu(frame) else frame.to_arrow()
+    wanted = canonical(table.schema) if schema is None else schema
+    return cudf.restored(table, wanted) if is_gpu(frame) else table.cast(wanted)
+
+
+def dtypes(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
+    """Return the Narwhals type of each column of an Arrow schema."""
+    return dict(from_arrow(schema.empty_table()).schema)
+
+
+def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
+    """Return the columns of `schema`, in its order and types; what the frame lacks becomes null."""
+    if is_gpu(frame):
+        return nw.from_native(cudf.conform(nw.to_native(frame), schema), eager_only=True)
+    wanted = dtypes(schema)
+    found = frame.schema
+    absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in found]
+    casts = [
+        _null_cast(frame, name) if dtype == nw.Unknown else nw.col(name).cast(dtype)
+        for name, dtype in wanted.items()
+        if name in found and found[name] != dtype
+    ]
+    return frame.with_columns(*absent, *casts).select(schema.names) if absent or casts else frame.select(schema.names)
+
+
+def first_changed(before: nw.Series, after: nw.Series) -> Any | None:
+    """Return the first value that a cast to another type did not keep, None if it kept all; fractions may be rounded.
+
+    Examples
+    --------
+    >>> values = from_arrow(pa.table({"x": [1.0, None, 3.7, 4.2]}))["x"]
+    >>> first_changed(values, values.cast(nw.Int64)), first_changed(values, values.cast(nw.Float32))
+    (3.7, None)
+    """
+    old, new = _item(before.dtype), _item(after.dtype)
+    rounds = new.is_float() and (old.is_float() or old.is_decimal())
+    if rounds or not (_is_exact(old) and _is_exact(new)):
+        return None
+    changed = before.filter(after.cast(before.dtype) != before)
+    return changed.to_list()[0] if len(changed) else None
+
+
+def _item(dtype: Any) -> Any:
+    """Return the type of what is in lists of lists."""
+    return _item(dtype.inner) if isinstance(dtype, nw.List) else dtype
+
+
+def _is_exact(dtype: Any) -> bool:
+    """Return whether values can be cast there and back; a text may be another one then."""
+    return bool(dtype.is_numeric() or dtype.is_temporal() or dtype == nw.Boolean)
+
+
+def _null_cast(frame: nw.DataFrame, name: str) -> nw.Expr:
+    """Return a column without values as one of the null type, for which Narwhals has no name to cast to."""
+    return nw.lit(None).alias(name) if frame[name].null_count() == len(frame) else nw.col(name)
+
+
+def concat(frames: Sequence[nw.DataFrame]) -> nw.DataFrame:
+    """Return the rows of all frames, in order."""
+    if len(frames) == 1:
+        return frames[0]
+    if is_gpu(frames[0]):
+        return nw.from_native(cudf.concat([nw.to_native(frame) for frame in frames]), eager_only=True)
+    return nw.concat(list(frames), how="vertical")
+
+
+def is_gpu(frame: nw.DataFrame) -> bool:
+    """Return whether the frame's memory is on a GPU."""
+    return bool(frame.implementation.is_cudf())
+
+
+def kind_of(frame: nw.DataFrame) -> Kind:
+    """Return where the frame's memory is."""
+    return "gpu" if is_gpu(frame) else "cpu"
+
+
+def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Table]:
+    """Return, for each column, its distinct values that are not null and how often each occurs.
+
+    Each table has the columns ``value`` (the column's type) and ``count`` (int64), in no particular order.
+    Kernel: on Polars all columns are grouped in one parallel call.
+
+    Examples
+    --------
+    >>> value_counts(from_arrow(pa.table({"c": ["a", None, "a"]})), ["c"])["c"].to_pylist()
+    [{'value': 'a', 'count': 2}]
+    """
+    native = nw.to_native(frame)
+    if isinstance(native, pl.DataFrame):
+        lazy = [
+            native.lazy()
+            .select(pl.col(name).alias("value"))
+            .drop_nulls()
+            .group_by("value")
+            .agg(pl.len().cast(pl.Int64).alias("count"))
+            for name in columns
+        ]
+        counted = [nw.from_native(found, eager_only=True) for found in pl.collect_all(lazy, engine="in-memory")]
+    else:
+        counted = [_group(frame.select(nw.col(name).alias("value")).drop_nulls()) for name in columns]
+    return {name: to_arrow(found) for name, found in zip(columns, counted, strict=True)}
+
+
+def _group(frame: nw.DataFrame) -> nw.DataFrame:
+    return frame.group_by("value").agg(nw.len().alias("count")).with_columns(nw.col("count").cast(nw.Int64))
+
+
+def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """Join tables of one schema and add up every column that is not a key, per key; on the host.
+
+    Examples
+    --------
+    >>> table = pa.table({"value": ["a"], "count": [1]})
+    >>> sum_by_key([table, table], ["value"]).to_pylist()
+    [{'value': 'a', 'count': 2}]
+    """
+    if len(tables) == 1:
+        return tables[0]
+    joined = pl.from_arrow(pa.concat_tables(tables))
+    assert isinstance(joined, pl.DataFrame)
+    sums = pl.all().exclude(*keys).sum()
+    grouped = joined.lazy().group_by(*keys, maintain_order=True).agg(sums).collect(engine="in-memory")
+    return grouped.to_arrow().cast(tables[0].schema)
+
+
+def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, nw.Series]:
+    """Return int32 codes: the position of each value in its column's `categories`, null for null.
+
+    A value that is not among the categories gets ``unseen[column]``. Kernel: a cast to an enumeration, three times
+    faster than a join or a replacement on Polars; categorical codes on cuDF.
+
+    Examples
+    --------
+    >>> frame = from_arrow(pa.table({"c": ["b", None, "z"]}))
+    >>> encode(frame, {"c": pa.array(["a", "b"])}, {"c": 2})["c"].to_list()
+    [1, None, 2]
+    """
+    native = nw.to_native(frame)
+    build = _encode_polars if isinstance(native, pl.DataFrame) else cudf.encode
+    return {name: nw.from_native(found, series_only=True) for name, found in build(native, categories, unseen).items()}
+
+
+def _encode_polars(
+    native: pl.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]
+) -> dict[str, pl.Series]:
+    return native.select([_code(name, values, unseen[name]) for name, values in categories.items()]).to_dict()
+
+
+_codes: OrderedDict[tuple[Any, ...], tuple[pa.Array, pl.Expr]] = OrderedDict()
+_codes_lock = threading.Lock()
+
+
+def _code(name: str, values: pa.Array, unseen: int) -> pl.Expr:
+    """Return the expression that encodes a column, built once for as long as the same memory holds its categories.
+
+    Building one hashes every category, which for a large vocabulary costs as much as encoding a fragment.
+    """
+    addresses = tuple(buffer.address for buffer in values.buffers() if buffer is not None)
+    key = (name, unseen, len(values), values.offset, addresses)
+    with _codes_lock:
+        if key not in _codes:
+            known = pl.col(name).cast(pl.Enum(pl.Series(values, dtype=pl.String)), strict=False)
+            other = pl.when(pl.col(name).is_not_null()).then(pl.lit(unseen, pl.Int32))
+            _codes[key] = values, known.to_physical().cast(pl.Int32).fill_null(other).alias(name)
+        _codes.move_to_end(key)
+        while len(_codes) > _MOST_CODES:
+            _codes.popitem(last=False)
+        return _codes[key][1]
+
+
+def decode(series: nw.Series, categories: pa.Array) -> nw.Series:
+    """Return the category at each code; a code outside the categories, or null, becomes null.
+
+    Examples
+    --------
+    >>> frame = from_arrow(pa.table({"c": [1, None, 9]}))
+    >>> decode(frame["c"], pa.array(["a", "b"])).to_list()
+    ['b', None, None]
+    """
+    native = nw.to_native(series)
+    if isinstance(native, pl.Series):
+        inside = pl.select(pl.when((native >= 0) & (native < len(categories))).then(native).cast(pl.UInt32)).to_series()
+        values = pl.Series(categories)
+        decoded: Any = values.gather(inside) if len(values) else pl.Series([None] * len(native), dtype=values.dtype)
+        return nw.from_native(decoded.alias(series.name), series_only=True)
+    return nw.from_native(cudf.decode(native, categories).rename(series.name), series_only=True)
+
+
+def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
+    """Return `frame` with the natural logarithm of one plus each column, float64, under the name it maps to.
+
+    Exact to rounding also for small numbers. Kernel: each library's own `log1p`; Narwhals has none.
+
+    Examples
+    --------
+    >>> log1p(from_arrow(pa.table({"x": [0.0, 1e-20]})), {"x": "y"})["y"].to_list()
+    [0.0, 1e-20]
+    """
+    native = nw.to_native(frame)
+    if isinstance(native, pl.DataFrame):
+        logs = [pl.col(name).cast(pl.Float64).log1p().alias(made) for name, made in columns.items()]
+        return nw.from_native(native.with_columns(logs), eager_only=True)
+    return nw.from_native(cudf.log1p(native, columns), eager_only=True)
+
+
+_AS = {"narwhals", "polars", "pandas", "arrow", "cudf"}
+
+
+def present(frame: nw.DataFrame, form: str) -> Any:
+    """Return `frame` in the form a user's function asks for: narwhals, polars, pandas, arrow or cudf."""
+    check_form(form)
+    if form == "narwhals":
+        return frame
+    if form == "cudf":
+        return nw.to_native(frame) if is_gpu(frame) else cudf.from_arrow(frame.to_arrow())
+    if form == "arrow":
+        return to_arrow(frame)
+    if form == "pandas":
+        return pandas.to_pandas(to_arrow(frame))
+    # By way of Arrow: from cuDF it would go by way of pandas, where integers with nulls are floats.
+    return pl.from_arrow(to_arrow(frame)) if is_gpu(frame) else frame.to_polars()
+
+
+def accept(result: Any, kind: Kind) -> nw.DataFrame:
+    """Return what a user's function gave back (any of the forms) as a frame on the device."""
+    if isinstance(result, pa.Table):
+        return from_arrow(result, kind)
+    frame = result if isinstance(result, nw.DataFrame) else nw.from_native(result, eager_only=True)
+    native_here = is_gpu(frame) if kind == "gpu" else frame.implementation.is_polars()
+    return nan_to_null(frame) if native_here else from_arrow(_from_pandas(frame), kind)
+
+
+def _from_pandas(frame: nw.DataFrame) -> pa.Table:
+    native = nw.to_native(frame)
+    return pandas.from_pandas(native) if frame.implementation.is_pandas() else frame.to_arrow()
+
+
+def check_form(form: str) -> None:
+    """Raise ConfigError unless `form` is one that :func:`present` knows."""
+    if form not in _AS:
+        raise ConfigError(f"frame {form!r} is not known, expected one of {', '.join(sorted(_AS))}")
+
+
+def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
+    """Return the columns of `schema` that an expression reads; Polars is asked which ones it would scan.
+
+    Raises
+    ------
+    SchemaError
+        It names a column that is not there, does not fit the types, or depends on the order of rows.
+
+    Examples
+    --------
+    >>> roots(nw.col("a") + nw.col("c") > 1, pa.schema({"a": pa.int64(), "b": pa.int64(), "c": pa.int64()}))
+    ['a', 'c']
+    """
+    empty = pl.from_arrow(schema.empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    read: list[str] = []
+
+    def source(columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+        read.extend(empty.columns if columns is None else columns)
+        yield empty if columns is None else empty.select(columns)
+
+    try:
+        lazy = nw.from_native(register_io_source(source, schema=empty.schema)).select(expression)
+        lazy.to_native().collect(engine="in-memory")
+    except ERRORS as error:
+        raise SchemaError(
+            f"the expression does not fit the data: {error}", hint=f"Columns: {shorten(schema.names)}"
+        ) from error
+    return [name for name in schema.names if name in read]

@@ -1,0 +1,256 @@
+"""What `penstock.frames` does with a frame on a GPU: cuDF for columns, CuPy for matrices.
+
+cuDF has neither dates, nor binary columns, nor any that are nothing but null: there they are timestamps in seconds,
+lists of bytes, and strings.
+`restored` gives them back on the host, and `conform` and `is_stored_exactly` know of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.core.errors import MissingExtraError, SchemaError
+from penstock.core.extras import how_to_install
+from penstock.core.schemas import canonical
+
+_PLAIN = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string)
+_HELD = (
+    *_PLAIN, pa.types.is_date32, pa.types.is_timestamp, pa.types.is_duration, pa.types.is_decimal128, pa.types.is_null,
+)  # fmt: skip
+
+
+def cudf() -> Any:
+    """Return the cuDF module, or say how to install it."""
+    try:
+        import cudf as module
+    except Exception as error:  # a broken stack raises RuntimeError, not ImportError
+        raise MissingExtraError(f"cuDF cannot be imported: {error}", hint=how_to_install("gpu")) from error
+    return module
+
+
+@functools.lru_cache(maxsize=256)
+def types(schema: pa.Schema) -> Mapping[str, Any]:
+    """Return the type that each column has in cuDF.
+
+    Raises
+    ------
+    SchemaError
+        cuDF has no such type: times of day, lists of binary, decimals of more than 38 digits.
+    """
+    for field in schema:
+        if not _is_held(field.type) and not pa.types.is_binary(field.type):
+            raise SchemaError(
+                f"column {field.name!r} is {field.type}, which cuDF cannot hold",
+                hint='Leave the column out, or use device="cpu".',
+                column=field.name,
+            )
+    return dict(cudf().DataFrame.from_arrow(_as_lists(schema.empty_table())).dtypes.items())
+
+
+def _is_held(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return not pa.types.is_map(kind) and all(_is_held(kind.field(i).type) for i in range(kind.num_fields))
+    return any(test(kind) for test in _HELD)
+
+
+def from_arrow(table: pa.Table) -> Any:
+    """Return a cuDF frame of the columns of `table`, in canonical types.
+
+    cuDF itself would take an index from the metadata that pandas leaves, and misread a dictionary that changes.
+    """
+    schema = canonical(table.schema)
+    types(schema)
+    return cudf().DataFrame.from_arrow(_as_lists(table.cast(schema)))
+
+
+def _as_lists(table: pa.Table) -> pa.Table:
+    """Return the table with lists of bytes in place of binary columns; the memory is the same."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type):
+            chunks = [_list_of_bytes(chunk) for chunk in table[field.name].chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(chunks, pa.list_(pa.uint8())))
+    return table
+
+
+def _list_of_bytes(values: pa.Array) -> pa.Array:
+    valid, offsets, data = values.buffers()
+    size = 0 if data is None else data.size
+    content = pa.Array.from_buffers(pa.uint8(), size, [None, data])
+    kind = pa.list_(pa.uint8())
+    return pa.Array.from_buffers(kind, len(values), [valid, offsets], offset=values.offset, children=[content])
+
+
+def _binary(values: pa.Array) -> pa.Array:
+    valid, offsets = values.buffers()[:2]
+    content = pa.concat_arrays([values.values])  # which has no offset
+    buffers = [valid, offsets, content.buffers()[1]]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers, offset=values.offset)
+
+
+def nan_to_null(native: Any, columns: Sequence[str]) -> Any:
+    """Return the frame with null in place of NaN in these columns."""
+    return native.assign(**{name: native[name].nans_to_nulls() for name in columns})
+
+
+def read_parquet(path: str, first: int, rows: int, columns: Sequence[str]) -> Any:
+    """Read rows of a local file by libcudf.
+
+    cuDF's own function would take the name for a pattern, look for keys in the names of the folders (and then refuse
+    to read some of the rows), and make an index of what pandas wrote.
+    """
+    frame = cudf().DataFrame
+    from pylibcudf import io as plc
+
+    source = plc.SourceInfo([path])
+    options = plc.parquet.ParquetReaderOptions.builder(source).use_pandas_metadata(False).build()
+    options.set_column_names(list(columns))
+    options.set_skip_rows(first)
+    options.set_num_rows(rows)
+    return frame.from_pylibcudf(plc.parquet.read_parquet(options))
+
+
+def write_parquet(native: Any, sink: BinaryIO) -> None:
+    """Write Parquet, zstd, by way of memory: what a file raises, as when the disk is full, is lost in libcudf."""
+    encoded = io.BytesIO()
+    native.to_parquet(encoded, compression="zstd", index=False)
+    sink.write(encoded.getbuffer())
+
+
+def is_stored_exactly(schema: pa.Schema) -> bool:
+    """Return whether a file that cuDF writes has the types of `schema` when it is read again."""
+    return all(_is_stored(kind) for kind in schema.types)
+
+
+def _is_stored(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return _is_stored(kind.value_type)
+    timestamp = pa.types.is_timestamp(kind) and kind.tz is None and kind.unit != "s"
+    return timestamp or any(test(kind) for test in _PLAIN)
+
+
+def to_arrow(native: Any) -> pa.Table:
+    """Return an Arrow table without the index; lists that are all null, or none, keep their type, which cuDF drops."""
+    table = native.to_arrow(preserve_index=False)
+    nested = [field for field in table.schema if pa.types.is_null(field.type)]
+    for field in nested:
+        kind = getattr(native[field.name].dtype, "to_arrow", pa.null)()
+        table = table.set_column(table.column_names.index(field.name), field.name, table[field.name].cast(kind))
+    return table
+
+
+def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the columns of `schema`, in its order and types; what the table lacks becomes null.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        A value does not fit its new type.
+    """
+    columns = [
+        pa.nulls(len(table), field.type)
+        if field.name not in table.column_names or pa.types.is_null(field.type)
+        else _restored(table[field.name], field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _restored(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_binary(kind) and pa.types.is_list(column.type):
+        return pa.chunked_array([_binary(chunk) for chunk in column.cast(pa.list_(pa.uint8())).chunks], kind)
+    return column.cast(kind)
+
+
+def conform(native: Any, schema: pa.Schema) -> Any:
+    """Return the columns of `schema`; by way of the host where types differ, since cuDF's casts lose silently."""
+    found = dict(native.dtypes.items())
+    if all(name in found and found[name] == kind for name, kind in types(schema).items()):
+        return native[schema.names]
+    return from_arrow(restored(to_arrow(native), schema))
+
+
+def concat(natives: Sequence[Any]) -> Any:
+    """Return the rows of all frames, in order, numbered anew."""
+    return cudf().concat(list(natives), ignore_index=True)
+
+
+def column(name: str, values: Any) -> Any:
+    """Return NumPy or CuPy values as a series: a vector, or a matrix as a column of lists."""
+    series = cudf().Series
+    native = series(values) if values.ndim == 1 else series.from_arrow(_lists(values))
+    return native.rename(name)
+
+
+def _lists(values: Any) -> pa.Array:
+    """Return the rows of a matrix as lists, on the host: cuDF has no constructor that stays on the device."""
+    rows, width = values.shape
+    offsets = pa.array(np.arange(0, rows * width + 1, max(width, 1), dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, pa.array(to_host(values).ravel()))
+
+
+def to_matrix(native: Any, columns: Sequence[str], rows: int, dtype: str) -> Any:
+    """Return columns of `dtype` as a C-ordered CuPy matrix, NaN for null."""
+    import cupy
+
+    if not columns:
+        return cupy.empty((rows, 0), dtype=dtype)
+    arrays = [native[name].to_cupy(dtype=dtype, na_value=float("nan")) for name in columns]
+    return cupy.ascontiguousarray(cupy.stack(arrays, axis=1))
+
+
+def to_host(values: Any) -> np.ndarray:
+    """Return an array as NumPy."""
+    return values if isinstance(values, np.ndarray) else values.get()
+
+
+def to_device(values: np.ndarray) -> Any:
+    """Return an array as CuPy."""
+    import cupy
+
+    return cupy.asarray(values)
+
+
+def encode(native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, Any]:
+    """Return int32 codes by a cast to a categorical."""
+    module = cudf()
+    coded = {}
+    for name, values in categories.items():
+        kind = module.CategoricalDtype(categories=module.Series.from_arrow(values))
+        codes = native[name].astype(kind).cat.codes.astype("int32")
+        # A value that is no category, and null, have no code or a negative one; the comparison holds for neither.
+        coded[name] = codes.where(codes >= 0, unseen[name]).where(native[name].notna(), None)
+    return coded
+
+
+def decode(native: Any, categories: pa.Array) -> Any:
+    """Return the category at each code; null for null and for a code outside."""
+    module = cudf()
+    if not len(categories):
+        return module.Series.from_arrow(pa.nulls(len(native), categories.type))
+    inside = (native >= 0) & (native < len(categories))
+    places = native.where(inside, 0).astype("int32")
+    taken = module.Series.from_arrow(categories).take(places).reset_index(drop=True)
+    return taken.where(inside.fillna(False).reset_index(drop=True), None)
+
+
+def log1p(native: Any, columns: Mapping[str, str]) -> Any:
+    """Return the frame with logarithms, by CuPy's `log1p`."""
+    return native.assign(**{made: np.log1p(native[name].astype("float64")) for name, made in columns.items()})
+
+
+def murmur3(native: Any, seed: int) -> Any:
+    """Return the MurmurHash3_x86_32 of each string; null has one in libcudf, and is null again."""
+    return native.hash_values(method="murmur3", seed=seed).where(native.notna(), None)
+
+
+def ndtri(values: Any) -> Any:
+    """Return the quantile of the standard normal distribution at each of the CuPy `values`."""
+    from cupyx.scipy.special import ndtri as kernel
+
+    return kernel(values)

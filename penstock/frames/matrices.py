@@ -1,0 +1,189 @@
+"""Frames to arrays and back: NumPy on a CPU, CuPy on a GPU, and what XGBoost takes as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy import sparse
+
+from penstock import frames
+from penstock.frames import Kind, cudf
+
+
+def column(frame: nw.DataFrame, name: str, values: Any) -> nw.Series:
+    """Return `values` (NumPy, or CuPy for a frame on a GPU; one or two dimensions) as a series for `frame`.
+
+    A matrix of n rows and k columns becomes a column of lists of length k.
+    """
+    if frames.is_gpu(frame):
+        return nw.from_native(cudf.column(name, values), series_only=True)
+    series = pl.Series(name, values)
+    if isinstance(series.dtype, pl.Array):
+        series = series.arr.to_list()
+    return nw.from_native(series, series_only=True)
+
+
+def masked(frame: nw.DataFrame, name: str, values: np.ndarray, missing: np.ndarray) -> nw.Series:
+    """Return floating `values` (on the host; one or two dimensions) as a float32 series for `frame`.
+
+    Rows where `missing` is true are null; the others of a matrix are lists.
+
+    Examples
+    --------
+    >>> frame = frames.from_arrow(pa.table({"x": [1, 2]}))
+    >>> masked(frame, "y", np.ones((2, 2)), np.array([True, False])).to_list()
+    [None, [1.0, 1.0]]
+    """
+    if values.ndim == 1:
+        made: pa.Array = pa.array(values, pa.float32(), mask=missing)
+    else:
+        known = values[~missing] if missing.any() else values
+        offsets = np.concatenate([[0], np.cumsum(np.where(missing, 0, values.shape[1]), dtype=np.int64)])
+        starts = pa.array(offsets, mask=np.append(missing, False))
+        made = pa.LargeListArray.from_arrays(starts, pa.array(known.ravel(), pa.float32()))
+    return frames.from_arrow(pa.table({name: made}), frames.kind_of(frame))[name]
+
+
+def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32") -> Any:
+    """Return columns as a C-ordered matrix, NaN for null: NumPy from a CPU frame, CuPy from a GPU frame.
+
+    Booleans become 0 and 1; a column that is not numeric is an error of the caller.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> to_matrix(frames.from_arrow(pa.table({"a": [1, None], "b": [True, False]})), ["a", "b"])
+    array([[ 1.,  1.],
+           [nan,  0.]], dtype=float32)
+    """
+    kind = {"float32": nw.Float32, "float64": nw.Float64}[dtype]
+    native = nw.to_native(frame.select(nw.col(*columns).cast(kind)) if columns else frame.select([]))
+    if frames.is_gpu(frame):
+        return cudf.to_matrix(native, columns, len(frame), dtype)
+    return native.to_numpy(order="c").reshape(len(frame), len(columns))
+
+
+def to_rows(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
+    """Return columns as the rows of a C-ordered float64 matrix, NaN for null: NumPy or CuPy, as :func:`to_matrix`.
+
+    It is not to be written to: where no copy is needed, it is the frame's own memory.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> to_rows(frames.from_arrow(pa.table({"a": [1, None], "b": [True, False]})), ["a", "b"])
+    array([[ 1., nan],
+           [ 1.,  0.]])
+    """
+    if frames.is_gpu(frame):
+        return np.stack([to_matrix(frame, (name,), "float64")[:, 0] for name in columns])
+    native = nw.to_native(frame.select(nw.col(*columns).cast(nw.Float64)))
+    return native.to_numpy(order="fortran").reshape(len(frame), len(columns)).T
+
+
+def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:
+    """Return how many elements each list of a column has, int64 of shape (n_rows,) on the host; -1 for null.
+
+    Examples
+    --------
+    >>> list_lengths(frames.from_arrow(pa.table({"v": [[1.0, 2.0], None, []]})), "v")
+    array([ 2, -1,  0])
+    """
+    lengths: np.ndarray = pc.list_value_length(_lists(frame, name)).cast(pa.int64()).fill_null(-1).to_numpy()
+    return lengths
+
+
+def lists_to_matrix(frame: nw.DataFrame, name: str, width: int) -> Any:
+    """Return a column of lists of `width` numbers as a float32 matrix, NaN for null and in the rows of null lists.
+
+    From a frame on a GPU by way of the host.
+
+    Examples
+    --------
+    >>> lists_to_matrix(frames.from_arrow(pa.table({"v": [[1, 2], None]})), "v", 2)
+    array([[ 1.,  2.],
+           [nan, nan]], dtype=float32)
+    """
+    lists = _lists(frame, name)
+    known = [pc.list_flatten(chunk).cast(pa.float32()).to_numpy(zero_copy_only=False) for chunk in lists.chunks]
+    values = np.concatenate([np.empty(0, np.float32), *known]).reshape(-1, width)
+    if lists.null_count:
+        whole = np.full((len(lists), width), np.nan, dtype=np.float32)
+        whole[lists.is_valid().to_numpy()] = values
+        values = whole
+    return to_device(values, frames.kind_of(frame))
+
+
+def _lists(frame: nw.DataFrame, name: str) -> pa.ChunkedArray:
+    chosen = frame.select(name)
+    return (frames.to_arrow(chosen) if frames.is_gpu(frame) else chosen.to_arrow())[name]
+
+
+def features(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
+    """Return float32 columns as XGBoost reads them fastest: a Polars frame, or a CuPy matrix with NaN for null.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> features(frames.from_arrow(pa.table({"a": [1, None]})), ["a"]).rows()
+    [(1.0,), (None,)]
+    """
+    if frames.is_gpu(frame):
+        return to_matrix(frame, columns)
+    return nw.to_native(frame.select(nw.col(*columns).cast(nw.Float32)))
+
+
+def count_infinite(values: Any) -> list[int]:
+    """Return how many values of each column of a matrix, or of what `features` gives, are infinite.
+
+    Examples
+    --------
+    >>> count_infinite(np.array([[1.0, np.inf], [np.nan, -np.inf]]))
+    [0, 2]
+    """
+    if isinstance(values, pl.DataFrame):
+        return list(values.select(pl.all().is_infinite().sum()).row(0))
+    infinite = np.isinf(values)
+    return infinite.sum(axis=0).tolist() if bool(infinite.any()) else [0] * values.shape[1]
+
+
+def rows_of(values: Any, chosen: np.ndarray) -> Any:
+    """Return the chosen rows (a mask, on the host) of an array, or of what `features` gives, as NumPy or SciPy.
+
+    Examples
+    --------
+    >>> rows_of(np.array([1, 2, 3]), np.array([True, False, True]))
+    array([1, 3])
+    """
+    if isinstance(values, pl.DataFrame):
+        return values.filter(chosen).to_numpy(order="c")
+    if sparse.issparse(values):
+        return values[chosen]
+    return to_host(values[chosen if isinstance(values, np.ndarray) else cudf.to_device(chosen)])
+
+
+def concatenated(values: Sequence[Any]) -> Any:
+    """Return the rows of NumPy arrays, or of SciPy's sparse matrices, one after the other.
+
+    Examples
+    --------
+    >>> concatenated([np.array([1]), np.array([2])])
+    array([1, 2])
+    """
+    return sparse.vstack(values, format="csr") if sparse.issparse(values[0]) else np.concatenate(values)
+
+
+def to_host(values: Any) -> np.ndarray:
+    """Return an array as NumPy, copied from the GPU if it is there."""
+    return cudf.to_host(values)
+
+
+def to_device(values: np.ndarray, kind: Kind) -> Any:
+    """Return a NumPy array on the device: as it is, or as CuPy; a sparse matrix stays on the host."""
+    return cudf.to_device(values) if kind == "gpu" and not sparse.issparse(values) else values

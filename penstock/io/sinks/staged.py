@@ -1,0 +1,137 @@
+"""An output of a run: what lies at its target when the run begins, and what is to be there after it."""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from penstock.core.errors import CommitConflictError, ConfigError
+from penstock.core.notices import get_logger
+from penstock.io.sinks.failpoints import failpoint
+from penstock.io.sinks.joint_commit import JointCommit
+from penstock.io.sinks.journal import Change, encode_path
+from penstock.io.sinks.locks import claim, is_claimed, release
+from penstock.io.sinks.staging import RUN_ID, Siblings, discard
+from penstock.io.sinks.target import describe, fingerprint, resolve
+
+logger = get_logger(__name__)
+
+
+class Staged(ABC):
+    """What directories and files have in common; a context of its own is a `JointCommit` of this output alone."""
+
+    def __init__(self, target: str | os.PathLike[str], *, run_id: str) -> None:
+        if not re.fullmatch(RUN_ID, run_id):
+            raise ConfigError(f"run_id is {run_id!r}, expected 1 to 64 of A-Z, a-z, 0-9, '_' and '-'")
+        self.target = resolve(target)
+        self.run_id = run_id
+        self.names = Siblings(self.target, run_id)
+        self._before: str | None = None
+        self._described = "nothing"
+        self._record: int | None = None
+        self._sealed = False
+        self._mode = 0o600
+        self._alone: JointCommit | None = None
+
+    def __enter__(self) -> Self:
+        """Enter a `JointCommit` of this output alone."""
+        self._alone = JointCommit(self)
+        self._alone.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Remove what was staged and not committed."""
+        if self._alone is not None:
+            self._alone.__exit__(kind, error, traceback)
+
+    @property
+    def path(self) -> Path:
+        """What is written to until this is sealed; only this user can read it."""
+        return self.names.staging
+
+    def claim(self, targets: Sequence[Path]) -> None:
+        """Check that the target may be written, note what is there, and record who is about to write to all targets."""
+        self._check_target()
+        self._before, self._described = fingerprint(self.target), describe(self.target)
+        try:
+            folder = self.target.parent
+            self._record = claim(self.names.record, [encode_path(target, folder) for target in targets])
+        except FileExistsError as error:
+            message = f"run {self.run_id!r} already writes to {self.target}"
+            hint = f"Give each run an id of its own; if that run is dead, remove {self.names.record}."
+            raise CommitConflictError(message, hint=hint, path=str(self.target), run_id=self.run_id) from error
+        failpoint("recorded")
+        self._mode = self._final_mode()
+        self._make()
+        failpoint("staged")
+
+    def change(self) -> Change | None:
+        """Return what the commit is to do, None for nothing.
+
+        Raises
+        ------
+        ConfigError
+            The output was not sealed.
+        """
+        if not self._sealed:
+            raise ConfigError(f"{self.target} was neither sealed nor left out", path=str(self.target))
+        return Change(self.names, self._before, fingerprint(self.names.sealed))
+
+    def check_unchanged(self) -> None:
+        """Raise CommitConflictError if the target is not what it was when it was claimed."""
+        if fingerprint(self.target) == self._before:
+            return
+        message = (
+            f"run {self.run_id!r} cannot commit: {self.target} now holds {describe(self.target)}, "
+            f"and held {self._described} when the run began"
+        )
+        hint = "Only one run at a time can win a target; run again if this one should."
+        raise CommitConflictError(message, hint=hint, path=str(self.target), run_id=self.run_id)
+
+    def release(self, *, keep: bool) -> None:
+        """Remove what is left beside the target, unless told to keep it, and the claim.
+
+        The outcome is settled by now, so that a failure is only reported.
+        """
+        if self._record is None or not is_claimed(self._record):
+            return
+        try:
+            if not keep:
+                discard(self.names)
+        except OSError as error:
+            logger.warning("cannot remove %s; the next run tries again: %s", self.names.sealed, error)
+        finally:
+            release(self._record)
+            self._record = None
+
+    def _commit_alone(self) -> None:
+        if self._alone is None:
+            raise ConfigError(f"{self.target} is committed with the other outputs of its run", path=str(self.target))
+        self._alone.commit()
+
+    def _seal(self) -> Path:
+        """Rename what was staged to a name that no worker knows, and return that."""
+        failpoint("committing")
+        os.rename(self.path, self.names.sealed)
+        failpoint("sealed")
+        self._sealed = True
+        return self.names.sealed
+
+    @abstractmethod
+    def _check_target(self) -> None:
+        """Raise OutputExistsError or OSError for a target that may not be replaced."""
+
+    @abstractmethod
+    def _make(self) -> None:
+        """Make what is staged into, for this user alone."""
+
+    @abstractmethod
+    def _final_mode(self) -> int:
+        """Return the permissions of the output."""

@@ -1,0 +1,173 @@
+"""A directory, with a manifest, as an output of a run.
+
+The order of sealing is what makes it safe at every step. The staging directory is renamed to a name that no worker
+knows, unlisted files of abandoned attempts are removed, files are flushed, and the manifest is written last and
+flushed. How it then comes to its target is told in `penstock.io.sinks.joint_commit`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from penstock.core.errors import OutputError, OutputExistsError
+from penstock.io.sinks.failpoints import failpoint
+from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, compare_files
+from penstock.io.sinks.journal import Change
+from penstock.io.sinks.manifest import DATASET, Manifest
+from penstock.io.sinks.os_errors import translate_os_error, translating
+from penstock.io.sinks.staged import Staged
+from penstock.io.sinks.strict_json import Json
+from penstock.io.sinks.swap import sync_directories, sync_files
+from penstock.io.sinks.target import describe, is_replaceable
+
+
+class StagedDirectory(Staged):
+    r"""A directory that appears at its target whole, or not at all.
+
+    Parameters
+    ----------
+    target : str or PathLike
+        A local path. A symbolic link is followed: what it points to is replaced, the link stays.
+    overwrite : bool
+        Whether an existing output may be replaced. Only an empty directory or one with a manifest ever is, so that a
+        wrong path cannot cost somebody else's files.
+    run_id : str
+        The run, as ``new_run_id`` makes one: letters, digits, ``_`` and ``-``, at most 64.
+
+    Raises
+    ------
+    ConfigError
+        The run id, or a target that is no local path.
+    OutputExistsError
+        On entering: the target exists and may not be replaced.
+    CommitConflictError
+        On entering: this run already writes there. On commit: another run changed the target meanwhile.
+    OutputError, DiskFullError
+        The file system refused; the message names path and errno.
+
+    Notes
+    -----
+    Leaving the block without a commit, or by an error, removes what was staged and leaves the target as it was. The
+    new directory has the permissions of the one it replaces, or those that the umask gives. Locks are ``flock``, which
+    the file system must support. Where directories cannot be exchanged in one call (anything but Linux, and some
+    network file systems) a reader may find no target for a moment when one is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from penstock.io.sinks.files import file_entry
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder) / "scores"
+    ...     with StagedDirectory(target, run_id="r1") as staged:
+    ...         _ = (staged.path / "scores.csv").write_text("a\n1\n")
+    ...         entry = file_entry(staged.path / "scores.csv", staged.path, rows=1, kind="csv")
+    ...         manifest = staged.commit([entry], metadata={"engine": "local"})
+    ...     sorted(path.name for path in target.iterdir()), manifest.rows
+    (['_manifest.json', 'scores.csv'], 1)
+    """
+
+    def __init__(self, target: str | os.PathLike[str], *, overwrite: bool = False, run_id: str) -> None:
+        super().__init__(target, run_id=run_id)
+        self.overwrite = overwrite
+        self._omitted = False
+
+    def commit(
+        self, files: Iterable[FileEntry], *, format: str = DATASET, metadata: Mapping[str, Json] | None = None
+    ) -> Manifest:
+        """Put the staged files in the place of the target; only for a directory that is a context of its own.
+
+        Parameters and errors are those of `seal`. Where an error is raised, the target is as it was.
+        """
+        manifest = self.seal(files, format=format, metadata=metadata)
+        self._commit_alone()
+        return manifest
+
+    def seal(
+        self, files: Iterable[FileEntry], *, format: str = DATASET, metadata: Mapping[str, Json] | None = None
+    ) -> Manifest:
+        """Complete the output, on the device, for `JointCommit.commit`, and return its manifest.
+
+        Parameters
+        ----------
+        files : iterable of FileEntry
+            Every file of the output, as ``file_entry`` describes it. What else lies in the staging directory was left
+            by abandoned attempts and is removed.
+        format : str
+            ``"penstock/dataset"`` or ``"penstock/model"``.
+        metadata : mapping of str to JSON values, optional
+            Stored in the manifest beside its own fields.
+
+        Raises
+        ------
+        ConfigError
+            A file listed twice, or metadata that is not strict JSON.
+        OutputError, DiskFullError
+            The file system refused, or a file is not as it was listed.
+        """
+        manifest = Manifest.create(format, run_id=self.run_id, files=files, metadata=metadata)
+        content = manifest.encode()
+        with translating(self.target):
+            sealed = self._seal()
+            self._sweep(sealed, manifest)
+            failpoint("swept")
+            sync_files(sealed / entry.path for entry in manifest.files)
+            failpoint("files-synced")
+            self._write_manifest(sealed, content)
+        return manifest
+
+    def omit(self) -> None:
+        """Leave this output out: the run has nothing for it. What an earlier run put at the target is removed."""
+        self._omitted = True
+
+    def change(self) -> Change | None:
+        """Return what the commit is to do."""
+        if not self._omitted:
+            return super().change()
+        earlier = os.path.lexists(self.target / MANIFEST_NAME)
+        return Change(self.names, self._before, None) if earlier else None
+
+    def _check_target(self) -> None:
+        if not os.path.lexists(self.target) or (self.overwrite and is_replaceable(self.target)):
+            return
+        hint = "Pass overwrite=True to replace it, or choose another target."
+        if not is_replaceable(self.target):
+            hint = "overwrite=True replaces only what has a manifest; remove it yourself, or choose another target."
+        raise OutputExistsError(
+            f"{self.target} exists and holds {describe(self.target)}", hint=hint, path=str(self.target)
+        )
+
+    def _make(self) -> None:
+        os.mkdir(self.path, 0o700)
+
+    def _sweep(self, sealed: Path, manifest: Manifest) -> None:
+        difference = compare_files(sealed, manifest.files)
+        for wrong in (*difference.missing, *difference.resized):
+            message = f"{wrong.path} is not in the staging directory as it was listed, with {wrong.bytes} bytes"
+            hint = "A file must be closed before file_entry describes it, and left alone after."
+            raise OutputError(message, hint=hint, path=wrong.path, run_id=self.run_id)
+        for name in (*difference.extra, MANIFEST_NAME):
+            (sealed / name).unlink(missing_ok=True)
+
+    def _write_manifest(self, sealed: Path, content: bytes) -> None:
+        try:
+            with open(sealed / MANIFEST_NAME, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise translate_os_error(error, self.target / MANIFEST_NAME, needed=len(content)) from error
+        failpoint("manifest-written")
+        inherited = os.stat(sealed).st_mode & (stat.S_ISGID | stat.S_ISVTX)
+        os.chmod(sealed, inherited | self._mode)
+        sync_directories(sealed)
+        failpoint("directories-synced")
+
+    def _final_mode(self) -> int:
+        if self._before is not None:
+            return os.stat(self.target).st_mode & 0o777
+        # The record was created under the umask; a directory may be searched by whoever may read it.
+        readable = os.stat(self.names.record).st_mode & 0o666
+        return readable | (readable & 0o444) >> 2

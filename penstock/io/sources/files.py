@@ -1,0 +1,209 @@
+"""One file of a dataset: as it was planned, how it is opened, and what is said when it is not what it should be."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import fsspec
+
+from penstock.config.secrets import secret_values
+from penstock.core.errors import CorruptFileError, IncompleteInputError, InputError
+from penstock.core.locations import check_name, is_url
+from penstock.io.sources.stores import open_patiently, patiently, why
+
+_OF_A_PROCESS = re.compile("/(dev/(std(in|out|err)$|fd/)|proc/)")
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+def _kind(path: str, mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), f"what one process has open as {os.path.basename(path)}")
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file as it was when the dataset was planned."""
+
+    path: str
+    size: int
+    mtime: float
+    sha256: str | None = None
+    keys: tuple[tuple[str, str | None], ...] = ()
+    inode: tuple[int, int] | None = None
+    """Device and number of a local file, the same under all of its names."""
+
+    @classmethod
+    def of(cls, path: str) -> InputFile:
+        """Return a local file as it is now.
+
+        Raises
+        ------
+        ConfigError
+            Its name is not UTF-8.
+        InputError
+            It cannot be looked at, or is a pipe, a socket or a device: data is read more than once, by any process.
+        """
+        try:
+            status = os.stat(check_name(path))
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
+        if not stat.S_ISREG(status.st_mode) or _OF_A_PROCESS.match(path):
+            raise InputError(
+                f"{path} is {_kind(path, status.st_mode)}, expected a file on disk",
+                hint="Write it to a file first: data is read more than once, and by other processes than this one.",
+                path=path,
+            )
+        return cls(path, status.st_size, status.st_mtime, inode=(status.st_dev, status.st_ino))
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Opens files; local ones by path, all others through fsspec. Credentials stay out of every message."""
+
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> list[str]:
+        """The options whose names say that they are secret, which no error may show."""
+        return secret_values(self.options)
+
+    def is_local(self, path: str) -> bool:
+        """Return whether `path` names a file of this machine's file system."""
+        return not is_url(path)
+
+    def open(self, path: str) -> Any:
+        """Return the open binary file; one of a store asks again when opening or a read fails.
+
+        Raises
+        ------
+        InputError
+            Permission denied, or a store that fails three times, with its own message; also by a read.
+        """
+        try:
+            if self.is_local(path):
+                return open(path, "rb")
+            return open_patiently(lambda: fsspec.open(path, "rb", **self.options).open(), path, self.secrets)
+        except FileNotFoundError as error:
+            raise _gone(path) from error
+        except OSError as error:
+            raise InputError(f"cannot open {path}: {why(error)}", path=path) from error
+
+    def version(self, path: str, size: int, mtime: float) -> tuple[object, ...]:
+        """Return what changes with the content of a file; of a local one also where size and mtime were put back."""
+        if not self.is_local(path):
+            return path, size, mtime
+        try:
+            status = os.stat(path)
+        except FileNotFoundError as error:
+            raise _gone(path) from error
+        return path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
+
+    def check_unchanged(self, path: str, size: int, mtime: float) -> None:
+        """Raise IncompleteInputError when a file, local or not, is not the one that was planned."""
+        if self.is_local(path):
+            check_unchanged(path, size, mtime)
+            return
+        try:
+            info = patiently(lambda: self._info(path), path, self.secrets)
+        except FileNotFoundError as error:
+            raise _gone(path) from error
+        _compare(path, (size, mtime), (int(info["size"] or 0), modified(info)))
+
+    def _info(self, path: str) -> Mapping[str, Any]:
+        filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
+        info: Mapping[str, Any] = filesystem.info(inner)
+        return info
+
+
+def modified(info: Mapping[str, Any]) -> float:
+    """Return when a file of an fsspec file system was changed, in seconds; 0.0 where that is not known."""
+    stamp = info.get("mtime") or info.get("LastModified") or info.get("created") or 0.0
+    return float(stamp.timestamp() if hasattr(stamp, "timestamp") else stamp) if not isinstance(stamp, str) else 0.0
+
+
+def check_unchanged(path: str, size: int, mtime: float) -> None:
+    """Raise IncompleteInputError when a local file is not the one that was planned."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError as error:
+        raise _gone(path) from error
+    _compare(path, (size, mtime), (status.st_size, status.st_mtime))
+
+
+def _gone(path: str) -> IncompleteInputError:
+    message = f"{path} was there when the dataset was planned and is gone"
+    if is_url(path):
+        return IncompleteInputError(message, hint="Plan the dataset again.", path=path)
+    return IncompleteInputError(
+        f"{message}, looked for on host {socket.gethostname()} from {os.getcwd()}",
+        hint="Plan the dataset again; or does this worker not mount the driver's file system?",
+        path=path,
+    )
+
+
+def _compare(path: str, planned: tuple[int, float], found: tuple[int, float]) -> None:
+    if found != planned:
+        sizes = f"{planned[0]} bytes when planned, {found[0]} bytes now"
+        times = f"; modified {_shown(planned[1])} and {_shown(found[1])}" if planned[1] != found[1] else ""
+        raise IncompleteInputError(
+            f"{path} changed while it was being read: {sizes}{times}",
+            hint="Read it again once nothing writes to it.",
+            path=path,
+        )
+
+
+def _shown(stamp: float) -> str:
+    return f"{datetime.fromtimestamp(stamp, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+_MAGIC = {
+    b"PAR1": "Parquet", b"PARE": "encrypted Parquet", b"ORC": "ORC", b"Obj\x01": "Avro", b"ARROW1\0\0": "Arrow",
+    b"\xff\xff\xff\xff": "an Arrow stream", b"SQLite format 3\0": "SQLite", b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz",
+}  # fmt: skip
+_READERS = {
+    "ORC": "pyarrow.orc.read_table(path), and pass the table to engine.from_arrow",
+    "Avro": "polars.read_avro(path), and pass the frame to engine.from_polars",
+    "Arrow": "pyarrow.feather.read_table(path), and pass the table to engine.from_arrow",
+    "an Arrow stream": "pyarrow.ipc.open_stream(path).read_all(), and pass the table to engine.from_arrow",
+    "SQLite": "polars.read_database(query, sqlite3.connect(path)), and pass the frame to engine.from_polars",
+    "Parquet": "engine.read_parquet",
+}
+
+
+def detect(head: bytes) -> str:
+    r"""Return what a file's first bytes look like.
+
+    Examples
+    --------
+    >>> detect(b"PAR1\x15\x04"), detect(b"ORC\x11\0"), detect(b"ORC,b,c")
+    ('Parquet', 'ORC', 'text')
+    """
+    for magic, name in _MAGIC.items():
+        after = head[len(magic) : len(magic) + 8]
+        is_header = magic.isalnum() and after and not any(byte < 32 and byte not in b"\t\r\n" for byte in after)
+        if head.startswith(magic) and not is_header:
+            return name
+    return "binary data" if b"\0" in head else "text"
+
+
+def corrupt(path: str, problem: str, head: bytes = b"", expected: str | None = None) -> CorruptFileError:
+    """Return the error for a file that cannot be read as its format, `expected`."""
+    kind = detect(head) if head else None
+    looks = f"; it starts with {head[:8]!r}, which looks like {kind}" if kind else ""
+    hint = "Restore the file or leave it out; nothing was written."
+    if kind in _READERS and kind != expected:
+        hint = f"Read it with {_READERS[kind]}."
+    return CorruptFileError(f"{path}: {problem}{looks}", hint=hint, path=path)
+
+
+def check_sha256(path: str, found: str, expected: str) -> None:
+    """Raise CorruptFileError for a file whose content is not the one that its manifest lists."""
+    if found != expected:
+        raise corrupt(path, f"sha256 is {found[:16]}..., its manifest lists {expected[:16]}...")

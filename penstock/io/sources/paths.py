@@ -1,0 +1,180 @@
+"""Paths, globs, directories and URLs to the files of a dataset."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from penstock.core.errors import ConfigError, InputError, MissingExtraError, MissingInputError
+from penstock.core.locations import read_location
+from penstock.io.sources.directories import local_directory, remote_directory
+from penstock.io.sources.files import InputFile, Storage, modified
+from penstock.io.sources.folders import Folders, LocalFolders, StoreFolders, exists
+from penstock.io.sources.globs import fixed_folder, match_local, visible
+from penstock.io.sources.selections import Selections
+from penstock.io.sources.stores import patiently, why
+from penstock.io.sources.tables import refuse_tables
+
+
+def expand(
+    paths: str | Path | Sequence[str | Path],
+    suffixes: tuple[str, ...],
+    storage: Storage,
+    *,
+    allow_unmanifested: bool = False,
+    whole_files: bool = False,
+) -> list[InputFile]:
+    """Return the files that `paths` (each a file, a glob, a directory or an fsspec URL) stand for.
+
+    Paths keep their order, and local ones are made absolute, for workers elsewhere; the files of a glob or a directory
+    are sorted by name. A directory is read only when it says that it is whole: a Penstock manifest, which is checked
+    against what is there, or the ``_SUCCESS`` file of Spark. `allow_unmanifested` reads a directory without either.
+    What a glob selects is compared with a manifest beside it too; a warning says where that is not the whole output.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+    suffixes : tuple of str
+        How the files of a directory end that are read.
+    storage : Storage
+    allow_unmanifested : bool
+    whole_files : bool
+        Files are rows themselves, so that one may be named twice.
+
+    Raises
+    ------
+    ConfigError
+        No path is given, a URL of a kind that fsspec does not know, or one file twice.
+    MissingInputError
+        Nothing matches; near names are shown.
+    IncompleteInputError
+        A directory without a marker, or files that are not those of a manifest beside them.
+    InputError
+        The file system refuses; what is no regular file; or a directory or a glob of a table of Delta, Iceberg or Hudi.
+    """
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not listed:
+        raise ConfigError("no path is given", hint="Name at least one file, glob, directory or URL.")
+    expansion = _Expansion(suffixes, storage, allow_unmanifested)
+    files = [file for path in listed for file in expansion.files(read_location(path))]
+    if not whole_files:
+        _refuse_repeated(files)
+        expansion.selections.check_whole(suffixes)
+    return files
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    """The paths of one dataset, one after another."""
+
+    suffixes: tuple[str, ...]
+    storage: Storage
+    allow_unmanifested: bool
+    selections: Selections = field(default_factory=Selections)
+
+    def files(self, text: str) -> list[InputFile]:
+        """Return the files that a path stands for."""
+        try:
+            if self.storage.is_local(text):
+                return self._local(text)
+            return patiently(lambda: self._remote(text), text, self.storage.secrets)
+        except OSError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"cannot read {text}: {why(error)}", path=text) from error
+
+    def _local(self, text: str) -> list[InputFile]:
+        named, folders = os.path.lexists(text), LocalFolders()
+        matches = [str(Path(path).absolute()) for path in ([text] if named else match_local(text))]
+        if not named:
+            refuse_tables(dict.fromkeys(map(os.path.dirname, matches)), folders)
+        files: list[InputFile] = []
+        for path in matches:
+            if os.path.isdir(path):
+                below = local_directory(path, self.suffixes, allow_unmanifested=self.allow_unmanifested)
+                files += [self._compared(file, file.path, folders, f"{path}/*") for file in below]
+            else:
+                files.append(self._compared(InputFile.of(path), path, folders, None if named else text))
+        if not files:
+            raise _missing(text, f"working directory {os.getcwd()}", *_neighbours(text))
+        return files
+
+    def _remote(self, text: str) -> list[InputFile]:
+        filesystem, inner = _filesystem(text, self.storage)
+        named = exists(filesystem, inner)
+        folder = posixpath.dirname(inner) if named else fixed_folder(inner)
+        folders = StoreFolders(filesystem, inner if named else folder)
+        matches = [inner] if named else visible(filesystem.glob(inner), inner)
+        if not named:
+            refuse_tables(dict.fromkeys(map(posixpath.dirname, matches)), folders)
+        files: list[InputFile] = []
+        for path in matches:
+            info = filesystem.info(path)
+            if info["type"] == "directory":
+                below = remote_directory(
+                    filesystem, path, self.suffixes, folders, allow_unmanifested=self.allow_unmanifested
+                )
+                files += [self._compared(f, filesystem._strip_protocol(f.path), folders, f"{path}/*") for f in below]
+            else:
+                file = InputFile(filesystem.unstrip_protocol(path), int(info["size"] or 0), modified(info))
+                # Beside a file that is named itself nothing is asked for, which the store may not allow.
+                files.append(file if named else self._compared(file, path, folders, text))
+        if not files:
+            paths = filesystem.ls(folder, detail=False) if filesystem.isdir(folder) else []
+            names = [os.path.basename(path) for path in paths]
+            raise _missing(text, f"in {filesystem.unstrip_protocol(folder)}", folder, names)
+        return files
+
+    def _compared(self, file: InputFile, path: str, folders: Folders, pattern: str | None) -> InputFile:
+        """Return a file with its hash where it lies beside a manifest; those of a directory with one have theirs."""
+        if file.sha256 is not None:
+            return file
+        return replace(file, sha256=self.selections.add(path, file.size, folders, pattern))
+
+
+def _refuse_repeated(files: Sequence[InputFile]) -> None:
+    """Raise ConfigError for a file that is named twice, whatever its names: its rows would count twice."""
+    first: dict[object, str] = {}
+    for file in files:
+        identity = file.inode or file.path
+        if identity in first:
+            before = first[identity]
+            problem = f"{before} is named twice" if before == file.path else f"{before} and {file.path} are one file"
+            raise ConfigError(
+                f"{problem}, so that its rows would count twice",
+                hint="Name each file once: globs may overlap, and links lead to files that are named already.",
+                path=file.path,
+            )
+        first[identity] = file.path
+
+
+def _filesystem(text: str, storage: Storage) -> tuple[Any, str]:
+    try:
+        filesystem, inner = fsspec.core.url_to_fs(text, **storage.options)
+    except ImportError as error:
+        hint = "Install the package it names."
+        raise MissingExtraError(f"{text} cannot be read: {error}", hint=hint, path=text) from error
+    except ValueError as error:
+        raise ConfigError(f"{text} cannot be read: {error}", hint="Pass a URL that fsspec knows.", path=text) from error
+    return filesystem, inner
+
+
+def _neighbours(text: str) -> tuple[str, list[str]]:
+    """Return the nearest folder of a path or glob that exists, and what is in it."""
+    folder = os.path.dirname(text.split("*", 1)[0]) or "."
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder) or "."
+    return folder, sorted(os.listdir(folder))
+
+
+def _missing(text: str, where: str, folder: str, names: list[str]) -> MissingInputError:
+    near = difflib.get_close_matches(os.path.basename(text), names, n=3, cutoff=0.4) or names[:3]
+    shown = ", ".join(os.path.join(folder, name) for name in near) or "nothing"
+    return MissingInputError(f"{text!r} matches no file ({where})", hint=f"Near it: {shown}.", path=text)

@@ -1,0 +1,130 @@
+"""How text files are planned: opened, cut to ranges, and all of these parsed once, on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.io.fragments import BadRecord
+from penstock.io.sources.bad_records import blank, find_bad, shorten_record, too_many
+from penstock.io.sources.files import InputFile
+from penstock.io.sources.ranges import (
+    Range,
+    TextFile,
+    check_characters,
+    count_lines,
+    line_at,
+    odd_characters,
+    read_bytes,
+)
+from penstock.io.sources.text import Scanned, TextSource
+
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Calls a task with each item on the workers; results in the order of the items."""
+_EXPANSION = 4
+"""Bytes in memory for a byte of text, about: 128 MiB fragments are made of ranges of 32 MiB."""
+
+
+def range_bytes(fragment_bytes: int) -> int:
+    """Return how long a range of text is whose rows take about `fragment_bytes` in memory."""
+    return max(1, fragment_bytes // _EXPANSION)
+
+
+def scan_ranges(run: Run, task: Scan, items: Sequence[Range]) -> list[Scanned]:
+    """Return what parsing each range tells, in order.
+
+    Raises
+    ------
+    BadRowsError
+        There are more bad records than may be set aside.
+    """
+    scanned: list[Scanned] = []
+    bad: list[tuple[str, BadRecord]] = []
+    for result in run(task, items):
+        scanned.append(result)
+        bad += [(result.range.file.path, record) for record in result.bad]
+        if len(bad) > task.max_bad_records:
+            raise too_many(bad, task.max_bad_records)
+    return scanned
+
+
+@dataclass(frozen=True)
+class Open:
+    """Reads the header of a file and cuts it to ranges; run by the workers."""
+
+    source: TextSource
+    step: int
+
+    def __call__(self, file: InputFile) -> TextFile:
+        """Return the header and the bounds of the ranges."""
+        return self.source.open(file, self.step)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Parses a range; run by the workers.
+
+    Parameters
+    ----------
+    source : TextSource
+    columns : tuple of str or None
+        Whose types are guessed; None where they are declared.
+    max_bad_records : int
+        How many records of the dataset may be set aside; of a range with more, the first ones are told and no rows.
+    """
+
+    source: TextSource
+    columns: tuple[str, ...] | None = None
+    max_bad_records: int = 0
+
+    def __call__(self, item: Range) -> Scanned:
+        """Return rows and types of the range."""
+        data = read_bytes(self.source.storage, item.file, item.begin, item.end)
+        if not self.max_bad_records:
+            return self._scan(item, data)
+        try:
+            return self._try_scan(item, data)
+        except pa.ArrowInvalid:
+            return self._scan_without(self._bad_records(item, data), item, data)
+
+    def _scan(self, item: Range, data: bytes) -> Scanned:
+        check_characters(self.source.storage, item, data)
+        return self.source.scan(item, data, self.columns)
+
+    def _try_scan(self, item: Range, data: bytes) -> Scanned:
+        check_text(data)
+        scanned = self.source.try_scan(item, data, self.columns)
+        self.source.check_end(item, data)
+        return scanned
+
+    def _bad_records(self, item: Range, data: bytes) -> tuple[BadRecord, ...]:
+        def rows(text: bytes) -> int:
+            check_text(text)
+            return self.source.count_rows(text, item.names)
+
+        records: list[BadRecord] = []
+        line, last = 0, 0
+        for begin, end, row in find_bad(data, self.source.record_ends(data), rows, self.max_bad_records):
+            line = line or line_at(self.source.storage, item.file.path, item.begin)
+            line, last = line + count_lines(data[last:begin]), begin
+            record = data[begin:end]
+            reason = odd_characters(record) or self.source.reason(record, item.names)
+            records.append(BadRecord(item.begin + begin, item.begin + end, line, row, reason, shorten_record(record)))
+        return tuple(records)
+
+    def _scan_without(self, bad: tuple[BadRecord, ...], item: Range, data: bytes) -> Scanned:
+        if len(bad) > self.max_bad_records:
+            return Scanned(item, item.begin + len(data), 0, {}, bad)
+        self.source.check_end(item, data)  # its record may be a bad one, but where it ends is not known
+        rest = blank(data, [(record.begin - item.begin, record.end - item.begin) for record in bad], self.source.filler)
+        return replace(self._scan(item, rest), bad=bad)
+
+
+def check_text(data: bytes) -> None:
+    """Raise ArrowInvalid, as a parser does, unless `data` is UTF-8 without NUL."""
+    problem = odd_characters(data)
+    if problem is not None:
+        raise pa.ArrowInvalid(problem)

@@ -1,0 +1,107 @@
+"""A plan in words: scans, columns read, statistics gathered, and where each runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from penstock.core.redaction import presentable
+from penstock.core.schemas import shorten
+from penstock.dataset.steps import prune
+from penstock.dataset.tasks import Summarise
+from penstock.pipeline.cardinality import CountOptions, plan_counts
+from penstock.stages.step import StageStep
+from penstock.statistics.distinct.hyperloglog.partitionable import as_partitionable
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+    from penstock.pipeline.plan import Level, Plan
+
+
+def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> str:
+    """Return what fitting will do; nothing is read for it but a sample, where `plan_counts` needs one."""
+    rows = sum(fragment.rows for fragment in dataset.fragments)
+    lines = [
+        f"Fit on {dataset.engine.name}, {dataset.engine.kind}: {len(dataset.fragments)} fragment(s) of"
+        f" {rows:,} rows, {plan.scans} scan(s)"
+    ]
+    scan = 0
+    for level in plan.levels:
+        if level.scan is not None:
+            scan += 1
+            lines += _scan_lines(scan, level, plan, dataset)
+            lines += _count_lines(scan, level, plan, dataset, counting)
+            lines += _choice_lines(level, plan)
+        lines += [line for position in level.trains for line in _train_lines(position, plan, dataset)]
+    lines += _hash_lines(plan)
+    return "\n".join(map(presentable, lines))
+
+
+def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
+    """Return the stages as steps that can be planned with, though not yet applied."""
+    return tuple(StageStep(stage, None, position, training=True) for position, stage in enumerate(plan.stages))
+
+
+def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list[str]:
+    assert level.scan is not None
+    probes = level.scan.probes()
+    placed = tuple(probe.after(len(dataset.steps)) for probe in probes)
+    work = Summarise(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), placed)
+    positions, columns = work.plan()
+    lines = [f"scan {number}: reads {len(columns)} column(s): {shorten(columns, 12)}"]
+    applied = [work.steps[place].label for place in positions]
+    if applied:
+        lines.append(f"  applies {', '.join(applied)}")
+    for probe in probes:
+        for statistic in probe.statistics:
+            users = dict.fromkeys(plan.stages[stage].title for stage in level.scan.users(probe, statistic))
+            lines.append(
+                f"  gathers {type(statistic).__name__} of {shorten(statistic.columns, 6)} for {', '.join(users)};"
+                f" {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
+            )
+    return lines
+
+
+def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counting: CountOptions) -> list[str]:
+    """Return how values are counted; in later scans that is decided once the stages before are fitted."""
+    assert level.scan is not None
+    probes = [probe.after(len(dataset.steps)) for probe in level.scan.probes()]
+    if number == 1:
+        ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
+        return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]
+    statistics = [as_partitionable(statistic) for probe in probes for statistic in probe.statistics]
+    counted = [name for statistic in statistics for name in statistic.footprints()]
+    return [f"  counts {shorten(counted, 12)}: in a way that is chosen when the scan begins"] if counted else []
+
+
+def _steps_that_learn_nothing(plan: Plan) -> tuple[StageStep, ...]:
+    """Return the stages as steps, those applied that can be: what a first scan reads depends on no others."""
+    return tuple(
+        replace(step, fitted=step.stage.finish({}))
+        if not step.stage.trains(schema) and not step.stage.statistics(schema)
+        else step
+        for step, schema in zip(unfitted_steps(plan), plan.schemas, strict=False)
+    )
+
+
+def _hash_lines(plan: Plan) -> list[str]:
+    hashed = [(stage.title, stage.inputs()) for stage in plan.stages if stage.tags.hashes]
+    return [f"hashes {shorten(names, 12)} by {title}: nothing is counted" for title, names in hashed]
+
+
+def _choice_lines(level: Level, plan: Plan) -> list[str]:
+    stages = [plan.stages[position] for position in level.finishes]
+    choices = [(stage.title, stage.doubtful()) for stage in stages if stage.doubtful()]
+    return [
+        f"  decides, by {title}, which of {len(columns)} column(s) stay: {shorten(columns, 12)};"
+        " stages after it take those"
+        for title, columns in choices
+    ]
+
+
+def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:
+    stage = plan.stages[position]
+    steps = (*dataset.steps, *unfitted_steps(plan)[:position])
+    _, columns = prune(steps, stage.training_columns())
+    ranks = "on one rank, which reads" if stage.tags.single_rank else "on all ranks at once, each reads its share of"
+    return [f"train {stage.title}: {ranks} {len(columns)} column(s): {shorten(sorted(columns), 12)}"]

@@ -1,0 +1,248 @@
+"""A fit under way: level by level, the statistics of all stages that are ready in one scan, then trainers."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from penstock.core.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
+from penstock.core.redaction import presentable
+from penstock.core.schemas import shorten
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import Probe
+from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, CountPlan, plan_counts
+from penstock.pipeline.plan import Level, Plan, Request, Scan
+from penstock.spmd import SpmdOptions
+from penstock.stages.base import Fitted, Trainer
+from penstock.stages.step import StageStep
+from penstock.statistics.base import State
+from penstock.statistics.distinct.footprint import Found
+from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
+
+
+@dataclass
+class FitReport:
+    """What a fit did: scans of the data, rows read, dropped and quarantined, seconds by part, notes of stages.
+
+    ``counts`` has for each column whose values were counted what was expected, the way, and how many there were.
+    """
+
+    engine: str
+    device: str
+    device_reason: str
+    scans: int = 0
+    rows: RowLog = field(default_factory=RowLog)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    counts: list[ColumnCount] = field(default_factory=list)
+
+
+class Fit:
+    """One fit under way."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        dataset: Dataset,
+        validation: Dataset | None,
+        options: SpmdOptions,
+        counting: CountOptions,
+    ) -> None:
+        self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
+        self.counting = counting
+        self.fitted: list[Fitted | None] = [None] * len(plan.stages)
+        self.done: set[int] = set()
+        self.results: dict[int, Mapping[str, Any]] = {}
+        self._finish_others()
+        device = dataset.engine.device
+        self.report = FitReport(dataset.engine.name, str(device), device.reason)
+
+    def run(self) -> tuple[Fitted, ...]:
+        """Return what each stage learned."""
+        scans = self.plan.scans
+        levels = deque(self.plan.levels)
+        while levels:
+            level = levels.popleft()
+            if level.scan is not None:
+                self.results |= self._gather(level.scan, scans)
+            for position in level.finishes:
+                self._finish(position)
+            for position in level.trains:
+                self.fitted[position] = self._train(position)
+            learned = self._learned(level)
+            self.done |= learned
+            self._note(learned)
+            if any(self._surprises(position) for position in learned):
+                levels = self._planned_anew()
+        return tuple(
+            {} if state is None else stage.kept(state)
+            for stage, state in zip(self.plan.stages, self.fitted, strict=True)
+        )
+
+    def _learned(self, level: Level) -> set[int]:
+        """Return the stages that have learned all that they will, once a level is done; forget their statistics."""
+        finished = {position for position in level.finishes if not self.plan.trains(position)}
+        learned = finished | set(level.trains)
+        for position in learned & set(self.results):
+            del self.results[position]
+        return learned
+
+    def _note(self, learned: set[int]) -> None:
+        for position in sorted(learned):
+            stage, fitted = self.plan.stages[position], self.fitted[position]
+            notes = [] if fitted is None else stage.notes(fitted)
+            self.report.notes += [presentable(f"{stage.title}: {note}") for note in notes]
+
+    def _surprises(self, position: int) -> bool:
+        """Return whether a stage gives other columns than were planned with, now that it is fitted."""
+        stage, fitted, schema = self.plan.stages[position], self.fitted[position], self.plan.schemas[position]
+        return fitted is not None and stage.learned_schema(schema, fitted) != self.plan.schemas[position + 1]
+
+    def _planned_anew(self) -> deque[Level]:
+        """Bind the stages that are left to the columns that there are now, and return their levels."""
+        fitted = {position: self.fitted[position] or {} for position in self.done}
+        before = self.plan.stages
+        try:
+            self.plan = self.plan.anew(fitted, self.results)
+        except (SchemaError, ConfigError) as error:
+            raise self._explained(error) from error
+        self.done = {position for position in self.done if self.plan.stages[position] == before[position]}
+        self._finish_others()
+        return deque(self.plan.levels)
+
+    def _finish_others(self) -> None:
+        """Finish the stages that wait for no statistic: those without any, and trainers whose statistics are there."""
+        waiting = {position for level in self.plan.levels for position in level.finishes}
+        for position in range(len(self.fitted)):
+            if position in waiting:
+                self.fitted[position] = None
+            elif position not in self.done:
+                self._finish(position)
+
+    def _explained(self, error: PenstockError) -> PenstockError:
+        """Return the error of a stage that cannot be bound anew, with who left out the columns that it misses."""
+        left = {
+            name: (self.plan.stages[position].title, reason)
+            for position in sorted(self.done)
+            for name, reason in self.plan.stages[position].left_out(self.fitted[position] or {}).items()
+        }
+        if left and error.column is None:
+            hint = f"Left out, by the stages before, were: {shorten(list(left))}."
+            return type(error)(error.message, hint=hint, **error.place)
+        if error.column not in left:
+            return error
+        title, reason = left[error.column]
+        return SchemaError(
+            f"column {error.column!r}, which {error.stage} names, was left out by {title}: {reason}",
+            hint=f"Take what is left with a selector, numeric() say, or take {error.column!r} from {title}.",
+            column=error.column,
+            stage=error.stage,
+        )
+
+    def _up_to(self, dataset: Dataset, position: int, *, training: bool = True) -> Dataset:
+        for place in range(position):
+            step = StageStep(self.plan.stages[place], self.fitted[place], place, training)
+            dataset = dataset.with_step(step)
+        return dataset
+
+    def _gather(self, scan: Scan, scans: int) -> dict[int, dict[str, Any]]:
+        began = time.perf_counter()
+        self.report.scans += 1
+        ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
+        probes = [probe.after(len(self.dataset.steps)) for probe in scan.probes()]
+        counts = self._planned_counts(ahead, probes)
+        states, log = ahead.probe(counts.applied(probes), label=f"scan {self.report.scans} of {scans}")
+        self.report.rows = log
+        self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
+        if not log.kept:
+            raise _nothing_left(log)
+        results: dict[int, dict[str, Any]] = {}
+        for request, state in scan.answers(states):
+            results.setdefault(request.stage, {})[request.name] = self._result(request, state)
+        self.report.counts += counts.counted(self._counted(scan, results))
+        return results
+
+    def _planned_counts(self, ahead: Dataset, probes: list[Probe]) -> CountPlan:
+        counts = plan_counts(ahead, probes, self.counting)
+        problem = counts.problem()
+        if problem is not None:
+            raise problem
+        return counts
+
+    def _counted(self, scan: Scan, results: Mapping[int, Mapping[str, Any]]) -> dict[CountKey, Found]:
+        """Return how many values were found."""
+        offset = len(self.dataset.steps)
+        return {
+            (request.position + offset, name, statistic.footprints()[name].most): found
+            for request in scan.requests
+            if isinstance(statistic := request.statistic, Partitionable)
+            for name, found in statistic.cardinalities(results[request.stage][request.name]).items()
+        }
+
+    def _result(self, request: Request, state: State) -> Any:
+        try:
+            return request.statistic.finish(state)
+        except DataValueError as error:
+            title = self.plan.stages[request.stage].title
+            raise self._located(error, request.position).at(stage=title) from error
+
+    def _finish(self, position: int) -> None:
+        try:
+            self.fitted[position] = self.plan.stages[position].finish(self.results.get(position, {}))
+        except DataValueError as error:
+            raise self._located(error, position).at(stage=self.plan.stages[position].title) from error
+
+    def _located(self, error: DataValueError, position: int) -> DataValueError:
+        """Find the first file and row of a value that makes fitting meaningless; one more scan, only then."""
+        if error.predicate is None or error.path is not None:
+            return error
+        column = error.column
+        ready = self._up_to(self.dataset, position)
+        found = ready.first_where(error.predicate, [column] if column else ready.columns)
+        return error if found is None else error.at(path=found[0], row=found[1])  # type: ignore[return-value]
+
+    def _train(self, position: int) -> Fitted:
+        stage = cast(Trainer, self.plan.stages[position])
+        began = time.perf_counter()
+        data = {"train": self._up_to(self.dataset, position)}
+        if self.validation is not None:
+            data["validation"] = self._up_to(self.validation, position, training=False)
+        learned = self.fitted[position] or {}
+        engine = self.dataset.engine
+        options = replace(self.options, world_size=1) if stage.tags.single_rank else self.options
+        try:
+            fitted = engine.spmd(_Training(stage, learned), data, options, label=f"train {stage.title}")
+        except PenstockError as error:
+            raise error.at(stage=stage.title) from error
+        part = f"train {stage.title}"
+        self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
+        return fitted  # type: ignore[no-any-return]
+
+
+def _nothing_left(log: RowLog) -> EmptyInputError:
+    gone = ", ".join(f"{rows} by {reason!r}" for reason, rows in {**log.dropped, **log.quarantined}.items())
+    problem = f"no row is left of {log.read} read, so there is nothing to learn from"
+    return EmptyInputError(f"{problem}; dropped: {gone}" if gone else problem, rows=log.read)
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The body of a trainer, as it travels to every rank."""
+
+    stage: Trainer
+    learned: Fitted
+
+    @property
+    def rounds(self) -> int:
+        return self.stage.rounds
+
+    @property
+    def opens_ports(self) -> bool:
+        return self.stage.tags.opens_ports
+
+    def __call__(self, rank: Any) -> Fitted:
+        return self.stage.train(rank, self.learned)

@@ -1,0 +1,1 @@
+"""Numbers put into bins."""

@@ -1,0 +1,95 @@
+"""What stages share that make a column of 0 and 1 for each of some categories, named before any data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.core.selectors import Columns
+from penstock.stages.base import Stage, check_choice, check_number, normalise_columns, with_fields
+from penstock.stages.preprocessing.categories.vocabulary import check_frequency, holds, spelt
+
+
+@dataclass(frozen=True)
+class IndicatorStage(Stage):
+    """A stage with columns for categories that are given, or for as many of the most frequent as are asked for."""
+
+    columns: Columns
+    _: KW_ONLY
+    categories: tuple[tuple[Any, ...], ...] | None = None
+    max_categories: int | None = None
+    min_frequency: int | float = 1
+    handle_invalid: str = "keep"
+
+    _HANDLES: ClassVar[tuple[str, ...]]
+    """What `handle_invalid` may be."""
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "columns")
+        if self.categories is not None:
+            self._check_nested(self.categories)
+            object.__setattr__(self, "categories", tuple(tuple(values) for values in self.categories))
+        check_frequency(self)
+        check_number(self, "max_categories", least=1, whole=True)
+        check_choice(self, "handle_invalid", self._HANDLES)
+        if (self.categories is None) == (self.max_categories is None):
+            raise ConfigError(
+                f"categories of {self.title} are {self.categories!r} and max_categories is {self.max_categories!r},"
+                " expected one of them",
+                hint="They tell how many columns there will be, before any data is read.",
+                stage=self.title,
+            )
+
+    def _check_nested(self, categories: Sequence[Any]) -> None:
+        for values in categories:
+            if not isinstance(values, Sequence) or isinstance(values, str):
+                raise ConfigError(
+                    f"categories of {self.title} hold {values!r:.200}, expected a list of values for each column",
+                    hint='Write categories=[["a", "b"]] for one column.',
+                    stage=self.title,
+                )
+
+    def _check_categories(self, kinds: Sequence[pa.DataType]) -> None:
+        """Raise ConfigError unless the categories given, if any, are different values of the type of each column."""
+        if self.categories is None:
+            return
+        if len(self.categories) != len(self.inputs()):
+            raise ConfigError(
+                f"{self.title} has {len(self.inputs())} columns but categories of {len(self.categories)}",
+                stage=self.title,
+            )
+        for name, kind, values in zip(self.inputs(), kinds, self.categories, strict=True):
+            if not values or len(set(values)) < len(values) or not all(holds(kind, value) for value in values):
+                raise ConfigError(
+                    f"categories of column {name!r} are {values!r:.200}, expected different values of type {kind}",
+                    column=name, stage=self.title,
+                )  # fmt: skip
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns encoded."""
+        return self.columns  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return the columns made, those of the first column first."""
+        return tuple(out for name in self.inputs() for out, _ in self._made(name))
+
+    def _made(self, name: str) -> list[tuple[str, int]]:
+        """Return the columns made of one, each with the code it is for: of a category, of others, and of null."""
+        texts = [spelt(value) for value in self._given(name)] or [str(place) for place in range(self._width(name))]
+        made = [*texts, "other", "null"] if self.handle_invalid == "keep" else texts
+        return [(f"{name}_{text}", code) for code, text in enumerate(made)]
+
+    def _given(self, name: str) -> tuple[Any, ...]:
+        return () if self.categories is None else self.categories[self.inputs().index(name)]
+
+    def _width(self, name: str) -> int:
+        """Return the code of what is no category."""
+        return self.max_categories or len(self._given(name))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema with the columns made, int8, at the end."""
+        return with_fields(schema, dict.fromkeys(self.outputs(), pa.int8()))

@@ -1,0 +1,1 @@
+"""Images decoded into arrays."""

@@ -1,0 +1,1 @@
+"""Nulls: filled, marked, dropped."""

@@ -1,0 +1,99 @@
+"""Rows with missing values left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import reduce
+from operator import and_
+from typing import ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.schemas import shorten
+from penstock.core.selectors import Columns, resolve
+from penstock.dataset.steps import RowLog
+from penstock.stages.base import Fitted, Stage, Tags, check_choice, normalise_columns
+from penstock.stages.preprocessing._dropping import drop_rows
+
+
+@dataclass(frozen=True)
+class DropNulls(Stage):
+    """Drops the rows in which some of the columns, or all of them, are null; as pandas' ``dropna(subset=columns)``.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        Columns of any type.
+    how : {"any", "all"}, default="any"
+        Whether one null is enough, or the row goes only where every one of the columns is null.
+
+    Raises
+    ------
+    ConfigError
+        `how` is not known.
+    SchemaError
+        Before reading: a column is missing.
+
+    Notes
+    -----
+    NaN is read as null. The rows are counted in the report, those of ``"any"`` by the first of the columns that is null
+    in them. They are dropped wherever rows pass through, at fit too, and when a model scores: put the stage before what
+    learns only where rows without these values need no prediction, and use :class:`Imputer` elsewhere. Statistics of
+    later stages are gathered from the rows that are left. Nothing is learned.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1, None, None], "y": ["a", "b", None]}))
+    >>> ps.Pipeline(st.DropNulls(["x", "y"], how="all")).fit(data).transform(data).to_polars().rows()
+    [(1, 'a'), (None, 'b')]
+    """
+
+    columns: Columns
+    _: KW_ONLY
+    how: str = "any"
+
+    tags: ClassVar[Tags] = Tags(keeps_rows=False)
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "columns")
+        check_choice(self, "how", ("any", "all"))
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("n1", "s1")), cls(("n1", "n2", "t1"), how="all")
+
+    def bind(self, schema: pa.Schema) -> Self:
+        """Resolve the columns."""
+        return dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns."""
+        return self.columns  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return none."""
+        return ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return `schema`: columns are left alone."""
+        return schema
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Return the rows that are kept."""
+        return self.filter(frame, fitted, RowLog())
+
+    def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
+        """Return the rows that are kept, and count the others."""
+        return drop_rows(frame, self._reasons(), log)
+
+    def _reasons(self) -> Mapping[str, nw.Expr]:
+        nulls = {name: nw.col(name).is_null() for name in self.inputs()}
+        if self.how == "all" and len(nulls) > 1:
+            return {f"all null: {shorten(self.inputs())}": reduce(and_, nulls.values())}
+        return {f"{name} is null": null for name, null in nulls.items()}

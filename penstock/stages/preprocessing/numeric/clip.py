@@ -1,0 +1,116 @@
+"""Values kept within bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.preprocessing.columns import cast_to, output_dtypes
+
+
+@dataclass(frozen=True)
+class Clip(ColumnStage):
+    """Replaces values below `lower` by `lower`, and values above `upper` by `upper`.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        Columns of numbers or booleans (0 and 1).
+    lower, upper : float or int, optional
+        The bounds, finite; at least one, and `lower` not above `upper`.
+    output_columns : sequence of str, optional
+        Names for the results, one a column; without it the columns are replaced.
+
+    Raises
+    ------
+    ConfigError
+        No bound, one that is not a finite number, or `lower` above `upper`.
+    SchemaError
+        Before reading: a column is missing or not numeric.
+
+    Notes
+    -----
+    A column keeps its type where that holds both bounds: an integer one for whole bounds in its range (1.0 is whole), a
+    floating one for bounds in its range, rounded to it. Any other column becomes float64; integers beyond 2**53 are
+    rounded then. A null stays null; infinities become the bounds. Nothing is learned.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [-5, 7, None]}))
+    >>> ps.Pipeline(st.Clip("x", lower=0)).fit(data).transform(data).to_arrow()["x"].to_pylist()
+    [0, 7, None]
+    """
+
+    _: KW_ONLY
+    lower: float | None = None
+    upper: float | None = None
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("lower", "upper"):
+            check_number(self, name)
+        bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
+        if not bounds or not all(_is_finite(bound) for bound in bounds):
+            raise ConfigError(
+                f"lower and upper of Clip are {self.lower!r} and {self.upper!r}, expected at least one finite number",
+                hint="Leave a bound out to have none on that side.",
+                stage=self.title,
+            )
+        if bounds[0] > bounds[-1]:
+            raise ConfigError(f"lower of Clip is {self.lower!r}, above upper, {self.upper!r}", stage=self.title)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("n1", "n2"), lower=1, upper=5.5), cls("n3", lower=-1, output_columns=("clipped",))
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return `kind` where it holds the bounds, otherwise float64."""
+        bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
+        return kind if all(_holds(kind, bound) for bound in bounds) else pa.float64()
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Clip all columns in one list of expressions."""
+        dtypes = output_dtypes(self, frame)
+        return frame.with_columns(*[self._clipped(name, dtypes[name]).alias(out) for name, out in self.pairs()])
+
+    def _clipped(self, name: str, dtype: nw.dtypes.DType) -> nw.Expr:
+        number: Any = int if dtype.is_integer() else float
+        lower, upper = (None if bound is None else number(bound) for bound in (self.lower, self.upper))
+        return nw.col(name).cast(dtype).clip(lower, upper)
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Clip one value."""
+        cast = cast_to(self.output_type(kind))
+        if cast is None:
+            return None
+        lower = -math.inf if self.lower is None else cast(self.lower)
+        upper = math.inf if self.upper is None else cast(self.upper)
+        return lambda value: None if value is None else min(max(cast(value), lower), upper)
+
+
+def _is_finite(bound: float) -> bool:
+    try:
+        return math.isfinite(bound)
+    except OverflowError:  # an integer beyond float64
+        return False
+
+
+def _holds(kind: pa.DataType, bound: float) -> bool:
+    if pa.types.is_integer(kind):
+        low, high = (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+        if pa.types.is_unsigned_integer(kind):
+            low, high = 0, 2**kind.bit_width - 1
+        return bound == int(bound) and low <= bound <= high
+    return pa.types.is_floating(kind) and math.isfinite(pa.scalar(float(bound), kind).as_py())

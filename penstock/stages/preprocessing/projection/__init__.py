@@ -1,0 +1,1 @@
+"""Columns projected on fewer."""

@@ -1,0 +1,1 @@
+"""Columns brought to comparable scales."""

@@ -1,0 +1,129 @@
+"""What scalers share: one line through the values of a column, as an expression and as a function of one value."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.errors import DataValueError
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.constant_columns import constant_note
+from penstock.stages.preprocessing.columns import check_finite, check_values
+from penstock.statistics import Counts, Statistic, Violations
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Makes ``(x - shift) * factor + offset`` of a value, in float64; expression and function agree to the bit.
+
+    With ``factor`` 0 every value becomes ``offset``, an infinity too; null stays null.
+
+    Examples
+    --------
+    >>> Affine(shift=1.0, factor=0.5, offset=10.0)(5), Affine(factor=0.0)(math.inf), Affine()(None)
+    (12.0, 0.0, None)
+    """
+
+    shift: float = 0.0
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def expression(self, name: str) -> nw.Expr:
+        """Return the line through column `name`."""
+        value = nw.col(name).cast(nw.Float64)
+        if not self.factor:
+            return nw.when(~value.is_null()).then(nw.lit(self.offset))  # not times 0, which makes NaN of an infinity
+        moved = value - self.shift if self.shift else value
+        scaled = moved * self.factor
+        return scaled + self.offset if self.offset else scaled
+
+    def __call__(self, value: Any) -> float | None:
+        """Return the point of the line at one value."""
+        if value is None:
+            return None
+        if not self.factor:
+            return self.offset
+        moved = float(value) - self.shift if self.shift else float(value)
+        scaled = moved * self.factor
+        return scaled + self.offset if self.offset else scaled
+
+
+@dataclass(frozen=True)
+class AffineScaler(ColumnStage):
+    """A stage that learns one :class:`Affine` for each column."""
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    @abstractmethod
+    def affine(self, name: str, fitted: Fitted) -> Affine:
+        """Return the line for a column."""
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return float64."""
+        return pa.float64()
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Name the columns that the line maps to a single value."""
+        flat = (name for name in self.inputs() if not self.affine(name, fitted).factor)
+        return constant_note(flat, "or nearly so, every value becomes the same")
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Scale all columns in one list of expressions."""
+        lines = {out: self.affine(name, fitted).expression(name) for name, out in self.pairs()}
+        return frame.with_columns(*[line.alias(out) for out, line in lines.items()])
+
+    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
+        """Scale one value."""
+        return self.affine(name, fitted)
+
+
+def quality(columns: tuple[str, ...], schema: pa.Schema) -> dict[str, Statistic]:
+    """Return the statistics that :func:`check_quality` looks at."""
+    floating = tuple(name for name in columns if pa.types.is_floating(schema.field(name).type))
+    infinite: dict[str, Statistic] = {"infinite": Violations(floating, "infinite")} if floating else {}
+    return {"counts": Counts(columns), **infinite}
+
+
+def check_quality(results: Mapping[str, Any]) -> None:
+    """Raise DataValueError for the first column that has an infinity, or no value at all."""
+    check_finite(results.get("infinite", {}))
+    check_values(results["counts"])
+
+
+def check_range(name: str, low: float, high: float) -> None:
+    """Raise DataValueError when the difference of the largest and the smallest value of a column overflows.
+
+    Examples
+    --------
+    >>> check_range("x", -1e308, 1e308)
+    Traceback (most recent call last):
+    penstock.errors.DataValueError: column 'x' reaches from -1e+308 to 1e+308, a range that float64 cannot hold
+      Hint: Scale the column down before this step.
+    """
+    if math.isfinite(high - low):
+        return
+    error = DataValueError(
+        f"column {name!r} reaches from {low!r} to {high!r}, a range that float64 cannot hold",
+        hint="Scale the column down before this step.",
+        column=name,
+    )
+    error.predicate = nw.col(name).cast(nw.Float64) == low
+    raise error
+
+
+def ratio(span: float, width: float) -> float:
+    """Return ``span / width``; 0 where that is not finite, for a width of 0 or one too small to divide by.
+
+    Examples
+    --------
+    >>> ratio(1.0, 4.0), ratio(1.0, 0.0), ratio(1.0, 5e-324)
+    (0.25, 0.0, 0.0)
+    """
+    found = span / width if width else math.inf
+    return found if math.isfinite(found) else 0.0

@@ -1,0 +1,73 @@
+"""What feature selectors share: they leave columns out, and which is known when they are fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.selectors import Columns, resolve
+from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_types, normalise_columns
+
+
+@dataclass(frozen=True)
+class FeatureSelector(Stage):
+    """A stage that leaves out some of its columns, as it learns of them, and changes nothing else.
+
+    Stages after it are bound once it is fitted, to the columns that are left. It reads nothing when it is used, so that
+    data without the columns left out can be scored.
+    """
+
+    columns: Columns | None
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        normalise_columns(self, "columns")
+
+    def bind(self, schema: pa.Schema) -> Self:
+        names = resolve(self.columns or (), schema, self.title)
+        check_types(self, schema, names)
+        return dataclasses.replace(self, columns=names)
+
+    def inputs(self) -> tuple[str, ...]:
+        return ()
+
+    def training_columns(self) -> tuple[str, ...]:
+        return self.doubtful()
+
+    def outputs(self) -> tuple[str, ...]:
+        return ()
+
+    def doubtful(self) -> tuple[str, ...]:
+        """Return the columns that it chooses from, in their order."""
+        return self.columns  # type: ignore[return-value]
+
+    @abstractmethod
+    def left_out(self, fitted: Fitted) -> Mapping[str, str]:
+        """Return the columns that are left out, each with the reason in words."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        left = self.left_out(fitted)
+        return pa.schema([field for field in schema if field.name not in left])
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Drop what is left out, as far as it is there."""
+        left = self.left_out(fitted)
+        return frame.drop([name for name in frame.columns if name in left])
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Leave the row alone: nobody asks for the columns that are left out."""
+
+        def call(row: dict[str, Any]) -> None:
+            pass
+
+        return call

@@ -1,0 +1,143 @@
+"""Texts cut into words."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Self
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.frames import text
+from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.preprocessing.text._java_pattern import translated
+
+
+@dataclass(frozen=True)
+class Tokenizer(ColumnStage):
+    r"""Puts each text in small letters and cuts it at every white space of ASCII, into a list of strings.
+
+    Two spaces in a row have an empty word between them, and so has a space at the beginning before it; empty words at
+    the end are left out, and the empty text is one empty word. That is what MLlib's ``Tokenizer`` gives, and what Java
+    calls ``split("\\s")``; :class:`RegexTokenizer` gives no empty words.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        Columns of strings.
+    output_columns : sequence of str, optional
+        Names for the lists, one a column; without it the columns are replaced.
+
+    Raises
+    ------
+    SchemaError
+        Before reading: a column is missing or not of strings.
+
+    Notes
+    -----
+    A null stays null. Small letters are those of Unicode whatever the language, also where one letter becomes two.
+    Nothing is learned. A frame on a GPU is tokenised on the host.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"text": ["The cat  sat ", None]}))
+    >>> model = ps.Pipeline(st.Tokenizer("text", output_columns=["words"])).fit(data)
+    >>> model.transform(data).to_arrow()["words"].to_pylist()
+    [['the', 'cat', '', 'sat'], None]
+    """
+
+    tags: ClassVar[Tags] = Tags(accepts="string")
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return list of string."""
+        return pa.list_(pa.string())
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Cut all columns in one call."""
+        return text.split_at_spaces(frame, dict(self.pairs()))
+
+
+@dataclass(frozen=True)
+class RegexTokenizer(ColumnStage):
+    r"""Cuts each text into a list of words, by a regular expression that matches what is between them, or themselves.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        Columns of strings.
+    pattern : str, default="\\s+"
+        A regular expression as Java has them, and MLlib: ``\s``, ``\d``, ``\w`` and ``\b`` are those of ASCII, and a
+        dot is any character that ends no line. Not known are looking ahead and behind, references to groups, possessive
+        quantifiers, flags, ``$`` (``\z`` is the end), classes by name but for general categories (``\p{Lu}``), and
+        ``\Q``. It may not match the empty text.
+    gaps : bool, default=True
+        The pattern matches what is between the words; False: the words.
+    min_token_length : int, default=1
+        Words of fewer characters are left out. Java counts a character beyond U+FFFF as two, which matters from 2 on.
+    to_lowercase : bool, default=True
+        Put texts in small letters first, as :class:`Tokenizer` does.
+    output_columns : sequence of str, optional
+        Names for the lists, one a column; without it the columns are replaced.
+
+    Raises
+    ------
+    ConfigError
+        The pattern is none, has something that is not known, or matches the empty text.
+    SchemaError
+        Before reading: a column is missing or not of strings.
+
+    Notes
+    -----
+    A null stays null. With ``min_token_length=0`` empty words are kept that are not at the end, as in MLlib. Nothing is
+    learned. A frame on a GPU is tokenised on the host.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"text": ["It's 10 o'clock.", None]}))
+    >>> words = st.RegexTokenizer("text", pattern=r"[^\w']+", min_token_length=3)
+    >>> ps.Pipeline(words).fit(data).transform(data).to_arrow()["text"].to_pylist()
+    [["it's", "o'clock"], None]
+    """
+
+    _: KW_ONLY
+    pattern: str = r"\s+"
+    gaps: bool = True
+    min_token_length: int = 1
+    to_lowercase: bool = True
+
+    tags: ClassVar[Tags] = Tags(accepts="string")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self, "min_token_length", least=0, whole=True)
+        try:
+            problem = text.pattern_problem(translated(self.pattern))
+        except ValueError as error:
+            problem = f"{error} in it is not known"
+        if problem is not None:
+            raise ConfigError(
+                f"pattern of {self.title} is {self.pattern!r}: {problem}",
+                hint="Say it with classes, groups, quantifiers and alternatives; see the docstring for what is known.",
+                stage=self.title,
+            )
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("s1", "s2")), cls("s2", pattern=r"\w", gaps=False, to_lowercase=False, output_columns=("letters",))
+
+    def output_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return list of string."""
+        return pa.list_(pa.string())
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Cut all columns in one call."""
+        return text.split_by_pattern(
+            frame, dict(self.pairs()), translated(self.pattern),
+            gaps=self.gaps, min_length=self.min_token_length, lower=self.to_lowercase,
+        )  # fmt: skip

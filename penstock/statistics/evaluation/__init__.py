@@ -1,0 +1,1 @@
+"""What evaluators learn from predictions: one family of metrics a module."""

@@ -1,0 +1,230 @@
+"""How good predicted probabilities of several classes are: log loss and top-k accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.moments import total
+from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.vectors import is_vector
+
+_SUMS = ("weight", "losses", "hits")
+_COUNTS = ("improper", "outside")
+
+
+@dataclass(frozen=True)
+class ProbabilityScores:
+    """Sums over rows with probabilities; every property is None, with a :attr:`reason`, when no row has weight.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the weights.
+    losses : float
+        Weighted sum of ``-log(p)``, where p is the probability given to the true class.
+    hits : float
+        Weight of the rows whose true class is among the k most probable.
+
+    Examples
+    --------
+    >>> scores = ProbabilityScores(weight=4.0, losses=2.0, hits=3.0)
+    >>> scores.log_loss, scores.top_k_accuracy
+    (0.5, 0.75)
+    """
+
+    weight: float
+    losses: float
+    hits: float
+
+    @property
+    def reason(self) -> str | None:
+        """Why everything is undefined, or None when it is not."""
+        return None if self.weight else "no row has a positive weight"
+
+    @property
+    def log_loss(self) -> float | None:
+        """Mean of ``-log(p)``."""
+        return self.losses / self.weight if self.weight else None
+
+    @property
+    def top_k_accuracy(self) -> float | None:
+        """Share of the rows whose true class is among the k most probable."""
+        return self.hits / self.weight if self.weight else None
+
+
+@dataclass(frozen=True)
+class ClassProbabilities(Statistic):
+    """The :class:`ProbabilityScores` of a column of probabilities, one a class; the state is a few numbers.
+
+    Computed on the host, to which the columns of a frame on a GPU are copied.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The probabilities, the label, and the weight (0 or more) if there is one; without it every row weighs 1. The
+        probabilities are lists of one length, an element from 0 to 1 for each class, or numbers: those of class 1 of
+        two. They need not sum to 1. The label is the place of the true class in the list: 0, 1, and so on, of any
+        numeric type, or a boolean.
+    eps : float, default 1e-15
+        For the log loss, probabilities are clipped to ``[eps, 1 - eps]``, as MLlib does.
+    k : int, default 2
+        A label is among the k most probable when fewer than k classes are more probable than it. So all classes that
+        tie with the k-th one count, where scikit-learn's ``top_k_accuracy_score`` counts those of a higher place.
+
+    Raises
+    ------
+    ConfigError
+        `columns` has not two or three names, or `eps` or `k` is out of range.
+
+    Examples
+    --------
+    >>> statistic = ClassProbabilities(("probability", "label"), k=1)
+    >>> table = pa.table({"probability": [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], "label": [0, 2]})
+    >>> statistic.finish(statistic.summarise(frames.from_arrow(table))).top_k_accuracy
+    0.5
+    """
+
+    eps: float = 1e-15
+    k: int = 2
+
+    def __post_init__(self) -> None:
+        if len(self.columns) not in (2, 3):
+            raise ConfigError(
+                f"columns are {self.columns!r}, expected (probability, label) or (probability, label, weight)"
+            )
+        if not 0 < self.eps < 0.5:
+            raise ConfigError(f"eps is {self.eps}, expected a number above 0 and below 0.5, such as 1e-15")
+        if self.k < 1:
+            raise ConfigError(f"k is {self.k}, expected at least 1")
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Return the sums of the valid rows of one partition, and how many rows break which rule."""
+        vector = is_vector(frame, self.columns[0])
+        valid, invalid = valid_rows(frame, self._checks(vector))
+        elements, lengths = _elements(valid, self.columns[0])
+        proper = _are_proper(elements, lengths)
+        found = _lengths(lengths[proper])
+        classes = _most_common(found)
+        kept = proper & (lengths == classes)
+        matrix = (elements if kept.all() else elements[np.repeat(kept, lengths)]).reshape(-1, classes)
+        outside, sums = self._scored(matrix, *(each[kept] for each in self._labels_and_weights(valid)))
+        counts = {"improper": int(np.count_nonzero(~proper)), "outside": outside}
+        place = {"vector": vector, "on_gpu": frames.is_gpu(frame)}
+        return {"invalid": invalid, **place, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Add up the sums and counts."""
+        counts = {name: sum(state[name] for state in states) for name in _COUNTS}
+        sums = {name: total(state[name] for state in states) for name in _SUMS}
+        place = {"vector": states[0]["vector"], "on_gpu": any(state["on_gpu"] for state in states)}
+        lengths = frames.sum_by_key([state["lengths"] for state in states], ["length"])
+        return {"invalid": add_counts([s["invalid"] for s in states]), **place, "lengths": lengths, **counts, **sums}
+
+    def finish(self, state: State) -> ProbabilityScores:
+        """Return the scores.
+
+        Raises
+        ------
+        DataValueError
+            A value is null; a probability is not between 0 and 1, or a list has null or NaN elements or not the length
+            of most; a label is not the place of an element; a weight is infinite, negative or too large. Names the
+            column and the count, and its ``predicate`` is true for the bad rows (None for lists on a GPU).
+        """
+        refuse(self._checks(state["vector"]), state["invalid"])
+        classes = _most_common(state["lengths"])
+        others = pc.sum(state["lengths"].filter(pc.field("length") != classes)["rows"]).as_py() or 0
+        if state["improper"] + others:
+            raise self._improper(classes, state["improper"] + others, state["on_gpu"])
+        if state["outside"]:
+            raise self._outside(classes, state["outside"])
+        return ProbabilityScores(*(state[name] for name in _SUMS))
+
+    def _checks(self, vector: bool) -> Checks:
+        probability, label, *weights = self.columns
+        checks = [(probability, Rule("null"))] + ([] if vector else [(probability, Rule("not_between", (0, 1)))])
+        checks += [(label, Rule(test)) for test in ("null", "infinite", "negative", "not_whole")]
+        weight = ("null", "infinite", "negative", "too_large")
+        return checks + [(name, Rule(test)) for name in weights for test in weight]
+
+    def _labels_and_weights(self, frame: nw.DataFrame[Any]) -> tuple[np.ndarray, np.ndarray]:
+        table = frames.to_arrow(frame.select(nw.col(*self.columns[1:]).cast(nw.Float64)))
+        label, *weights = (column.to_numpy() for column in table.columns)
+        return label, (weights[0] if weights else np.ones(len(label)))
+
+    def _scored(self, matrix: np.ndarray, label: np.ndarray, weight: np.ndarray) -> tuple[int, tuple[float, ...]]:
+        """Return how many labels have no element, and the sums over the other rows."""
+        inside = label < matrix.shape[1]
+        if not inside.all():
+            matrix, label, weight = matrix[inside], label[inside], weight[inside]
+        places = np.arange(len(label)) * matrix.shape[1] + label.astype(np.int64)
+        true = matrix.ravel()[places]
+        losses = -weight * np.log(np.clip(true, self.eps, 1 - self.eps))
+        hits = weight[np.count_nonzero(matrix > true[:, None], axis=1) < self.k]
+        return int(np.count_nonzero(~inside)), (float(weight.sum()), float(losses.sum()), float(hits.sum()))
+
+    def _improper(self, classes: int, count: int, on_gpu: bool) -> DataValueError:
+        name = self.columns[0]
+        error = DataValueError(
+            f"column {name!r} has {count} values that are not lists of {classes} numbers between 0 and 1",
+            hint="Give every class a probability in every row; margins are no probabilities.",
+            column=name,
+        )
+        error.predicate = None if on_gpu else _improper_lists(name, classes)
+        return error
+
+    def _outside(self, classes: int, count: int) -> DataValueError:
+        name = self.columns[1]
+        error = DataValueError(
+            f"column {name!r} has {count} values that are no place in {classes} probabilities, counted from 0",
+            hint="Index the labels from 0 in the order of the probabilities, or evaluate without probabilities.",
+            column=name,
+        )
+        error.predicate = Rule("not_between", (0, classes - 1)).broken(name)
+        return error
+
+
+def _elements(frame: nw.DataFrame[Any], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities of all rows, one row after another, NaN for null, and how many each row has."""
+    column = frames.to_arrow(frame.select(name)).column(0).combine_chunks()
+    if not is_vector(frame, name):
+        positive = column.cast(pa.float64()).to_numpy()
+        return np.column_stack([1 - positive, positive]).ravel(), np.full(len(positive), 2)
+    elements = column.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return elements, pc.list_value_length(column).to_numpy()
+
+
+def _are_proper(elements: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return, for each row, whether it has elements and all of them are probabilities."""
+    proper = lengths > 0
+    if len(elements) and not (elements.min() >= 0 and elements.max() <= 1):  # neither holds where there is NaN
+        bad = ~((elements >= 0) & (elements <= 1))
+        proper[np.repeat(np.arange(len(lengths)), lengths)[bad]] = False
+    return proper
+
+
+def _lengths(lengths: np.ndarray) -> pa.Table:
+    length, rows = np.unique(lengths, return_counts=True)
+    return pa.table({"length": length.astype(np.int64), "rows": rows.astype(np.int64)})
+
+
+def _most_common(lengths: pa.Table) -> int:
+    """Return the length that most rows have, of several the least; 1 if there are no rows."""
+    ordered = lengths.sort_by([("rows", "descending"), ("length", "ascending")])
+    return ordered["length"][0].as_py() if len(ordered) else 1
+
+
+def _improper_lists(name: str, classes: int) -> nw.Expr:
+    elements = nw.col(name).cast(nw.List(nw.Float64)).list
+    outside = ((elements.min() < 0) | (elements.max() > 1)).fill_null(True)
+    missing = elements.contains(None) | elements.contains(float("nan"))
+    return (elements.len() != classes) | outside | missing

@@ -1,0 +1,144 @@
+"""How often each label is predicted as each: the statistic behind every metric of a classifier's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError, SchemaError
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.evaluation.confusion_matrix import ConfusionMatrix
+from penstock.statistics.evaluation.ties import add_ties
+from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+
+_SIDES = ("label", "prediction")
+
+
+@dataclass(frozen=True)
+class Confusion(Statistic):
+    """The :class:`ConfusionMatrix` of predicted and true labels; the state grows with the pairs that occur.
+
+    Weights are added on the host, in the order of the rows, so that the result does not depend on threads.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The prediction, the label, and the weight (0 or more) if there is one; without it every row weighs 1. Labels and
+        predictions are both numbers or booleans, compared as float64, or both strings. A row of weight 0 is as if
+        absent.
+    limit : int, default 10_000
+        The most distinct labels, and the most distinct predictions.
+
+    Raises
+    ------
+    ConfigError
+        `columns` has not two or three names, or `limit` is below 1.
+
+    Examples
+    --------
+    >>> statistic = Confusion(("prediction", "label"))
+    >>> frame = frames.from_arrow(pa.table({"prediction": ["a", "b", "a"], "label": ["a", "b", "b"]}))
+    >>> statistic.finish(statistic.summarise(frame)).recall("b")
+    0.5
+    """
+
+    limit: int = 10_000
+
+    def __post_init__(self) -> None:
+        if len(self.columns) not in (2, 3):
+            raise ConfigError(
+                f"columns are {self.columns!r}, expected (prediction, label) or (prediction, label, weight)"
+            )
+        if self.limit < 1:
+            raise ConfigError(f"limit is {self.limit}, expected at least 1")
+
+    def summarise(self, frame: nw.DataFrame[Any]) -> State:
+        """Return the weight of each pair of label and prediction, and how many rows break which rule.
+
+        Raises
+        ------
+        SchemaError
+            Of label and prediction one holds strings and the other does not.
+        DataValueError
+            There are more distinct labels, or predictions, than the limit.
+        """
+        text = self._holds_text(frame)
+        valid, invalid = valid_rows(frame, self._checks(text))
+        prediction, label, *weights = (nw.col(name) for name in self.columns)
+        sides = [each if text else each.cast(nw.Float64) for each in (label, prediction)]
+        named = [side.alias(name) for side, name in zip(sides, _SIDES, strict=True)]
+        weighed = [weight.cast(nw.Float64).alias("weight") for weight in weights]
+        table = frames.to_arrow(valid.select(*named, *weighed))
+        if not weights:
+            table = table.append_column("weight", pa.array(np.ones(len(table))))
+        return {"cells": self._added(table if text else _without_minus_zero(table)), "invalid": invalid}
+
+    def merge(self, states: Sequence[State]) -> State:
+        """Add up the weights of equal pairs; raises DataValueError as `summarise` does."""
+        table = pa.concat_tables([state["cells"] for state in states])
+        return {"cells": self._added(table), "invalid": add_counts([state["invalid"] for state in states])}
+
+    def finish(self, state: State) -> ConfusionMatrix:
+        """Return the matrix.
+
+        Raises
+        ------
+        DataValueError
+            A prediction or label is null or infinite, a weight is null, infinite, negative or too large; names the
+            column and the count, and its ``predicate`` is true for the bad rows.
+        """
+        cells = state["cells"]
+        refuse(self._checks(pa.types.is_string(cells.schema.field("label").type)), state["invalid"])
+        ordered = cells.filter(pc.field("weight") > 0).sort_by([(name, "ascending") for name in _SIDES])
+        return ConfusionMatrix(*(ordered[name].to_numpy() for name in (*_SIDES, "weight")))
+
+    def _checks(self, text: bool) -> Checks:
+        tests = ("null",) if text else ("null", "infinite")
+        checks = [(name, Rule(test)) for name in self.columns[:2] for test in tests]
+        weight = ("null", "infinite", "negative", "too_large")
+        return checks + [(name, Rule(test)) for name in self.columns[2:] for test in weight]
+
+    def _holds_text(self, frame: nw.DataFrame[Any]) -> bool:
+        prediction, label = self.columns[:2]
+        text = {name: frame.schema[name] == nw.String for name in (prediction, label)}
+        if text[prediction] != text[label]:
+            raise SchemaError(
+                f"column {prediction!r} is {frame.schema[prediction]} but column {label!r} is {frame.schema[label]}, "
+                "expected numbers or booleans in both, or strings in both",
+                hint="Predict the labels as they are, or index the labels as they were for training.",
+                column=prediction,
+            )
+        return text[label]
+
+    def _added(self, table: pa.Table) -> pa.Table:
+        """Return the distinct pairs, by first occurrence of their label and then of their prediction."""
+        label, prediction = (table[side].combine_chunks().dictionary_encode() for side in _SIDES)
+        for name, coded in zip(self.columns[1::-1], (label, prediction), strict=True):
+            self._check_limit(name, len(coded.dictionary))
+        width = max(len(prediction.dictionary), 1)
+        pairs = label.indices.to_numpy().astype(np.int64) * width + prediction.indices.to_numpy()
+        small = pairs.astype(np.min_scalar_type(len(label.dictionary) * width))  # NumPy sorts short ones by radix
+        cells, weight = add_ties([small, table["weight"].to_numpy()])
+        found = (label.dictionary.take(pa.array(cells // width)), prediction.dictionary.take(pa.array(cells % width)))
+        return pa.table(dict(zip(_SIDES, found, strict=True)) | {"weight": weight})
+
+    def _check_limit(self, name: str, found: int) -> None:
+        if found > self.limit:
+            raise DataValueError(
+                f"column {name!r} has {found} or more distinct values, expected at most {self.limit} classes",
+                hint="Evaluate predicted quantities as a regression; join classes that are too many.",
+                column=name,
+            )
+
+
+def _without_minus_zero(table: pa.Table) -> pa.Table:
+    """Return the table with 0.0 for -0.0 on both sides, so that they are one label; Polars drops an added zero."""
+    sides = {name: pc.add(table[name], 0.0) for name in _SIDES}
+    return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **sides})

@@ -1,0 +1,79 @@
+"""What the statistics of two columns of lists share: their rules, and valid rows on the host, weights beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.frames import lists as frames_lists
+from penstock.statistics.base import State, Statistic
+from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+
+PREDICTION, LABEL, WEIGHT = "prediction", "label", "weight"
+"""The columns of the frame that :meth:`ListPairs.valid` gives."""
+_ELEMENTS = ("lists_with_nulls", "lists_with_nan")
+
+
+@dataclass(frozen=True)
+class ListPairs(Statistic):
+    """A statistic of a column of predicted lists and one of true lists, and of weights if there are any.
+
+    Raises
+    ------
+    ConfigError
+        `columns` has not two or three names.
+    """
+
+    def __post_init__(self) -> None:
+        if len(self.columns) not in (2, 3):
+            raise ConfigError(
+                f"columns are {self.columns!r}, expected (prediction, label) or (prediction, label, weight)"
+            )
+
+    @property
+    def checks(self) -> Checks:
+        """The rules that the columns keep."""
+        lists = [(name, Rule(test)) for name in self.columns[:2] for test in ("null", *_ELEMENTS)]
+        return lists + [(name, Rule(test)) for name in self.columns[2:] for test in ("null", "infinite", "negative")]
+
+    def valid(self, frame: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], State]:
+        """Return the valid rows of a weight above 0 on the host, and how many rows break which rule.
+
+        The columns are `PREDICTION`, `LABEL` and `WEIGHT` (float64, 1 where there is none).
+        """
+        prediction, label, *weights = self.columns
+        held = frames_lists.on_host(frame, (prediction, label), weights)
+        rows, counts = self._kept(held, floating=held.schema[label] == nw.List(nw.Float64))
+        weight = nw.col(weights[0]).cast(nw.Float64) if weights else nw.lit(1.0)
+        named = rows.select(nw.col(prediction).alias(PREDICTION), nw.col(label).alias(LABEL), weight.alias(WEIGHT))
+        weighed = named.filter(nw.col(WEIGHT) > 0) if weights else named
+        return weighed, {"counts": counts, "on_gpu": frames.is_gpu(frame)}
+
+    def _kept(self, held: nw.DataFrame[Any], floating: bool) -> tuple[nw.DataFrame[Any], list[int]]:
+        """Return the rows that keep all rules; elements that are not floating are not asked whether they are NaN."""
+        asked = [floating or rule.test != "lists_with_nan" for _, rule in self.checks]
+        rows, found = valid_rows(held, [check for check, wanted in zip(self.checks, asked, strict=True) if wanted])
+        counts = iter(found)
+        return rows, [next(counts) if wanted else 0 for wanted in asked]
+
+    def merge_invalid(self, states: Sequence[State]) -> State:
+        """Add up what :meth:`valid` counted."""
+        counts = add_counts([state["counts"] for state in states])
+        return {"counts": counts, "on_gpu": any(state["on_gpu"] for state in states)}
+
+    def refuse_invalid(self, invalid: State) -> None:
+        """Raise DataValueError for the first of the rules that some rows break.
+
+        On a GPU it has no predicate: Narwhals cannot look into lists there.
+        """
+        try:
+            refuse(self.checks, invalid["counts"])
+        except DataValueError as error:
+            if invalid["on_gpu"]:
+                error.predicate = None
+            raise
