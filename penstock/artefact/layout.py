@@ -2,7 +2,7 @@
 
 ====================  =====================================================================
 ``_manifest.json``    every other file with size and sha256; written last
-``pipeline.json``     the stages: registry name, version, parameters
+``pipeline.json``     the stages: registry name, version, parameters; the name given by the user, if any
 ``schema.json``       the columns that the model was fitted on
 ``state/<n>.json``    what stage n learned; tables and model files are named in it
 ``state/<n>.<k>.parquet``  the k-th table of stage n
@@ -38,6 +38,9 @@ UBJSON = "xgboost-ubj"
 SAFETENSORS = "safetensors"
 SKOPS = "skops"
 ONNX = "onnx"
+
+NAMES = "stage-names"
+"""The feature of a model some of whose stages have names: the code before does not read them."""
 
 _BLOBS = {
     UBJSON: ("booster", "ubj"),

@@ -15,6 +15,7 @@ from penstock.artefact.layout import (
     BLOB_KINDS,
     JSON,
     JSON_LIMIT,
+    NAMES,
     PARQUET,
     PIPELINE,
     REPORT,
@@ -31,12 +32,13 @@ from penstock.core.locations import absolute_path
 from penstock.core.schemas import require
 from penstock.io.sinks import read_json
 from penstock.stages.base import Blob, Fitted, Stage
+from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
 
 if TYPE_CHECKING:
     from penstock.pipeline.pipeline import PipelineModel
 
-FEATURES = frozenset({JSON, PARQUET, *BLOB_KINDS})
+FEATURES = frozenset({JSON, PARQUET, NAMES, *BLOB_KINDS})
 
 
 def load(
@@ -106,13 +108,13 @@ class _Loader:
         from penstock.pipeline.pipeline import PipelineModel
 
         schema = decode_schema(self.document(SCHEMA, "columns"), SCHEMA)
-        stages = self.stages(more)
+        stages, names = self.stages(more)
         fitted = tuple(self.fitted(number, stage) for number, stage in enumerate(stages))
         idle = sorted(self.contents.files.keys() - self.used)
         if idle:
             raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
         _check_schema(stages, fitted, schema)
-        return PipelineModel(stages, fitted, schema)
+        return PipelineModel(stages, fitted, schema, given_names=names)
 
     def document(self, path: str, key: str | None = None) -> Any:
         """Return a JSON document, or the only value in it, under `key`."""
@@ -122,12 +124,13 @@ class _Loader:
         _demand(path, lambda: exact_keys(document, {key}, "the document"))
         return document[key]  # type: ignore[index, call-overload]
 
-    def stages(self, more: Mapping[str, type[Stage]]) -> tuple[Stage, ...]:
-        """Return the stages, all looked up before the first is made."""
+    def stages(self, more: Mapping[str, type[Stage]]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:
+        """Return the stages, all looked up before the first is made, and the names given to them."""
         listed = self.document(PIPELINE, "stages")
         _demand(PIPELINE, lambda: _check_listed(listed))
         kinds = [lookup(entry["stage"], more) for entry in listed]
-        return tuple(_make(kind, entry) for kind, entry in zip(kinds, listed, strict=True))
+        made = [_make(kind, entry) for kind, entry in zip(kinds, listed, strict=True)]
+        return _demand(PIPELINE, lambda: _named(made, [entry.get("name") for entry in listed]))  # type: ignore[no-any-return]
 
     def fitted(self, number: int, stage: Stage) -> Fitted:
         """Return what a stage learned."""
@@ -158,9 +161,16 @@ class _Loader:
         return self.contents.files[path]
 
 
-def _demand(path: str, check: Any) -> None:
+def _named(stages: Sequence[Stage], names: Sequence[Any]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:
+    pairs = zip(names, stages, strict=True)
+    named = split_names([stage if name is None else (name, stage) for name, stage in pairs])
+    stage_names(*named)
+    return named
+
+
+def _demand(path: str, check: Any) -> Any:
     try:
-        check()
+        return check()
     except ValueError as error:
         raise ArtifactError(f"{path}: {error}", path=path) from error
 
@@ -168,7 +178,7 @@ def _demand(path: str, check: Any) -> None:
 def _check_listed(listed: Any) -> None:
     need(isinstance(listed, list), "stages are no list")
     for entry in listed:
-        exact_keys(entry, {"stage", "version", "parameters"}, "a stage")
+        exact_keys(entry, {"stage", "version", "parameters"}, "a stage", frozenset({"name"}))
         for name, kind in (("stage", str), ("version", int), ("parameters", dict)):
             need(type(entry[name]) is kind, f"{name} of a stage is no {kind.__name__}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.artefact.blobs import check_blob
 from penstock.artefact.digest import digest
 from penstock.artefact.folder import manifest_digest
-from penstock.artefact.layout import JSON, JSON_LIMIT, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
+from penstock.artefact.layout import JSON, JSON_LIMIT, NAMES, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
 from penstock.artefact.tables import write_table
@@ -99,7 +99,8 @@ def seal(model: PipelineModel, staged: StagedDirectory, *, metrics: Mapping[str,
     documents[REPORT] = encode_json(_report(model.report, metrics), JSON_LIMIT, path=REPORT)
     with translating(staged.target):
         entries = _write(staged.path, documents, encoders)
-    features = sorted({entry.kind for entry in entries})
+    names = {NAMES} if any(model.given_names) else set()
+    features = sorted({entry.kind for entry in entries} | names)
     manifest = staged.seal(entries, format=MODEL, metadata={"digest": learned, "features": features})
     return manifest_digest(manifest.encode())
 
@@ -109,11 +110,12 @@ def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
     stages: list[Json] = []
     documents: dict[str, bytes] = {}
     encoders = []
-    for number, (stage, fitted) in enumerate(zip(model.stages, model.fitted, strict=True)):
+    for number, (stage, fitted, given) in enumerate(zip(model.stages, model.fitted, model.given_names, strict=True)):
         name = stage.stored_as
         encoder = Encoder(number, name)
         parameters = encoder.encode(stage.parameters(), "parameters")
-        stages.append({"stage": name, "version": stage.version, "parameters": parameters})
+        own = {} if given is None else {"name": given}
+        stages.append({"stage": name, **own, "version": stage.version, "parameters": parameters})
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
         _check_blobs(encoder, stage.inputs())
         encoders.append(encoder)

@@ -39,7 +39,7 @@ def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> str:
 
 def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
     """Return the stages as steps that can be planned with, though not yet applied."""
-    return tuple(StageStep(stage, None, position, training=True) for position, stage in enumerate(plan.stages))
+    return tuple(plan.step(position) for position in range(len(plan.stages)))
 
 
 def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list[str]:
@@ -54,7 +54,7 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
         lines.append(f"  applies {', '.join(applied)}")
     for probe in probes:
         for statistic in probe.statistics:
-            users = dict.fromkeys(plan.stages[stage].title for stage in level.scan.users(probe, statistic))
+            users = dict.fromkeys(plan.step(stage).label for stage in level.scan.users(probe, statistic))
             lines.append(
                 f"  gathers {type(statistic).__name__} of {shorten(statistic.columns, 6)} for {', '.join(users)};"
                 f" {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
@@ -85,13 +85,13 @@ def _steps_that_learn_nothing(plan: Plan) -> tuple[StageStep, ...]:
 
 
 def _hash_lines(plan: Plan) -> list[str]:
-    hashed = [(stage.title, stage.inputs()) for stage in plan.stages if stage.tags.hashes]
+    hashed = [(step.label, step.stage.inputs()) for step in unfitted_steps(plan) if step.stage.tags.hashes]
     return [f"hashes {shorten(names, 12)} by {title}: nothing is counted" for title, names in hashed]
 
 
 def _choice_lines(level: Level, plan: Plan) -> list[str]:
-    stages = [plan.stages[position] for position in level.finishes]
-    choices = [(stage.title, stage.doubtful()) for stage in stages if stage.doubtful()]
+    steps = [plan.step(position) for position in level.finishes]
+    choices = [(step.label, step.stage.doubtful()) for step in steps if step.stage.doubtful()]
     return [
         f"  decides, by {title}, which of {len(columns)} column(s) stay: {shorten(columns, 12)};"
         " stages after it take those"
@@ -104,4 +104,4 @@ def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:
     steps = (*dataset.steps, *unfitted_steps(plan)[:position])
     _, columns = prune(steps, stage.training_columns())
     ranks = "on one rank, which reads" if stage.tags.single_rank else "on all ranks at once, each reads its share of"
-    return [f"train {stage.title}: {ranks} {len(columns)} column(s): {shorten(sorted(columns), 12)}"]
+    return [f"train {plan.step(position).label}: {ranks} {len(columns)} column(s): {shorten(sorted(columns), 12)}"]

@@ -18,7 +18,6 @@ from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, C
 from penstock.pipeline.plan import Level, Plan, Request, Scan
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Trainer
-from penstock.stages.step import StageStep
 from penstock.statistics.base import State
 from penstock.statistics.distinct.footprint import Found
 from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
@@ -95,7 +94,7 @@ class Fit:
         for position in sorted(learned):
             stage, fitted = self.plan.stages[position], self.fitted[position]
             notes = [] if fitted is None else stage.notes(fitted)
-            self.report.notes += [presentable(f"{stage.title}: {note}") for note in notes]
+            self.report.notes += [presentable(f"{self.plan.step(position).label}: {note}") for note in notes]
 
     def _surprises(self, position: int) -> bool:
         """Return whether a stage gives other columns than were planned with, now that it is fitted."""
@@ -126,7 +125,7 @@ class Fit:
     def _explained(self, error: PenstockError) -> PenstockError:
         """Return the error of a stage that cannot be bound anew, with who left out the columns that it misses."""
         left = {
-            name: (self.plan.stages[position].title, reason)
+            name: (self.plan.step(position).label, reason)
             for position in sorted(self.done)
             for name, reason in self.plan.stages[position].left_out(self.fitted[position] or {}).items()
         }
@@ -145,8 +144,7 @@ class Fit:
 
     def _up_to(self, dataset: Dataset, position: int, *, training: bool = True) -> Dataset:
         for place in range(position):
-            step = StageStep(self.plan.stages[place], self.fitted[place], place, training)
-            dataset = dataset.with_step(step)
+            dataset = dataset.with_step(self.plan.step(place, self.fitted[place], training=training))
         return dataset
 
     def _gather(self, scan: Scan, scans: int) -> dict[int, dict[str, Any]]:
@@ -186,24 +184,27 @@ class Fit:
     def _result(self, request: Request, state: State) -> Any:
         try:
             return request.statistic.finish(state)
-        except DataValueError as error:
-            title = self.plan.stages[request.stage].title
-            raise self._located(error, request.position).at(stage=title) from error
+        except PenstockError as error:
+            raise self._of_stage(self._located(error, request.position), request.stage) from error
 
     def _finish(self, position: int) -> None:
         try:
             self.fitted[position] = self.plan.stages[position].finish(self.results.get(position, {}))
-        except DataValueError as error:
-            raise self._located(error, position).at(stage=self.plan.stages[position].title) from error
+        except PenstockError as error:
+            raise self._of_stage(self._located(error, position), position) from error
 
-    def _located(self, error: DataValueError, position: int) -> DataValueError:
+    def _of_stage(self, error: PenstockError, position: int) -> PenstockError:
+        step = self.plan.step(position)
+        return step.blamed(error).at(stage=step.label)
+
+    def _located(self, error: PenstockError, position: int) -> PenstockError:
         """Find the first file and row of a value that makes fitting meaningless; one more scan, only then."""
-        if error.predicate is None or error.path is not None:
+        if not isinstance(error, DataValueError) or error.predicate is None or error.path is not None:
             return error
         column = error.column
         ready = self._up_to(self.dataset, position)
         found = ready.first_where(error.predicate, [column] if column else ready.columns)
-        return error if found is None else error.at(path=found[0], row=found[1])  # type: ignore[return-value]
+        return error if found is None else error.at(path=found[0], row=found[1])
 
     def _train(self, position: int) -> Fitted:
         stage = cast(Trainer, self.plan.stages[position])
@@ -214,11 +215,11 @@ class Fit:
         learned = self.fitted[position] or {}
         engine = self.dataset.engine
         options = replace(self.options, world_size=1) if stage.tags.single_rank else self.options
+        part = f"train {self.plan.step(position).label}"
         try:
-            fitted = engine.spmd(_Training(stage, learned), data, options, label=f"train {stage.title}")
+            fitted = engine.spmd(_Training(stage, learned), data, options, label=part)
         except PenstockError as error:
-            raise error.at(stage=stage.title) from error
-        part = f"train {stage.title}"
+            raise self._of_stage(error, position) from error
         self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
         return fitted  # type: ignore[no-any-return]
 

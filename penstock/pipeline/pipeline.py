@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaDriftError
+from penstock.core.errors import SchemaDriftError
 from penstock.core.names import column_names
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
@@ -26,6 +26,8 @@ from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import evaluate
 from penstock.stages.evaluation.views import Bootstrap
+from penstock.stages.names import split_names, stage_names
+from penstock.stages.parameters import get_params, with_params
 from penstock.stages.step import StageStep
 
 
@@ -34,8 +36,20 @@ class Pipeline:
 
     Parameters
     ----------
-    *stages : Stage
-        In the order in which rows pass through them.
+    *stages : Stage, or pair of str and Stage
+        In the order in which rows pass through them; a pair gives a stage a name: letters, digits, ``_`` and ``-``.
+
+    Attributes
+    ----------
+    stages : tuple of Stage
+    names : tuple of str
+        By which parameters are addressed, see `with_params`: the name given, or the class, with a number where two
+        stages without a name are of one class: ``StandardScaler-1``, ``StandardScaler-2``.
+
+    Raises
+    ------
+    ConfigError
+        One is no stage; a name is empty or has other characters, is given twice, or is the class of another stage.
 
     Examples
     --------
@@ -47,22 +61,69 @@ class Pipeline:
     [-1.0, 0.0, 1.0]
     """
 
-    def __init__(self, *stages: Stage) -> None:
-        for stage in stages:
-            if not isinstance(stage, Stage):
-                raise ConfigError(
-                    f"a pipeline is made of stages, found {stage!r}",
-                    hint="Pass stages one by one: Pipeline(Imputer(...), StandardScaler(...)).",
-                )
-        self.stages = stages
+    def __init__(self, *stages: Stage | tuple[str, Stage]) -> None:
+        self.stages, self._given = split_names(stages)
+        self.names = stage_names(self.stages, self._given)
 
     def __repr__(self) -> str:
-        return f"Pipeline({', '.join(stage.title for stage in self.stages)})"
+        titles = (stage.title for stage in self.stages)
+        shown = [f"({name!r}, {title})" if name else title for name, title in zip(self._given, titles, strict=True)]
+        return f"Pipeline({', '.join(shown)})"
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the value of every parameter of every stage by ``stage.parameter``, in order.
+
+        ``with_params(get_params())`` is the same pipeline.
+
+        Examples
+        --------
+        >>> from penstock import stages as st
+        >>> params = Pipeline(("log", st.Log1p("y")), st.Clip("x", lower=0)).get_params()
+        >>> list(params)
+        ['log.columns', 'log.output_columns', 'Clip.columns', 'Clip.output_columns', 'Clip.lower', 'Clip.upper']
+        >>> params["Clip.lower"]
+        0
+        """
+        return get_params(dict(zip(self.names, self.stages, strict=True)))
+
+    def with_params(self, params: Mapping[str, Any]) -> Pipeline:
+        """Return a pipeline with other parameters; this one stays as it is.
+
+        Parameters
+        ----------
+        params : mapping of str to value
+            By name, in any order:
+
+            - ``stage.parameter``: a parameter of a stage, which is made anew and checked as when it was made first.
+              Stages go by their `names`.
+            - ``stage.parameter.key``: one value of a mapping, ``XGBoostClassifier.params.max_leaves``, or a parameter
+              of an estimator, as scikit-learn's ``set_params`` names it: ``SklearnEstimator.estimator.svc__C``.
+            - ``stage``: a stage to take its place, under its name if it has one; or None, to leave it out. Parameters
+              that are given besides are those of the new one.
+
+        Raises
+        ------
+        ConfigError
+            A name is not known; the nearest one is shown. A parameter of a stage that is left out. A value is no stage,
+            or none that the stage takes.
+
+        Examples
+        --------
+        >>> from penstock import stages as st
+        >>> pipeline = Pipeline(("scale", st.StandardScaler("x")), ("model", st.LinearRegression("y")))
+        >>> pipeline.with_params({"scale.with_mean": False, "model.reg_param": 0.1}).stages[0].with_mean
+        False
+        >>> pipeline.with_params({"scale": None, "model": st.XGBoostRegressor("y"), "model.max_depth": 3})
+        Pipeline(('model', XGBoostRegressor))
+        """
+        changed = with_params(dict(zip(self.names, self.stages, strict=True)), params)
+        pairs = zip(self._given, changed.values(), strict=True)
+        return Pipeline(*((name, stage) if name else stage for name, stage in pairs if stage is not None))
 
     def plan(self, dataset: Dataset) -> Plan:
         """Return what fitting to `dataset` will do; nothing is read."""
         check_dataset(dataset, "fit")
-        return plan(self.stages, dataset.schema)
+        return plan(self.stages, dataset.schema, names=self._given)
 
     def explain(self, dataset: Dataset, *, counting: CountOptions | None = None) -> str:
         """Return the plan in words: scans, columns read, statistics gathered, how values are counted, and where.
@@ -106,7 +167,7 @@ class Pipeline:
             validation = cast_as_fitted(validation, _trained_on(planned), planned.schemas[0])
         fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions())
         fitted = fit.run()
-        return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report)
+        return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given)
 
 
 @dataclass(frozen=True)
@@ -123,19 +184,35 @@ class PipelineModel:
         The columns it was fitted on.
     report : FitReport or None
         What the fit did; None for a loaded model.
+    given_names : tuple of str or None
+        The name that the user gave to each stage, if any.
     """
 
     stages: tuple[Stage, ...]
     fitted: tuple[Fitted, ...]
     schema: pa.Schema
     report: FitReport | None = field(default=None, compare=False, repr=False)
+    given_names: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.given_names:
+            object.__setattr__(self, "given_names", (None,) * len(self.stages))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """How the stages are called, as in the `Pipeline`."""
+        return stage_names(self.stages, self.given_names)
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the parameters as `Pipeline.get_params` does; of the stages as they were fitted, columns resolved."""
+        return get_params(dict(zip(self.names, self.stages, strict=True)))
 
     @property
     def steps(self) -> tuple[StageStep, ...]:
         """The stages as steps of a dataset."""
         return tuple(
-            StageStep(stage, fitted, place)
-            for place, (stage, fitted) in enumerate(zip(self.stages, self.fitted, strict=True))
+            StageStep(stage, fitted, place, name=name)
+            for place, (stage, fitted, name) in enumerate(zip(self.stages, self.fitted, self.given_names, strict=True))
         )
 
     @property

@@ -13,11 +13,13 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
+from penstock.core.errors import PenstockError
 from penstock.core.names import check_names
 from penstock.dataset.tasks import Probe
 from penstock.frames import ROW
 from penstock.pipeline.fusion import Fusion
 from penstock.stages.base import Fitted, Stage
+from penstock.stages.step import StageStep
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
 from penstock.statistics.distinct.top_k import Keep
@@ -85,13 +87,19 @@ class Level:
 class Plan:
     """Bound stages, the schema before each (and after the last), and the levels in which they are fitted.
 
-    ``given`` are the stages as they were written, whose columns may be selectors still.
+    ``given`` are the stages as they were written, whose columns may be selectors still; ``names`` are those that the
+    user gave to them.
     """
 
     stages: tuple[Stage, ...]
     schemas: tuple[pa.Schema, ...]
     levels: tuple[Level, ...]
     given: tuple[Stage, ...]
+    names: tuple[str | None, ...]
+
+    def step(self, position: int, fitted: Fitted | None = None, *, training: bool = True) -> StageStep:
+        """Return a stage as a step, which can be planned with where it is not fitted."""
+        return StageStep(self.stages[position], fitted, position, training, self.names[position])
 
     def anew(self, fitted: Mapping[int, Fitted], gathered: Collection[int]) -> Plan:
         """Return the plan for the stages that are left, bound to what those that are fitted give; both by position.
@@ -100,7 +108,7 @@ class Plan:
         """
         done = {position: (self.stages[position], state) for position, state in fitted.items()}
         known = {position: self.stages[position].statistics(self.schemas[position]) for position in gathered}
-        return plan(self.given, self.schemas[0], done, known)
+        return plan(self.given, self.schemas[0], done, known, self.names)
 
     def trains(self, position: int) -> bool:
         """Return whether the stage at `position` learns from rows, once its statistics are finished."""
@@ -143,6 +151,7 @@ def plan(
     schema: pa.Schema,
     fitted: Mapping[int, tuple[Stage, Fitted]] = MappingProxyType({}),
     gathered: Mapping[int, Mapping[str, Statistic]] = MappingProxyType({}),
+    names: Sequence[str | None] = (),
 ) -> Plan:
     """Return the plan of fitting `stages`, in order, to data of `schema`.
 
@@ -153,25 +162,28 @@ def plan(
         other columns come to it, is fitted again.
     gathered : mapping of int to mapping
         By position, the statistics that are there, of stages that are not fitted.
+    names : sequence of str or None, optional
+        That the user gave to stages.
 
     Raises
     ------
     SchemaError, ConfigError
         A stage does not fit the columns that come to it, or makes one with a name that Penstock keeps for itself.
     """
-    ready = _Readiness(schema)
+    ready, names = _Readiness(schema), tuple(names) or (None,) * len(stages)
     bound: list[Stage] = []
     schemas = [schema]
     requests: dict[int, list[Request]] = {}
     finishes: dict[int, list[int]] = {}
     trains: dict[int, list[int]] = {}
     for position, stage in enumerate(stages):
-        stage = stage.bind(schemas[-1])
+        step = StageStep(stage, None, position, name=names[position])
+        stage = _bound(step, schemas[-1])
         bound.append(stage)
         known, learned = fitted.get(position, (None, {}))
         if stage == known:
             ready.note(position, stage, ready.of(stage.training_inputs()))
-            schemas.append(_named(stage, stage.learned_schema(schemas[-1], learned)))
+            schemas.append(_checked(step, stage.learned_schema(schemas[-1], learned)))
             continue
         statistics = stage.statistics(schemas[-1])
         if statistics == gathered.get(position):
@@ -187,12 +199,19 @@ def plan(
             trains.setdefault(usable, []).append(position)
             usable += 1
         ready.note(position, stage, max(usable, ready.of(stage.training_inputs())))
-        schemas.append(_named(stage, stage.output_schema(schemas[-1])))
-    return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages))
+        schemas.append(_checked(step, stage.output_schema(schemas[-1])))
+    return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages), names)
 
 
-def _named(stage: Stage, schema: pa.Schema) -> pa.Schema:
-    check_names(schema.names, stage.title, stage=stage.title)
+def _bound(step: StageStep, schema: pa.Schema) -> Stage:
+    try:
+        return step.stage.bind(schema)
+    except PenstockError as error:
+        raise step.blamed(error) from error.__cause__
+
+
+def _checked(step: StageStep, schema: pa.Schema) -> pa.Schema:
+    check_names(schema.names, step.label, stage=step.name or step.label)
     return schema
 
 

@@ -123,7 +123,7 @@ def _told(step: StageStep, function: RowFunction) -> RowFunction:
         try:
             function(row)
         except PenstockError as error:
-            raise error.at(stage=step.label) from error.__cause__
+            raise step.blamed(error).at(stage=step.label) from error.__cause__
 
     return call
 

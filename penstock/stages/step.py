@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import narwhals as nw
 import pyarrow as pa
 
+from penstock.core.errors import PenstockError
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
@@ -26,12 +27,15 @@ class StageStep(Step):
         Of the stage in its pipeline.
     training : bool
         The rows are those that the stage has learned from, on their way to stages that are still to be fitted.
+    name : str or None
+        That the user gave to the stage; plans and errors have it.
     """
 
     stage: Stage
     fitted: Fitted | None = dataclasses.field(compare=False)
     position: int
     training: bool = False
+    name: str | None = None
 
     @property
     def keeps_rows(self) -> bool:  # type: ignore[override]
@@ -39,7 +43,15 @@ class StageStep(Step):
 
     @property
     def label(self) -> str:
-        return self.stage.title
+        return self.stage.title if self.name is None else f"{self.name} ({self.stage.title})"
+
+    def blamed(self, error: PenstockError) -> PenstockError:
+        """Return an error of the stage with the name that the user gave to it, if any; one of another as it is."""
+        if self.name is None or error.stage not in (None, self.stage.title):
+            return error
+        named = error.at(stage=self.name)
+        named.place["stage"] = self.name
+        return named
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         if self.fitted is None:
@@ -56,7 +68,10 @@ class StageStep(Step):
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         assert self.fitted is not None, f"{self.label} is used before it is fitted"
-        if self.keeps_rows:
-            transform = self.stage.transform_training if self.training else self.stage.transform
-            return transform(frame, self.fitted)
-        return self.stage.filter(frame, self.fitted, log)
+        try:
+            if self.keeps_rows:
+                transform = self.stage.transform_training if self.training else self.stage.transform
+                return transform(frame, self.fitted)
+            return self.stage.filter(frame, self.fitted, log)
+        except PenstockError as error:
+            raise self.blamed(error) from error.__cause__
