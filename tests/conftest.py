@@ -35,8 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test that asks for `engine` each in turn, and one that asks for `cluster` all but the local one."""
-    for fixture, left_out in (("engine", ()), ("cluster", ("local",))):
+    """Give a test that asks for `engine` each in turn, and to `distributed_engine` all but the local one."""
+    for fixture, left_out in (("engine", ()), ("distributed_engine", ("local",))):
         if fixture in metafunc.fixturenames:
             names = [name for name in _engines(metafunc.config) if name not in left_out]
             metafunc.parametrize(fixture, [pytest.param(name, marks=_MARKS[name]) for name in names], indirect=True)
@@ -118,7 +118,7 @@ def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest, engines: Engines) -> Engine:
+def distributed_engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
     return engines.get(request.param)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import test_every_evaluator as evaluators
 from grouping import by_stage
 from test_oracles import CHECKS as ORACLES
 from test_stages import AGREEMENT, CHECKS, EXAMPLES, IN_PROCESS, ON_ENGINES
@@ -42,3 +43,17 @@ def test_the_oracle_says_so_on_every_engine(check, engine):
 def test_strings_of_a_megabyte(stage, local):
     rows = tables.long_strings(2**20)
     demand_survives(stage, attempt(stage, cut(local, rows, uneven(rows.num_rows, few=True))))
+
+
+@evaluators.examples
+def test_an_evaluator_is_the_same_on_every_engine(evaluator, distributed_engine):
+    evaluators.test_the_same_fragments_give_the_same_on_every_engine(evaluator, distributed_engine)
+    evaluators.test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, distributed_engine)
+    evaluators.test_without_rows_every_metric_is_undefined_with_a_reason(evaluator, distributed_engine)
+    evaluators.test_one_row_gives_numbers_or_reasons(evaluator, distributed_engine)
+    evaluators.test_slices_and_replicates_can_be_had_of_it(evaluator, distributed_engine)
+
+
+@pytest.mark.parametrize(("evaluator", "column", "value"), evaluators.BAD)
+def test_a_bad_value_is_refused_with_its_row_on_every_engine(evaluator, column, value, distributed_engine):
+    evaluators.demand_refused(evaluator, column, value, distributed_engine)

@@ -78,6 +78,8 @@ KNOWN = {
 
 EXAMPLES = [kind(**KNOWN[kind].told, weight=weight) for kind in discover() if kind in KNOWN for weight in (None, "w")]
 examples = pytest.mark.parametrize("evaluator", EXAMPLES, ids=lambda each: f"{each.title}-{each.weight}")
+weighed = pytest.mark.parametrize("evaluator", [each for each in EXAMPLES if each.weight], ids=lambda each: each.title)
+"""Those that gather all that there is: engines are asked about them, and in ``exhaustive.py`` about the others too."""
 
 
 def lists(draw: np.random.Generator, least: int) -> pa.Array:
@@ -120,29 +122,27 @@ def test_every_evaluator_has_columns_here_and_a_name_among_the_stages():
     assert {kind.__name__ for kind in discover()} <= set(dir(stages))
 
 
-@examples
-def test_the_same_fragments_give_the_same_on_every_engine(evaluator, engine):
-    expected = evaluator.evaluate(scattered(home(engine.kind), few=False))
-    found = evaluator.evaluate(scattered(engine, few=False))
+@weighed
+def test_the_same_fragments_give_the_same_on_every_engine(evaluator, distributed_engine):
+    expected = evaluator.evaluate(scattered(home(distributed_engine.kind), few=False))
+    found = evaluator.evaluate(scattered(distributed_engine, few=False))
     demand_equal(dict(found), dict(expected), evaluator.title)
     demand_equal(found.tables, expected.tables, evaluator.title)
 
 
 @examples
-def test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, engine):
-    expected = evaluator.evaluate(cut(home(engine.kind), table()))
+def test_rows_shuffled_into_uneven_fragments_change_no_metric(evaluator, local):
+    expected = evaluator.evaluate(cut(local, table()))
     assert None not in expected.values()
-    demand_equal(dict(evaluator.evaluate(scattered(engine))), dict(expected), evaluator.title, rtol=RTOL)
+    demand_equal(dict(evaluator.evaluate(scattered(local))), dict(expected), evaluator.title, rtol=RTOL)
 
 
-@examples
-def test_weights_count_rows_as_often_as_they_say(evaluator, engine):
-    if evaluator.weight is None:
-        pytest.skip("it has no weights")
+@weighed
+def test_weights_count_rows_as_often_as_they_say(evaluator, local):
     whole = table().set_column(table().column_names.index("w"), "w", pa.array(np.arange(ROWS) % 3, pa.int64()))
     repeated = whole.take(np.repeat(np.arange(ROWS), np.arange(ROWS) % 3))
-    found = evaluator.evaluate(scattered(engine, whole))
-    expected = type(evaluator)(**KNOWN[type(evaluator)].told).evaluate(cut(home(engine.kind), repeated))
+    found = evaluator.evaluate(scattered(local, whole))
+    expected = type(evaluator)(**KNOWN[type(evaluator)].told).evaluate(cut(local, repeated))
     for name in set(evaluator.names) - KNOWN[type(evaluator)].reweighed:
         demand_equal(found[name], expected[name], name, rtol=1e-9)
 
@@ -156,7 +156,16 @@ BAD = [
 
 
 @pytest.mark.parametrize(("evaluator", "column", "value"), BAD)
-def test_a_bad_value_is_refused_with_its_row(evaluator, column, value, engine):
+def test_a_bad_value_is_refused_with_its_row(evaluator, column, value, local):
+    demand_refused(evaluator, column, value, local)
+
+
+@weighed
+def test_a_bad_weight_is_refused_with_its_row_on_every_engine(evaluator, distributed_engine):
+    demand_refused(evaluator, "w", -1.0, distributed_engine)
+
+
+def demand_refused(evaluator, column, value, engine):
     rows = shuffled(table())
     values = rows[column].to_pylist()
     values[70] = values[150] = value
@@ -170,19 +179,19 @@ def test_a_bad_value_is_refused_with_its_row(evaluator, column, value, engine):
 
 
 @examples
-def test_without_rows_every_metric_is_undefined_with_a_reason(evaluator, engine):
-    found = evaluator.evaluate(cut(engine, table().slice(0, 0), [0, 0, 0]))
+def test_without_rows_every_metric_is_undefined_with_a_reason(evaluator, local):
+    found = evaluator.evaluate(cut(local, table().slice(0, 0), [0, 0, 0]))
     assert dict(found) == dict.fromkeys(evaluator.names)
     assert all(found.reasons[name] for name in evaluator.names)
 
 
 @examples
-def test_one_row_gives_numbers_or_reasons(evaluator, engine):
-    found = evaluator.evaluate(cut(engine, table().slice(0, 1), [0, 1, 0]))
+def test_one_row_gives_numbers_or_reasons(evaluator, local):
+    found = evaluator.evaluate(cut(local, table().slice(0, 1), [0, 1, 0]))
     assert all(np.isfinite(value) if value is not None else found.reasons[name] for name, value in found.items())
 
 
-@examples
+@weighed
 def test_slices_and_replicates_can_be_had_of_it(evaluator, engine):
     found = evaluate(scattered(engine), [evaluator], slices=["clicked"], bootstrap=3)
     assert found.slices["clicked"].column_names == ["clicked", "rows", *evaluator.names]
@@ -190,16 +199,16 @@ def test_slices_and_replicates_can_be_had_of_it(evaluator, engine):
     assert found.intervals
 
 
-def test_all_evaluators_share_one_scan_of_their_columns(engine):
+def test_all_evaluators_share_one_scan_of_their_columns(local):
     evaluators = {kind.__name__: kind(**known.told) for kind, known in KNOWN.items() if known.scans == 1}
-    dataset = restricted(scattered(engine), sorted({name for each in evaluators.values() for name in each.columns()}))
-    with counted(engine) as scans:
+    dataset = restricted(scattered(local), sorted({name for each in evaluators.values() for name in each.columns()}))
+    with counted(local) as scans:
         evaluate(dataset, evaluators)
     assert len(scans) == 1
 
 
-def test_one_more_scan_serves_all_that_need_two(engine):
+def test_one_more_scan_serves_all_that_need_two(local):
     evaluators = {f"{kind.__name__}{i}": kind(**known.told) for kind, known in KNOWN.items() for i in range(2)}
-    with counted(engine) as scans:
-        evaluate(scattered(engine), evaluators, slices=["clicked"])
+    with counted(local) as scans:
+        evaluate(scattered(local), evaluators, slices=["clicked"])
     assert len(scans) == 2

@@ -68,8 +68,8 @@ def test_in_one_process(check, here):
 
 
 @pytest.mark.parametrize("check", by_stage(AGREEMENT))
-def test_clusters_agree_with_this_process(check, cluster):
-    check(cluster)
+def test_clusters_agree_with_this_process(check, distributed_engine):
+    check(distributed_engine)
 
 
 @pytest.mark.parametrize("check", by_stage(ON_ENGINES))
