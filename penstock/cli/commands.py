@@ -28,9 +28,10 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="PIPELINE", help="A module of the pipelines folder, or a .py file.")]
 Data = Annotated[list[str], typer.Option(help="File, glob, directory or URL; may be repeated.")]
 Format = Annotated[str | None, typer.Option(help="parquet, csv, jsonl or files; found by the suffixes unless given.")]
-Unmanifested = Annotated[bool, typer.Option("--allow-unmanifested", help="Read directories with no _SUCCESS.")]
+Unmanifested = Annotated[bool | None, typer.Option("--allow-unmanifested", help="Read directories with no _SUCCESS.")]
 BadRecords = Annotated[
-    int, typer.Option("--max-bad-records", help="Records of CSV and JSON lines that may be set aside unparsed.")
+    int | None,
+    typer.Option(show_default="0", help="Records of CSV and JSON lines that may be set aside unparsed."),
 ]
 EngineName = Annotated[
     str | None, typer.Option("--engine", help="local, dask, spark, a file of conf/engines, or a path.")
@@ -38,8 +39,10 @@ EngineName = Annotated[
 Device = Annotated[str | None, typer.Option(help="auto, cpu or gpu.")]
 Conf = Annotated[list[str] | None, typer.Option(help="YAML with sections engine and pipeline; may be repeated.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the pipeline.")]
-Pipelines = Annotated[str, typer.Option(help="The folder of pipelines; conf lies beside it.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace outputs that are there.")]
+Pipelines = Annotated[
+    str | None, typer.Option(show_default="pipelines", help="The folder of pipelines; conf lies beside it.")
+]
+Overwrite = Annotated[bool | None, typer.Option("--overwrite", help="Replace outputs that are there.")]
 Expect = Annotated[str | None, typer.Option(help="The digest that the saved model must have: sha256:...")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 Slices = Annotated[
@@ -76,27 +79,35 @@ def fit(
     data: Data,
     out: Annotated[str, typer.Option(help="Directory of the model.")],
     score: Annotated[str | None, typer.Option(help="Directory for the held-out rows, scored.")] = None,
-    test_fraction: Annotated[float, typer.Option(help="Share of rows held out to evaluate on.")] = 0.2,
-    validation_fraction: Annotated[float, typer.Option(help="Share of rows watched for early stopping.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Decides which rows are held out.")] = 7,
+    test_fraction: Annotated[
+        float | None, typer.Option(show_default="0.2", help="Share of rows held out to evaluate on.")
+    ] = None,
+    validation_fraction: Annotated[
+        float | None, typer.Option(show_default="0.0", help="Share of rows watched for early stopping.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(show_default="7", help="Decides which rows are held out.")] = None,
     world_size: Annotated[int | None, typer.Option(help="Ranks of a training; as many as run at once.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds until a silent rank is taken for lost.")] = 120.0,
-    max_restarts: Annotated[int, typer.Option(help="How often a training that lost a rank starts again.")] = 2,
+    timeout: Annotated[
+        float | None, typer.Option(show_default="120.0", help="Seconds until a silent rank is taken for lost.")
+    ] = None,
+    max_restarts: Annotated[
+        int | None, typer.Option(show_default="2", help="How often a training that lost a rank starts again.")
+    ] = None,
     checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
-    allow_insecure: Annotated[bool, typer.Option(help="Let ranks of XGBoost listen on all addresses.")] = False,
+    allow_insecure: Annotated[bool | None, typer.Option(help="Let ranks of XGBoost listen on all addresses.")] = None,
     memory_budget: MemoryBudget = None,
     slices: Slices = None,
     bootstrap: Replicates = None,
     report: Report = None,
     format: Format = None,
-    allow_unmanifested: Unmanifested = False,
-    max_bad_records: BadRecords = 0,
+    allow_unmanifested: Unmanifested = None,
+    max_bad_records: BadRecords = None,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
     set: Set = None,
-    pipelines: Pipelines = "pipelines",
-    overwrite: Overwrite = False,
+    pipelines: Pipelines = None,
+    overwrite: Overwrite = None,
     as_json: Json = False,
     traceback: Trace = False,
 ) -> None:
@@ -108,18 +119,18 @@ def fit(
         from penstock.pipeline.cardinality import CountOptions
         from penstock.spmd import SpmdOptions
 
-        options = SpmdOptions(
+        options = SpmdOptions(**_given(
             world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir,
             allow_insecure=allow_insecure,
-        )  # fmt: skip
-        request = FitRequest(
+        ))  # fmt: skip
+        request = FitRequest(**_given(
             pipeline=pipeline, data=data, out=out, score=score, test_fraction=test_fraction,
             validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options,
-            counting=CountOptions(memory_budget),
-            slices=slices or (), bootstrap=bootstrap, report=report, format=format,
+            counting=CountOptions(**_given(memory_budget=memory_budget)),
+            slices=slices, bootstrap=bootstrap, report=report, format=format,
             allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf or (), set=set or (), pipelines=pipelines,
-        )  # fmt: skip
+            conf=conf, set=set, pipelines=pipelines,
+        ))  # fmt: skip
         return jobs.fit(request, progress)
 
     _run(work, as_json, traceback)
@@ -135,13 +146,13 @@ def evaluate(
     bootstrap: Replicates = None,
     report: Report = None,
     format: Format = None,
-    allow_unmanifested: Unmanifested = False,
-    max_bad_records: BadRecords = 0,
+    allow_unmanifested: Unmanifested = None,
+    max_bad_records: BadRecords = None,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
     set: Set = None,
-    pipelines: Pipelines = "pipelines",
+    pipelines: Pipelines = None,
     as_json: Json = False,
     traceback: Trace = False,
 ) -> None:
@@ -151,12 +162,12 @@ def evaluate(
         from penstock.cli import jobs
         from penstock.cli.requests import EvaluateRequest
 
-        request = EvaluateRequest(
-            pipeline=pipeline, model=model, data=data, expect=expect, slices=slices or (), bootstrap=bootstrap,
+        request = EvaluateRequest(**_given(
+            pipeline=pipeline, model=model, data=data, expect=expect, slices=slices, bootstrap=bootstrap,
             report=report, format=format,
             allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf or (), set=set or (), pipelines=pipelines,
-        )  # fmt: skip
+            conf=conf, set=set, pipelines=pipelines,
+        ))  # fmt: skip
         return jobs.evaluate(request, progress)
 
     _run(work, as_json, traceback)
@@ -171,13 +182,13 @@ def score(
     pipeline: Annotated[str | None, typer.Option(help="The pipeline, if it has stages of its own.")] = None,
     expect: Expect = None,
     format: Format = None,
-    allow_unmanifested: Unmanifested = False,
-    max_bad_records: BadRecords = 0,
+    allow_unmanifested: Unmanifested = None,
+    max_bad_records: BadRecords = None,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
-    pipelines: Pipelines = "pipelines",
-    overwrite: Overwrite = False,
+    pipelines: Pipelines = None,
+    overwrite: Overwrite = None,
     as_json: Json = False,
     traceback: Trace = False,
 ) -> None:
@@ -187,11 +198,11 @@ def score(
         from penstock.cli import jobs
         from penstock.cli.requests import ScoreRequest
 
-        request = ScoreRequest(
-            model=model, data=data, out=out, columns=columns or (), pipeline=pipeline, expect=expect, format=format,
+        request = ScoreRequest(**_given(
+            model=model, data=data, out=out, columns=columns, pipeline=pipeline, expect=expect, format=format,
             allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf or (), pipelines=pipelines, overwrite=overwrite,
-        )  # fmt: skip
+            conf=conf, pipelines=pipelines, overwrite=overwrite,
+        ))  # fmt: skip
         return jobs.score(request, progress)
 
     _run(work, as_json, traceback)
@@ -203,13 +214,13 @@ def explain(
     data: Data,
     memory_budget: MemoryBudget = None,
     format: Format = None,
-    allow_unmanifested: Unmanifested = False,
-    max_bad_records: BadRecords = 0,
+    allow_unmanifested: Unmanifested = None,
+    max_bad_records: BadRecords = None,
     engine: EngineName = None,
     device: Device = None,
     conf: Conf = None,
     set: Set = None,
-    pipelines: Pipelines = "pipelines",
+    pipelines: Pipelines = None,
     as_json: Json = False,
     traceback: Trace = False,
 ) -> None:
@@ -220,11 +231,11 @@ def explain(
         from penstock.cli.requests import ExplainRequest
         from penstock.pipeline.cardinality import CountOptions
 
-        request = ExplainRequest(
-            pipeline=pipeline, data=data, counting=CountOptions(memory_budget), format=format,
+        request = ExplainRequest(**_given(
+            pipeline=pipeline, data=data, counting=CountOptions(**_given(memory_budget=memory_budget)), format=format,
             allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf or (), set=set or (), pipelines=pipelines,
-        )  # fmt: skip
+            conf=conf, set=set, pipelines=pipelines,
+        ))  # fmt: skip
         return jobs.explain(request, progress)
 
     _run(work, as_json, traceback)
@@ -240,6 +251,11 @@ def doctor(as_json: Json = False, traceback: Trace = False) -> None:
         return examine()
 
     _run(work, as_json, traceback)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given; the class that takes them says what the others are."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

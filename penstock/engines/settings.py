@@ -17,56 +17,57 @@ from penstock.engines.base import Engine
 Choice = Literal["auto", "cpu", "gpu"]
 
 
-class LocalSettings(BaseModel, extra="forbid", frozen=True):
+class _Arguments(BaseModel, extra="forbid", frozen=True):
+    """What a file says of an engine; None where it leaves the class its own default."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the class that the file gives."""
+        return {name: value for name, value in self if name != "engine" and value is not None}
+
+
+class LocalSettings(_Arguments, frozen=True):
     """The parameters of `LocalEngine`."""
 
     engine: Literal["local"] = "local"
-    device: Choice = "auto"
-    in_flight: int = Field(default=2, ge=1)
+    device: Choice | None = None
+    in_flight: int | None = Field(default=None, ge=1)
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine."""
         from penstock.engines.local.engine import LocalEngine
 
-        return LocalEngine(device=self.device, in_flight=self.in_flight, progress=progress)
+        return LocalEngine(**self.arguments(), progress=progress)
 
 
-class DaskSettings(BaseModel, extra="forbid", frozen=True):
+class DaskSettings(_Arguments, frozen=True):
     """The parameters of `DaskEngine`; without a cluster one is started on this machine."""
 
     engine: Literal["dask"] = "dask"
-    device: Choice = "auto"
+    device: Choice | None = None
     cluster: str | dict[str, Any] | None = None
-    allow_insecure: bool = False
-    no_workers_timeout: float = Field(default=300.0, gt=0)
-    timeout: float = Field(default=120.0, ge=1)
+    allow_insecure: bool | None = None
+    no_workers_timeout: float | None = Field(default=None, gt=0)
+    timeout: float | None = Field(default=None, ge=1)
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, connected to its workers."""
         from penstock.engines.dask.engine import DaskEngine
 
-        return DaskEngine(
-            self.cluster,
-            device=self.device,
-            progress=progress,
-            allow_insecure=self.allow_insecure,
-            no_workers_timeout=self.no_workers_timeout,
-            timeout=self.timeout,
-        )
+        return DaskEngine(**self.arguments(), progress=progress)
 
 
-class SparkSettings(BaseModel, extra="forbid", frozen=True):
+class SparkSettings(_Arguments, frozen=True):
     """The parameters of `SparkEngine`; without settings it uses the session that runs, or starts one."""
 
     engine: Literal["spark"] = "spark"
-    device: Choice = "auto"
-    conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    device: Choice | None = None
+    conf: dict[str, str | bool | int | float] | None = None
 
     def start(self, progress: Progress | None) -> Engine:
         """Return the engine, on a session."""
         from penstock.engines.spark.engine import SparkEngine
 
-        return SparkEngine(conf=dict(self.conf) or None, device=self.device, progress=progress)
+        return SparkEngine(**self.arguments(), progress=progress)
 
 
 EngineSettings = LocalSettings | DaskSettings | SparkSettings
@@ -105,7 +106,7 @@ def engine_settings(
     Examples
     --------
     >>> engine_settings("local", "cpu", Settings(), Path("conf/engines"))
-    LocalSettings(engine='local', device='cpu', in_flight=2)
+    LocalSettings(engine='local', device='cpu', in_flight=None)
     """
     submitted = "PYSPARK_GATEWAY_PORT" in (os.environ if environ is None else environ)
     if submitted and name in (None, "spark"):

@@ -1,0 +1,62 @@
+"""Defaults are said once, by the class that takes them: settings and the command line leave them out."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from pathlib import Path
+
+import pytest
+import typer
+
+from penstock.cli.commands import app
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
+from penstock.config.settings import Settings
+from penstock.engines.local import LocalEngine
+from penstock.engines.settings import DaskSettings, LocalSettings, SparkSettings, engine_settings
+from penstock.pipeline.cardinality import CountOptions
+from penstock.spmd import SpmdOptions
+
+CONF = Path(__file__).parents[1] / "conf" / "engines"
+COMMANDS = {
+    "fit": (FitRequest, SpmdOptions, CountOptions),
+    "evaluate": (EvaluateRequest,),
+    "score": (ScoreRequest,),
+    "explain": (ExplainRequest, CountOptions),
+}
+OF_THE_COMMAND_LINE = {"as_json", "traceback"}
+
+
+def engine_class(name: str) -> type:
+    if name == "local":
+        return LocalEngine
+    if name == "dask":
+        return pytest.importorskip("penstock.engines.dask").DaskEngine
+    return pytest.importorskip("penstock.engines.spark").SparkEngine
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("local", LocalSettings), ("dask", DaskSettings), ("spark", SparkSettings)]
+)
+def test_settings_have_what_the_engine_takes_and_no_default_of_their_own(name, settings):
+    fields = {field: info.default for field, info in settings.model_fields.items() if field != "engine"}
+    takes = set(inspect.signature(engine_class(name)).parameters) - {"session", "progress"}
+    assert fields == dict.fromkeys(takes)
+
+
+@pytest.mark.parametrize("folder", [CONF, Path("nowhere")], ids=["of the repository", "none"])
+def test_an_engine_of_the_command_line_is_that_of_python(folder):
+    started = engine_settings("local", "cpu", Settings(), folder, {}).start(None)
+    assert {**vars(started), "progress": None} == {**vars(LocalEngine(device="cpu")), "progress": None}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_of_a_command_show_the_defaults_of_their_classes_and_have_none(command):
+    defaults = {field.name: field.default for kind in COMMANDS[command] for field in dataclasses.fields(kind)}
+    shown = {name: str(value) for name, value in defaults.items() if type(value) in (int, float, str)}
+    options = {option.name: option for option in typer.main.get_command(app).commands[command].params}
+    options = {name: option for name, option in options.items() if name not in {*OF_THE_COMMAND_LINE, "help"}}
+    assert options.keys() <= defaults.keys()
+    assert {name: option.default for name, option in options.items()} == dict.fromkeys(options)
+    said = {name: option.show_default for name, option in options.items() if isinstance(option.show_default, str)}
+    assert said == {name: text for name, text in shown.items() if name in options}
