@@ -17,7 +17,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError, class_name
 from penstock.core.schemas import declared
 from penstock.core.selectors import Columns, resolve
-from penstock.dataset.hash_partitioned import InParts
+from penstock.dataset.hash_partitioned import HashPartitioned
 from penstock.dataset.lags.lags import Lags
 from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
 from penstock.dataset.tasks import Collect, Probe, Scan, Summarise
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from penstock.core.scheduler import Scheduler
     from penstock.dataset.writing import WriteResult
-    from penstock.engines.base import Engine
     from penstock.statistics.base import State, Statistic
 
 
@@ -54,7 +54,7 @@ class Dataset(Lags):
     (['x'], 4, [2, 3])
     """
 
-    engine: Engine = field(repr=False)
+    engine: Scheduler = field(repr=False)
     reader: Reader = field(repr=False)
     fragments: tuple[Fragment, ...] = field(repr=False)
     steps: tuple[Step, ...] = ()
@@ -271,8 +271,8 @@ class Dataset(Lags):
         work = Summarise(self.reader, self.steps, tuple(probes), self.engine.kind)
         if not any(probe.parts for probe in probes):
             return self.engine.reduce(work, work.merge, self.fragments, label=label)
-        parted = InParts(work)
-        return parted.concat(self.engine.reduce_parts(parted, self.fragments, label=label))
+        parted = HashPartitioned(work)
+        return parted.concat(self.engine.reduce_partitioned(parted, self.fragments, label=label))
 
     def _check_numbered(self, probe: Probe) -> None:
         makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]

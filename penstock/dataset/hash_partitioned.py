@@ -8,7 +8,7 @@ from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import Probe, Summarise
 from penstock.io.fragments import Fragment
 from penstock.statistics.base import State
-from penstock.statistics.distinct.hyperloglog.partitionable import (
+from penstock.statistics.distinct.partitionable import (
     Absent,
     Partitionable,
     as_partitionable,
@@ -21,7 +21,7 @@ Summary = tuple[list[list[State]], RowLog]
 
 
 @dataclass(frozen=True)
-class InParts:
+class HashPartitioned:
     """Gives what `Summarise` gives in parts, each of which an engine merges by itself; `concat` puts them together.
 
     A part has the values of some hashes, from whatever fragment: no value is in two, so that each can be counted, and

@@ -19,8 +19,8 @@ from penstock.io.fragments import Fragment
 from penstock.io.sinks import FileEntry, error_number, file_entry, translate_os_error
 from penstock.io.sources.base import Reader
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.distinct.hyperloglog.partitionable import Absent, as_partitionable
-from penstock.statistics.distinct.top_k import Keep
+from penstock.statistics.distinct.partitionable import Absent, as_partitionable
+from penstock.statistics.distinct.top_k import TopK
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class Probe:
 
     Attributes
     ----------
-    keep : mapping of str to Keep
+    keep : mapping of str to TopK
         By column, what is asked for of its counted values, if that is not all.
     parts : mapping of str to int
         By column, in how many parts its counted values are merged, if there are several.
@@ -111,7 +111,7 @@ class Probe:
 
     position: int
     statistics: tuple[Statistic, ...]
-    keep: Mapping[str, Keep] = field(default_factory=dict)
+    keep: Mapping[str, TopK] = field(default_factory=dict)
     parts: Mapping[str, int] = field(default_factory=dict)
 
     @property

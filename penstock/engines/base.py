@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from penstock.core.progress import Progress
+from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.dataset import Dataset
 from penstock.devices import Device
 from penstock.engines.reading import Reading
@@ -14,7 +15,6 @@ from penstock.engines.relational import Relational
 
 if TYPE_CHECKING:
     from penstock.frames import Kind
-    from penstock.io.fragments import Fragment
     from penstock.spmd import Body, SpmdOptions
 
 Item = TypeVar("Item")
@@ -65,23 +65,6 @@ class TreeReduction(Generic[State]):
         return self._levels[level][0]
 
 
-class PartedWork(Protocol[State]):
-    """Work whose result is in parts: each is merged apart from the others, and goes by itself to who asked for it."""
-
-    @property
-    def parts(self) -> int:
-        """How many there are."""
-
-    def __call__(self, fragment: Fragment) -> Sequence[State]:
-        """Return the parts of what one fragment gives."""
-
-    def merge(self, states: list[State]) -> State:
-        """Merge one part of several fragments; may empty the list, and changes none of what is in it."""
-
-    def prune(self, state: State) -> State:
-        """Return what is asked for of a part, when it is merged."""
-
-
 class Engine(Reading, Relational, ABC):
     """Runs tasks over fragments: in this process, on Dask or on Spark.
 
@@ -116,22 +99,22 @@ class Engine(Reading, Relational, ABC):
     @abstractmethod
     def reduce(
         self,
-        task: Callable[[Fragment], State],
+        task: Callable[[Item], State],
         merge: Callable[[list[State]], State],
-        fragments: Sequence[Fragment],
+        items: Sequence[Item],
         *,
         label: str = "reduce",
     ) -> State:
-        """Call `task` with each fragment and merge what it gives near the data, in the shape of `TreeReduction`.
+        """Call `task` with each item and merge what it gives near the data, in the shape of `TreeReduction`.
 
         `merge` may empty the list that it is given, so that partial results are let go, and changes none of them.
         """
 
     @abstractmethod
-    def reduce_parts(
-        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    def reduce_partitioned(
+        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
     ) -> list[State]:
-        """Do what `reduce` does with each part by itself, so that no task has more than one part of all fragments.
+        """Do what `reduce` does with each part by itself, so that no task has more than one part of all items.
 
         A part is cut down near the data, and only then comes here.
         """

@@ -11,7 +11,7 @@ from penstock.dataset.steps import prune
 from penstock.dataset.tasks import Summarise
 from penstock.pipeline.cardinality import CountOptions, plan_counts
 from penstock.stages.step import StageStep
-from penstock.statistics.distinct.hyperloglog.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import as_partitionable
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

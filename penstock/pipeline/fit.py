@@ -20,7 +20,7 @@ from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Trainer
 from penstock.statistics.base import State
 from penstock.statistics.distinct.footprint import Found
-from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
+from penstock.statistics.distinct.partitionable import Partitionable
 
 
 @dataclass

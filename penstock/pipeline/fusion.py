@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.statistics.base import ColumnStatistic, State, Statistic
-from penstock.statistics.distinct.hyperloglog.counts_provider import CountsProvider, provided_counts
+from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
 from penstock.statistics.distinct.value_counts import ValueCounts
 
 _COUNTS = ValueCounts(())

@@ -21,8 +21,8 @@ from penstock.pipeline.fusion import Fusion
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
-from penstock.statistics.distinct.top_k import Keep
+from penstock.statistics.distinct.partitionable import Partitionable
+from penstock.statistics.distinct.top_k import TopK
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Scan:
     def _fusion(self, place: int) -> Fusion:
         return Fusion.of(request.statistic for request in self.requests if request.position == place)
 
-    def _kept(self, place: int) -> dict[str, Keep]:
+    def _kept(self, place: int) -> dict[str, TopK]:
         """Return by column which counted values any of the requests asks for, unless it is all."""
-        kept: dict[str, Keep] = {}
+        kept: dict[str, TopK] = {}
         for request in self.requests:
             if request.position == place and isinstance(request.statistic, Partitionable):
                 for name, keep in request.statistic.retention().items():

@@ -15,12 +15,12 @@ from penstock.spmd.options import SpmdOptions
 from penstock.spmd.rank import Rank
 
 if TYPE_CHECKING:
+    from penstock.core.scheduler import Scheduler
     from penstock.dataset.dataset import Dataset
-    from penstock.engines.base import Engine
 
 
 def run_alone(
-    body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, engine: Engine, label: str, *, threads: int
+    body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, engine: Scheduler, label: str, *, threads: int
 ) -> Any:
     """Run the body in this process as the only rank, on so many threads.
 

@@ -23,8 +23,8 @@ from penstock.spmd.peers import Peers, RankLost
 from penstock.spmd.xgboost_ports import Rendezvous, refuse_ports
 
 if TYPE_CHECKING:
+    from penstock.core.scheduler import Scheduler
     from penstock.dataset.dataset import Dataset
-    from penstock.engines.base import Engine
 
 _TICK = 0.2
 
@@ -49,7 +49,7 @@ def run_gang(
     body: Body,
     datasets: Mapping[str, Dataset],
     options: SpmdOptions,
-    engine: Engine,
+    engine: Scheduler,
     *,
     size: int,
     threads: int,

@@ -4,7 +4,7 @@ from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.checks import CheckCounts, Checks
 from penstock.statistics.counts import Count, Counts, RowCount
 from penstock.statistics.distinct.frequencies import Frequencies
-from penstock.statistics.distinct.top_k import Keep
+from penstock.statistics.distinct.top_k import TopK
 from penstock.statistics.distinct.value_counts import ValueCounts
 from penstock.statistics.evaluation.binary import BinaryCurve
 from penstock.statistics.evaluation.calibration import Calibration, Probabilities
@@ -44,7 +44,6 @@ __all__ = [
     "Folded",
     "Frequencies",
     "Gram",
-    "Keep",
     "LabelScores",
     "LabelSets",
     "Moment",
@@ -60,6 +59,7 @@ __all__ = [
     "Rule",
     "State",
     "Statistic",
+    "TopK",
     "ValueCounts",
     "Violation",
     "Violations",

@@ -10,8 +10,8 @@ import narwhals as nw
 
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable, as_partitionable
-from penstock.statistics.distinct.top_k import Keep
+from penstock.statistics.distinct.partitionable import Partitionable, as_partitionable
+from penstock.statistics.distinct.top_k import TopK
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class NullIf(ColumnStatistic, Partitionable):
         """Return how many values the other has."""
         return self._partitionable.cardinalities(result)
 
-    def retention(self) -> Mapping[str, Keep]:
+    def retention(self) -> Mapping[str, TopK]:
         """Return what the other asks for."""
         return self._partitionable.retention()
 
@@ -85,7 +85,7 @@ class NullIf(ColumnStatistic, Partitionable):
         """Merge as the other does."""
         return self._partitionable.merge_consuming(states)
 
-    def prune(self, state: State, retention: Mapping[str, Keep]) -> State:
+    def prune(self, state: State, retention: Mapping[str, TopK]) -> State:
         """Prune as the other does."""
         return self._partitionable.prune(state, retention)
 

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from penstock.core.scheduler import Scheduler
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.local.engine import LocalEngine
@@ -57,7 +58,7 @@ def by_id(table: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def counted(engine: Engine) -> Iterator[list[str]]:
+def counted(engine: Scheduler) -> Iterator[list[str]]:
     """Give a list to which every scan of `engine` adds its label."""
     scan, labels = engine.reduce, list[str]()
 

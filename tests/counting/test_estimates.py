@@ -11,7 +11,7 @@ from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError
 from penstock.pipeline.cardinality import estimates
 from penstock.pipeline.cardinality.estimates import extrapolated
-from penstock.statistics.distinct.hyperloglog.hyperloglog import Distinct
+from penstock.statistics.distinct.hyperloglog import Distinct
 
 ROWS = 400_000
 RNG = np.random.default_rng(5)

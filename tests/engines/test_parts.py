@@ -13,7 +13,7 @@ from parts_bodies import Dies, Letters, Watched
 from penstock.dataset.tasks import Probe
 from penstock.engines.base import TreeReduction
 from penstock.errors import DataValueError
-from penstock.statistics import Counts, Keep, ValueCounts
+from penstock.statistics import Counts, TopK, ValueCounts
 from penstock.statistics.distinct.elements import ElementCounts
 
 FRAGMENTS = 10
@@ -31,22 +31,22 @@ def tree(letter, count):
 
 @pytest.mark.parametrize("count", [1, 8, 9, 20, 65])
 def test_every_part_has_the_tree_of_a_whole(engine, count):
-    assert engine.reduce_parts(Letters(), range(count)) == [tree(letter, count) for letter in "abc"]
+    assert engine.reduce_partitioned(Letters(), range(count)) == [tree(letter, count) for letter in "abc"]
 
 
 def test_a_part_alone_is_a_list_of_one(engine):
-    assert engine.reduce_parts(Letters(parts=1), range(9)) == [tree("a", 9)]
+    assert engine.reduce_partitioned(Letters(parts=1), range(9)) == [tree("a", 9)]
 
 
 def test_an_error_of_a_fragment_is_raised(engine):
     with pytest.raises(DataValueError, match="item 11"):
-        engine.reduce_parts(Letters(bad=11), range(20))
+        engine.reduce_partitioned(Letters(bad=11), range(20))
 
 
 @pytest.mark.parametrize("name", [pytest.param(each, marks=getattr(pytest.mark, each)) for each in ("dask", "spark")])
 def test_a_worker_that_dies_while_it_merges_is_not_noticed(engines, name, tmp_path):
     work = Dies(marker=str(tmp_path / "died"))
-    assert engines.get(name).reduce_parts(work, range(20)) == [tree(letter, 20) for letter in "abc"]
+    assert engines.get(name).reduce_partitioned(work, range(20)) == [tree(letter, 20) for letter in "abc"]
     assert (tmp_path / "died").exists()
 
 
@@ -106,7 +106,7 @@ def test_parts_of_shards_are_those_of_a_table(local, monkeypatch):
     assert rows(found["key"]) == expected(f"key {key}" for key in KEYS)
 
 
-@pytest.mark.parametrize("keep", [Keep(top=7), Keep(at_least=2), Keep(top=3000, at_least=2)], ids=str)
+@pytest.mark.parametrize("keep", [TopK(top=7), TopK(at_least=2), TopK(top=3000, at_least=2)], ids=str)
 def test_what_is_kept_of_parts_is_what_is_kept_of_the_whole(engine, keep):
     (found, _), _ = counted(data(engine), {"key": 8}, key=keep)
     wanted = [pair for pair in expected(f"key {key}" for key in KEYS) if pair[1] >= keep.at_least][: keep.top]

@@ -61,7 +61,7 @@ def test_a_module_that_workers_lack_is_named_with_the_ways_to_send_it(engine: En
 def test_no_part_of_a_reduction_lets_a_bare_error_out(engine: Engine, at: str) -> None:
     work = Raises("bare", at)
     with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
-        engine.reduce_parts(work, FRAGMENTS)
+        engine.reduce_partitioned(work, FRAGMENTS)
     if at != "prune":
         with pytest.raises(ExecutionError, match=r"^a task raised Bare: of a library"):
             engine.reduce(work, work.merge, FRAGMENTS)

@@ -46,14 +46,11 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
 pytestmark = pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank")
 
 
-@pytest.fixture(params=["dask", "spark"])
-def cluster(request: pytest.FixtureRequest, engines: Any) -> Iterator[Engine]:
-    if request.param not in request.config.getoption("--engines"):
-        pytest.skip(f"{request.param} is not among --engines")
-    engine = engines.get(request.param)
-    before, engine.progress = engine.progress, Notes()
-    yield engine
-    engine.progress = before
+@pytest.fixture
+def cluster(cluster: Engine) -> Iterator[Engine]:
+    before, cluster.progress = cluster.progress, Notes()
+    yield cluster
+    cluster.progress = before
 
 
 def rows(engine: Engine) -> Dataset:

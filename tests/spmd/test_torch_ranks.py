@@ -59,14 +59,11 @@ def test_three_processes_learn_what_one_does() -> None:
         torch.testing.assert_close(together[name], values, rtol=0, atol=1e-6)
 
 
-@pytest.fixture(params=["dask", "spark"])
-def cluster(request: pytest.FixtureRequest, engines: Any) -> Iterator[Engine]:
-    if request.param not in request.config.getoption("--engines"):
-        pytest.skip(f"{request.param} is not among --engines")
-    engine = engines.get(request.param)
-    before, engine.progress = engine.progress, Notes()
-    yield engine
-    engine.progress = before
+@pytest.fixture
+def cluster(cluster: Engine) -> Iterator[Engine]:
+    before, cluster.progress = cluster.progress, Notes()
+    yield cluster
+    cluster.progress = before
 
 
 def struck(marker: Path, blow: int) -> st.TorchRegressor:

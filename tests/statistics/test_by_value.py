@@ -10,10 +10,10 @@ import pytest
 
 from penstock import frames
 from penstock.frames import ROW
-from penstock.statistics import Counts, Folded, Keep, NullIf, ValueCounts
+from penstock.statistics import Counts, Folded, NullIf, TopK, ValueCounts
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.elements import ElementCounts
-from penstock.statistics.grouped.before_after import BEYOND, UP_TO, Parted
+from penstock.statistics.grouped.before_after import BEYOND, UP_TO, BeforeAfter
 from penstock.statistics.grouped.group_moments import GroupMoments
 from penstock.statistics.grouped.group_sums import GroupSums
 
@@ -114,7 +114,7 @@ def test_rows_that_are_refused_are_told_once_for_all_parts():
 
 
 def test_sides_in_parts_are_those_together():
-    parted = Parted.of("day", 4, [Counts(("y",)), ValueCounts(("s",))])
+    parted = BeforeAfter.of("day", 4, [Counts(("y",)), ValueCounts(("s",))])
     whole, found = (parted.finish(in_parts(parted, parts)) for parts in ({}, {"s": 8}))
     for side in (UP_TO, BEYOND):
         assert whole[side][0] == found[side][0]
@@ -124,7 +124,7 @@ def test_sides_in_parts_are_those_together():
 
 @pytest.mark.parametrize(
     "statistic",
-    [SUMS, Folded.of([SUMS], num_folds=4), Parted.of("day", 2, [ValueCounts(("i",)), ValueCounts(("s",))])],
+    [SUMS, Folded.of([SUMS], num_folds=4), BeforeAfter.of("day", 2, [ValueCounts(("i",)), ValueCounts(("s",))])],
     ids=["sums", "folded", "parted"],
 )
 def test_counts_that_are_read_off_are_those_that_are_counted(form, statistic):
@@ -145,7 +145,7 @@ def test_the_footprint_of_a_value_is_that_in_all_folds():
 
 @pytest.mark.parametrize("parts", [{}, {"s": 4}], ids=str)
 def test_a_value_that_stands_for_null_is_as_null_in_any_form(form, parts):
-    statistic = NullIf.of(ValueCounts(("s", "i"), keep=Keep(top=2)), "key 7").with_columns(("s",))
+    statistic = NullIf.of(ValueCounts(("s", "i"), keep=TopK(top=2)), "key 7").with_columns(("s",))
     nulls = pa.table({"s": [None if each == "key 7" else each for each in S]})
     oracle = ValueCounts(("s",)).finish(ValueCounts(("s",)).summarise(frames.from_arrow(nulls)))["s"]
     states = [statistic.partition(state, parts) for state in summarised(statistic)]

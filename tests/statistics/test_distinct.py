@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from penstock import frames
-from penstock.statistics.distinct.hyperloglog.hyperloglog import ERROR, DistinctCounts
+from penstock.statistics.distinct.hyperloglog import ERROR, DistinctCounts
 
 COUNTS = DistinctCounts(("x",))
 

@@ -1,4 +1,4 @@
-"""Parted: the statistics of each part are those of its rows alone."""
+"""BeforeAfter: the statistics of each part are those of its rows alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock import frames
 from penstock.errors import DataValueError
 from penstock.statistics import Moments, Quantiles
 from penstock.statistics.counts import RowCount
-from penstock.statistics.grouped.before_after import BEYOND, UP_TO, Parted
+from penstock.statistics.grouped.before_after import BEYOND, UP_TO, BeforeAfter
 
 RNG = np.random.default_rng(29)
 TABLE = pa.table({"x": RNG.normal(size=100), "t": RNG.integers(0, 10, 100)})
@@ -28,7 +28,7 @@ def gathered(statistic, *tables):
 def test_each_part_has_the_statistics_of_its_rows(places, at):
     edges = [0, *places, 100]
     parts = [TABLE.slice(start, stop - start) for start, stop in itertools.pairwise(edges)]
-    found = gathered(Parted.of("t", at, [RowCount(), Moments(("x",)), Quantiles(("x",))]), *parts)
+    found = gathered(BeforeAfter.of("t", at, [RowCount(), Moments(("x",)), Quantiles(("x",))]), *parts)
     x, early = TABLE["x"].to_numpy(), TABLE["t"].to_numpy() <= at
     for key, rows in ((UP_TO, early), (BEYOND, ~early)):
         count, moments, quantiles = found[key]
@@ -38,12 +38,12 @@ def test_each_part_has_the_statistics_of_its_rows(places, at):
 
 
 def test_it_reads_what_its_statistics_read_and_the_column_that_parts_the_rows():
-    assert Parted.of("t", 0, [Moments(("x", "y")), Moments(("y",))]).columns == ("x", "y", "t")
+    assert BeforeAfter.of("t", 0, [Moments(("x", "y")), Moments(("y",))]).columns == ("x", "y", "t")
 
 
 @pytest.mark.parametrize(("value", "told"), [(None, "null"), (float("inf"), "infinite")])
 def test_rows_that_are_on_no_side_are_refused(value, told):
     table = pa.table({"t": [0.0, value, value, 1.0]})
     with pytest.raises(DataValueError, match=f"'t' has 2 values that are {told}") as caught:
-        gathered(Parted.of("t", 0.5, [RowCount()]), table.slice(0, 2), table.slice(2))
+        gathered(BeforeAfter.of("t", 0.5, [RowCount()]), table.slice(0, 2), table.slice(2))
     assert frames.from_arrow(table).filter(caught.value.predicate)["t"].to_list() == [value] * 2

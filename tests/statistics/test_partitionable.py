@@ -12,7 +12,7 @@ import pytest
 from penstock.dataset.tasks import Probe
 from penstock.engines.local import LocalEngine
 from penstock.statistics import Folded, NullIf, Statistic, ValueCounts
-from penstock.statistics.distinct.hyperloglog.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import as_partitionable
 
 ROWS = 40
 X = [None] * 25 + list(range(15))

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError, did_you_mean
 from penstock.core.names import check_names, column_names
+from penstock.core.scheduler import relational
 from penstock.core.selectors import resolve
 from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, Span
 from penstock.frames.transport_types import carrier
@@ -65,18 +66,21 @@ def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: 
     order = [f"c{keys + place}" for place in range(len(narrow.order_by))]
     value = {name: f"c{keys + len(order) + place}" for place, name in enumerate(narrow.values)}
     moved = {lag.stored: nw.col(value[lag.column]).shift(lag.periods) for lag in lags}
-    engine = dataset.engine
+    engine = relational(dataset.engine, "lags")
 
     def window(frame: nw.LazyFrame) -> nw.LazyFrame:
         by = [ALONE, *(f"c{place}" for place in range(keys))]
-        made = engine.window(frame, moved, partition_by=by, order_by=[*order, NUMBER])
+        made: nw.LazyFrame = engine.window(frame, moved, partition_by=by, order_by=[*order, NUMBER])
         return made.select(NUMBER, *moved)
 
     window.__name__ = narrow.title
     rows = max((fragment.rows for fragment in dataset.fragments), default=1)
     width = row_bytes(narrow.output_schema(dataset.schema)) * (1 + len(moved))
     given = dataset.with_step(narrow)
-    return engine.query(window, given, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width)
+    related: Dataset = engine.query(
+        window, given, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width
+    )
+    return related
 
 
 def _lags(

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock import devices
 from penstock.core.errors import ConfigError
 from penstock.core.progress import Progress
-from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.core.scheduler import PartitionedWork
+from penstock.engines.base import Engine, Item, Result, State, TreeReduction
 from penstock.engines.dask import session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.ranks import RankTasks
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from penstock.dataset.dataset import Dataset
     from penstock.engines.querying import QueryEngine
-    from penstock.io.fragments import Fragment
     from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions
 
 
@@ -127,31 +127,31 @@ class DaskEngine(Engine):
 
     def reduce(
         self,
-        task: Callable[[Fragment], State],
+        task: Callable[[Item], State],
         merge: Callable[[list[State]], State],
-        fragments: Sequence[Fragment],
+        items: Sequence[Item],
         *,
         label: str = "reduce",
     ) -> State:
         """Merge on the workers by the tree itself, whose partial results are futures; only the root comes here."""
-        with self.progress.track(label, len(fragments)) as track, self._tasks(label, (task, merge)) as tasks:
+        with self.progress.track(label, len(items)) as track, self._tasks(label, (task, merge)) as tasks:
             tree = TreeReduction(lambda parts: tasks.submit(merge_parts, tasks.shared, list(parts)))
-            for future in tasks.each(summarise, fragments):
+            for future in tasks.each(summarise, items):
                 tree.push(future)
                 track.advance()
             root: State = tasks.result(tree.result())
             return root
 
-    def reduce_parts(
-        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    def reduce_partitioned(
+        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
     ) -> list[State]:
         """Merge as `reduce` does, by a tree for each part: what a fragment gives is taken apart where it lies."""
-        with self.progress.track(label, len(fragments)) as track, self._tasks(label, work) as tasks:
+        with self.progress.track(label, len(items)) as track, self._tasks(label, work) as tasks:
             trees = [
                 TreeReduction(lambda parts: tasks.submit(merge_part, tasks.shared, list(parts)))
                 for _ in range(work.parts)
             ]
-            for future in tasks.each(apply, fragments):
+            for future in tasks.each(apply, items):
                 for place, tree in enumerate(trees):
                     tree.push(tasks.submit(operator.getitem, future, place))
                 track.advance()

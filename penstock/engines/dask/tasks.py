@@ -21,8 +21,8 @@ from distributed.scheduler import KilledWorker, NoWorkerError
 
 from penstock.core.by_value import register_modules
 from penstock.core.errors import ExecutionError, PenstockError
+from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors, translated
-from penstock.engines.base import PartedWork
 from penstock.engines.dask.losses import Losses
 from penstock.engines.dask.times import WorkerTimes, timed
 from penstock.engines.dask.watch import Watch
@@ -55,13 +55,13 @@ def merge_parts(shared: tuple[Any, Callable[[list[Any]], Any]], parts: Sequence[
 
 
 @translate_errors
-def merge_part(work: PartedWork[Any], states: Sequence[Any]) -> Any:
+def merge_part(work: PartitionedWork[Any, Any], states: Sequence[Any]) -> Any:
     """Merge one part of what some tasks gave, on a worker."""
     return work.merge(list(states))
 
 
 @translate_errors
-def prune_part(work: PartedWork[Any], state: Any) -> Any:
+def prune_part(work: PartitionedWork[Any, Any], state: Any) -> Any:
     """Prune a merged part to what is asked for, on the worker that has it."""
     return work.prune(state)
 

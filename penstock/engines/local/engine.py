@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock import devices
 from penstock.core.bounded_pool import ahead
 from penstock.core.progress import Progress
+from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.base import Engine, Item, Result, State, TreeReduction
 from penstock.engines.stragglers import Stragglers, TaskClock
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
     from penstock.engines.querying import QueryEngine
-    from penstock.io.fragments import Fragment
     from penstock.spmd import Body, SpmdOptions
 
 
@@ -71,24 +71,24 @@ class LocalEngine(Engine):
 
     def reduce(
         self,
-        task: Callable[[Fragment], State],
+        task: Callable[[Item], State],
         merge: Callable[[list[State]], State],
-        fragments: Sequence[Fragment],
+        items: Sequence[Item],
         *,
         label: str = "reduce",
     ) -> State:
         """Merge as the partial results arrive."""
         tree = TreeReduction(translate_errors(merge))
-        for state in self.map(task, fragments, label=label):
+        for state in self.map(task, items, label=label):
             tree.push(state)
         return tree.result()
 
-    def reduce_parts(
-        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    def reduce_partitioned(
+        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
     ) -> list[State]:
         """Merge each part as it arrives."""
         trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
-        for parts in self.map(work, fragments, label=label):
+        for parts in self.map(work, items, label=label):
             for tree, part in zip(trees, parts, strict=True):
                 tree.push(part)
         prune = translate_errors(work.prune)

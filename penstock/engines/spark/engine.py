@@ -21,8 +21,9 @@ from pyspark import RDD, Accumulator, cloudpickle, sql
 
 from penstock.core.errors import ConfigError, WorkerLostError, class_name
 from penstock.core.progress import Progress
+from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import ARITY, Engine, Item, PartedWork, Result, State, TreeReduction
+from penstock.engines.base import ARITY, Engine, Item, Result, State, TreeReduction
 from penstock.engines.reading import owning
 from penstock.engines.spark import session as spark_session
 from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
     from penstock.dataset.dataset import Dataset
     from penstock.engines.querying import QueryEngine
-    from penstock.io.fragments import Fragment
     from penstock.spmd import Body, SpmdOptions
 
 _TICK = 0.1
@@ -140,9 +140,9 @@ class SparkEngine(Engine):
 
     def reduce(
         self,
-        task: Callable[[Fragment], State],
+        task: Callable[[Item], State],
         merge: Callable[[list[State]], State],
-        fragments: Sequence[Fragment],
+        items: Sequence[Item],
         *,
         label: str = "reduce",
     ) -> State:
@@ -150,33 +150,33 @@ class SparkEngine(Engine):
         with self._job(label), closing(Shipped.of(self._context, (task, merge))) as shipped:
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
-                rdd, left = self._applied(shipped, fragments, failures), len(fragments)
+                rdd, left = self._applied(shipped, items, failures), len(items)
                 while left > ARITY:
                     left = -(-left // ARITY)
                     groups = rdd.map(with_group).partitionBy(left, int)
                     rdd = groups.mapPartitions(Merge(shipped, failures))
                 built(rdd)
-            outcomes = self._collect(rdd, failures, label, fragments)
+            outcomes = self._collect(rdd, failures, label, items)
         tree = TreeReduction(translate_errors(merge))
         for _, data in sorted(outcomes):
             tree.push(opened(data))
         return tree.result()
 
-    def reduce_parts(
-        self, work: PartedWork[State], fragments: Sequence[Fragment], *, label: str = "reduce"
+    def reduce_partitioned(
+        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
     ) -> list[State]:
         """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
-        numbers = PartNumbers.of(len(fragments))
+        numbers = PartNumbers.of(len(items))
         with self._job(label), closing(Shipped.of(self._context, (work, work.merge, work.prune))) as shipped:
             failures = self._context.accumulator([], Failures())
             with self._cluster.environment(self._cluster.task_cpus):
-                rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), fragments)
+                rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), items)
                 while numbers.stride > 1:
                     numbers = numbers.merged()
                     groups = rdd.map(with_group).partitionBy(numbers.left * work.parts, numbers.place)
                     rdd = groups.mapPartitions(Merge(shipped, failures))
                 rdd = built(rdd.mapPartitions(Prune(shipped, failures)))
-            outcomes = self._collect(rdd, failures, label, fragments)
+            outcomes = self._collect(rdd, failures, label, items)
         return [opened(data) for _, data in sorted(outcomes)]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:

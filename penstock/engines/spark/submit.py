@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-import penstock
 from penstock.core.errors import MissingExtraError, PenstockError
 from penstock.core.extras import how_to_install
 from penstock.engines.spark.java import find_java
@@ -77,7 +76,7 @@ def variables(home: Path, *, local: bool, environ: Mapping[str, str]) -> dict[st
 
 def zipped(folder: Path) -> Path:
     """Return a new zip of the package as it is installed, its templates and styles too."""
-    package = Path(penstock.__file__).parent
+    package = Path(__file__).parents[2]
     path = folder / "penstock.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(package.rglob("*")):

@@ -8,7 +8,7 @@ from penstock.core.sizes import show_bytes
 from penstock.pipeline.cardinality.estimates import Estimate
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.top_k import ALL, Keep
+from penstock.statistics.distinct.top_k import ALL, TopK
 
 _ELEMENTS = 16  # of a list, for want of knowing
 
@@ -36,7 +36,7 @@ class ColumnCount:
         Whether elements of lists are counted, and whether values have a hash to cut them by.
     estimate : Estimate or None
         None where so few rows need none.
-    keep : Keep
+    keep : TopK
         Which values are asked for.
     parts : int
         In how many parts the counts are merged on workers; 1 is all together.
@@ -54,7 +54,7 @@ class ColumnCount:
     lists: bool = False
     divisible: bool = True
     estimate: Estimate | None = None
-    keep: Keep = ALL
+    keep: TopK = ALL
     parts: int = 1
     found: int | None = None
     error: int = 0

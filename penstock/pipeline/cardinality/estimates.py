@@ -12,7 +12,7 @@ from penstock.dataset.tasks import Probe, Summarise
 from penstock.io.fragments import Fragment, runs
 from penstock.io.sources.memory import own
 from penstock.statistics.base import State
-from penstock.statistics.distinct.hyperloglog.hyperloglog import ERROR, Distinct, DistinctCounts
+from penstock.statistics.distinct.hyperloglog import ERROR, Distinct, DistinctCounts
 
 _RUNS = 8
 _SHARE, _LEAST, _MOST = 64, 2**16, 2**21

@@ -12,7 +12,7 @@ from penstock.devices import memory_limit
 from penstock.io.fragments import FRAGMENT_BYTES
 
 if TYPE_CHECKING:
-    from penstock.engines.base import Engine
+    from penstock.core.scheduler import Scheduler
 
 LARGE = FRAGMENT_BYTES
 """Bytes of counts that any worker can be asked to hold, as it holds so many of rows; for more, values are estimated."""
@@ -60,7 +60,7 @@ class Budget:
     """What counts may take of memory, in bytes: of a task, and of the process that gets the result."""
 
     options: CountOptions
-    engine: Engine
+    engine: Scheduler
 
     @property
     def held(self) -> int:

@@ -19,8 +19,8 @@ from penstock.pipeline.cardinality.estimates import estimates
 from penstock.pipeline.cardinality.options import ORDERED, Budget, CountOptions
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.hyperloglog.partitionable import as_partitionable
-from penstock.statistics.distinct.top_k import ALL, Keep
+from penstock.statistics.distinct.partitionable import as_partitionable
+from penstock.statistics.distinct.top_k import ALL, TopK
 
 PART_BYTES = 64 * 2**20
 """Bytes of a part, about: as many as are merged in a second."""
@@ -117,7 +117,7 @@ def _counted(dataset: Dataset, probe: Probe) -> list[ColumnCount]:
     ]
 
 
-def _column(position: int, field: pa.Field, rows: int, held: Held, keep: Keep) -> ColumnCount:
+def _column(position: int, field: pa.Field, rows: int, held: Held, keep: TopK) -> ColumnCount:
     lists = pa.types.is_list(field.type)
     kind = field.type.value_type if lists else field.type
     return ColumnCount(

@@ -1,1 +1,1 @@
-"""Distinct values of columns, of which there may be very many: counted, estimated, cut into shards."""
+"""Statistics of very many different values: how their states are partitioned, and how many values there are."""

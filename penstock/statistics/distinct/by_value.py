@@ -12,8 +12,8 @@ import pyarrow as pa
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
-from penstock.statistics.distinct.top_k import Keep
+from penstock.statistics.distinct.partitionable import Partitionable
+from penstock.statistics.distinct.top_k import TopK
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ class ByValue(ColumnStatistic, Partitionable):
             return [state_of(part, beside) for part in shards.partition(tables, parts)]
         return [state_of([part], beside) for part in shards.split(tables[0], parts)]
 
-    def prune(self, state: State, retention: Mapping[str, Keep]) -> State:
+    def prune(self, state: State, retention: Mapping[str, TopK]) -> State:
         """Prune column by column."""
         return {
             name: self.prune_column(of_column, retention[name]) if name in retention else of_column
             for name, of_column in state.items()
         }
 
-    def prune_column(self, state: State, keep: Keep) -> State:
+    def prune_column(self, state: State, keep: TopK) -> State:
         """Return the state of one column without what is not to be kept; all of it unless the statistic has a way."""
         return state
 

@@ -17,7 +17,7 @@ from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
 from penstock.statistics.distinct.frequencies import Frequencies, Others, rows_of
-from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.distinct.value_counts import ValueCounts
 
 

@@ -11,7 +11,7 @@ from penstock.statistics.distinct import shards
 
 
 @dataclass(frozen=True)
-class Keep:
+class TopK:
     """The values that occur often enough, and of these the first in order; all, unless told.
 
     Parameters
@@ -24,19 +24,19 @@ class Keep:
     Examples
     --------
     >>> table = pa.table({"value": ["a", "b", "c"], "count": [1, 3, 2]})
-    >>> Keep(top=2).of(table)["value"].to_pylist(), Keep(at_least=3).of(table)["value"].to_pylist()
+    >>> TopK(top=2).of(table)["value"].to_pylist(), TopK(at_least=3).of(table)["value"].to_pylist()
     (['b', 'c'], ['b'])
-    >>> Keep(top=5, at_least=2) | Keep(top=9, at_least=3), Keep(top=5) | Keep()
-    (Keep(top=9, at_least=2), Keep(top=None, at_least=1))
+    >>> TopK(top=5, at_least=2) | TopK(top=9, at_least=3), TopK(top=5) | TopK()
+    (TopK(top=9, at_least=2), TopK(top=None, at_least=1))
     """
 
     top: int | None = None
     at_least: int = 1
 
-    def __or__(self, other: Keep) -> Keep:
+    def __or__(self, other: TopK) -> TopK:
         """Return what keeps all that either of two keeps."""
         top = None if self.top is None or other.top is None else max(self.top, other.top)
-        return Keep(top, min(self.at_least, other.at_least))
+        return TopK(top, min(self.at_least, other.at_least))
 
     @property
     def all(self) -> bool:
@@ -50,4 +50,4 @@ class Keep:
         return frequent if self.top is None else shards.leading(frequent, self.top)
 
 
-ALL = Keep()
+ALL = TopK()

@@ -16,7 +16,7 @@ from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.by_value import ByValue, state_of, tables_of
 from penstock.statistics.distinct.footprint import Held
 from penstock.statistics.distinct.frequencies import NOTHING, Frequencies, Others, ShardedFrequencies, rows_of
-from penstock.statistics.distinct.top_k import ALL, Keep
+from penstock.statistics.distinct.top_k import ALL, TopK
 
 _ROWS = 2**18
 """Rows of the slices that long partitions are grouped by, which takes several times the memory of the values."""
@@ -34,7 +34,7 @@ class ValueCounts(ByValue):
     ----------
     columns : tuple of str
         The columns.
-    keep : Keep
+    keep : TopK
         The values that are asked for; all, unless told. Others may be there too, and nobody relies on them: they are
         left out where that spares the way from the workers to the driver.
 
@@ -47,9 +47,9 @@ class ValueCounts(ByValue):
     ([{'value': 'b', 'count': 2}, {'value': 'a', 'count': 1}], 1)
     """
 
-    keep: Keep = ALL
+    keep: TopK = ALL
 
-    def retention(self) -> Mapping[str, Keep]:
+    def retention(self) -> Mapping[str, TopK]:
         """Return what to keep of each column."""
         return dict.fromkeys(self.columns, self.keep)
 
@@ -89,7 +89,7 @@ class ValueCounts(ByValue):
         """Return what a state has for each value: its count."""
         return Held(prunable=True)
 
-    def prune_column(self, state: State, keep: Keep) -> State:
+    def prune_column(self, state: State, keep: TopK) -> State:
         """Leave out what is not to be kept, but for the numbers of it; the state is not to be merged any more."""
         tables = tables_of(state)
         kept = [keep.of(table) for table in tables]

@@ -10,14 +10,14 @@ import narwhals as nw
 
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.grouped.base import union
-from penstock.statistics.grouped.sets import Sets
+from penstock.statistics.grouped.grouped_by import GroupedBy
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
 
 UP_TO, BEYOND = "up_to", "beyond"
 
 
 @dataclass(frozen=True)
-class Parted(Sets):
+class BeforeAfter(GroupedBy):
     """Statistics of the rows where a column is at most `at`, by the key ``"up_to"``, and of the others, ``"beyond"``.
 
     Parameters
@@ -32,7 +32,7 @@ class Parted(Sets):
     >>> from penstock import frames
     >>> from penstock.statistics import Counts
     >>> import pyarrow as pa
-    >>> parted = Parted.of("year", 2023, [Counts(("x",))])
+    >>> parted = BeforeAfter.of("year", 2023, [Counts(("x",))])
     >>> state = parted.summarise(frames.from_arrow(pa.table({"year": [2022, 2023, 2024], "x": [1, 2, None]})))
     >>> parted.finish(state)["up_to"]
     ({'x': Count(rows=2, nulls=0)},)
@@ -42,7 +42,7 @@ class Parted(Sets):
     at: Any
 
     @classmethod
-    def of(cls, by: str, at: Any, statistics: Sequence[Statistic]) -> Parted:
+    def of(cls, by: str, at: Any, statistics: Sequence[Statistic]) -> BeforeAfter:
         """Return the statistics of both parts."""
         return cls(union(statistics, by), tuple(statistics), by, at)
 

@@ -16,15 +16,15 @@ from penstock.frames import ROW, matrices
 from penstock.io.fragments import hash_rows
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.footprint import Found
-from penstock.statistics.distinct.hyperloglog.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.statistics.grouped.base import union
-from penstock.statistics.grouped.sets import Sets
+from penstock.statistics.grouped.grouped_by import GroupedBy
 
 _STREAM = 0x9FB21C651E98DF25  # of its own: of rows that `Dataset.split` has kept, some fold would have none
 
 
 @dataclass(frozen=True)
-class Folded(Sets):
+class Folded(GroupedBy):
     """Statistics of each fold, and of all rows that are not in it; none of these needs the rows again.
 
     Parameters

@@ -15,7 +15,7 @@ from penstock.core.errors import ConfigError
 from penstock.statistics.base import State
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.hyperloglog.partitionable import Partitionable
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.grouped.group_sums import exact_sums, largest
 from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
 

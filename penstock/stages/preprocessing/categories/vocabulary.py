@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.stages.base import Stage, check_number
-from penstock.statistics import Frequencies, Keep
+from penstock.statistics import Frequencies, TopK
 
 _SHOWN = 5
 
@@ -53,15 +53,15 @@ def frequent(found: Frequencies, min_frequency: int | float) -> Frequencies:
     return found.at_least(min_frequency)
 
 
-def keep_frequent(min_frequency: int | float, most: int | None) -> Keep:
+def keep_frequent(min_frequency: int | float, most: int | None) -> TopK:
     """Return what has to be counted to find the `most` frequent values; a share may turn out to be one row.
 
     Examples
     --------
     >>> keep_frequent(5, 100), keep_frequent(0.5, None)
-    (Keep(top=100, at_least=5), Keep(top=None, at_least=1))
+    (TopK(top=100, at_least=5), TopK(top=None, at_least=1))
     """
-    return Keep(most, 1 if isinstance(min_frequency, float) else min_frequency)
+    return TopK(most, 1 if isinstance(min_frequency, float) else min_frequency)
 
 
 def values_of(table: pa.Table, column: str = "value") -> pa.Array:

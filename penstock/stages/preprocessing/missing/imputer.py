@@ -20,11 +20,11 @@ from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
 from penstock.statistics import (
     ColumnStatistic,
     Counts,
-    Keep,
     Moments,
     NullIf,
     Quantiles,
     Statistic,
+    TopK,
     ValueCounts,
     Violations,
 )
@@ -33,7 +33,7 @@ from penstock.statistics.null_if import null_if
 _STATISTICS: Mapping[str, Callable[[tuple[str, ...]], ColumnStatistic]] = {
     "mean": Moments,
     "median": Quantiles,
-    "mode": partial(ValueCounts, keep=Keep(top=1)),
+    "mode": partial(ValueCounts, keep=TopK(top=1)),
 }
 
 

@@ -17,7 +17,7 @@ from penstock.stages.preprocessing.columns import check_finite
 from penstock.stages.preprocessing.selection._selection import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Count, Counts, Distribution, Frequencies, Quantiles, Statistic, ValueCounts, Violations
-from penstock.statistics.grouped.before_after import BEYOND, UP_TO, Parted
+from penstock.statistics.grouped.before_after import BEYOND, UP_TO, BeforeAfter
 
 _LEAST = 1e-4
 """What stands for the share of an empty bin, of which there is no logarithm."""
@@ -152,7 +152,7 @@ class PSISelector(FeatureSelector):
         floating = tuple(name for name, kind in kinds.items() if pa.types.is_floating(kind))
         wanted = [Counts(self.doubtful()), Quantiles(numbers), ValueCounts(strings)]
         return {
-            "sides": Parted.of(self.split, self._edge(schema), wanted),
+            "sides": BeforeAfter.of(self.split, self._edge(schema), wanted),
             "infinite": Violations(floating, "infinite"),
         }
 

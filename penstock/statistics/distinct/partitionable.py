@@ -11,7 +11,7 @@ import narwhals as nw
 
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.top_k import Keep
+from penstock.statistics.distinct.top_k import TopK
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Partitionable(Statistic):
         """Return how many values of each column of `footprints` a result has."""
         return {}
 
-    def retention(self) -> Mapping[str, Keep]:
+    def retention(self) -> Mapping[str, TopK]:
         """Return by column which of the values are asked for, where that can be said."""
         return {}
 
@@ -48,7 +48,7 @@ class Partitionable(Statistic):
         states.clear()
         return merged
 
-    def prune(self, state: State, retention: Mapping[str, Keep]) -> State:
+    def prune(self, state: State, retention: Mapping[str, TopK]) -> State:
         """Return a merged part without the values that nobody asks for; it is not to be merged any more."""
         return state
 
@@ -83,7 +83,7 @@ def as_partitionable(statistic: Statistic) -> Partitionable:
     --------
     >>> from penstock.statistics import Counts, ValueCounts
     >>> as_partitionable(ValueCounts(("c",))), as_partitionable(Counts(("c",))).partition("state", {"c": 2})
-    (ValueCounts(columns=('c',), keep=Keep(top=None, at_least=1)), ['state'])
+    (ValueCounts(columns=('c',), keep=TopK(top=None, at_least=1)), ['state'])
     """
     return statistic if isinstance(statistic, Partitionable) else InOnePart(statistic.columns, statistic)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.statistics.base import State
+from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
 from penstock.statistics.distinct.footprint import Held
-from penstock.statistics.distinct.hyperloglog.counts_provider import CountsProvider, provided_counts
-from penstock.statistics.distinct.hyperloglog.partitionable import (
+from penstock.statistics.distinct.partitionable import (
     Absent,
     Partitionable,
     as_partitionable,
@@ -21,7 +21,7 @@ from penstock.statistics.grouped.base import Grouped
 
 
 @dataclass(frozen=True)
-class Sets(Grouped, Partitionable):
+class GroupedBy(Grouped, Partitionable):
     """The same statistics of a few sets of rows, which have all rows between them: the parts of the sets' are its own.
 
     What cannot be partitioned is absent from all parts but the first.

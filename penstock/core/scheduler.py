@@ -1,0 +1,136 @@
+"""What datasets, ranks and plans need of an engine: tasks run over items, and what they give merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+
+from penstock.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from penstock.core.progress import Progress
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+State = TypeVar("State")
+Taken = TypeVar("Taken", contravariant=True)
+
+
+class PartitionedWork(Protocol[Taken, State]):
+    """Work whose result is in parts: each is merged apart from the others, and goes by itself to who asked for it."""
+
+    @property
+    def parts(self) -> int:
+        """How many there are."""
+
+    def __call__(self, item: Taken, /) -> Sequence[State]:
+        """Return the parts of what one item gives."""
+
+    def merge(self, states: list[State]) -> State:
+        """Merge one part of several items; may empty the list, and changes none of what is in it."""
+
+    def prune(self, state: State) -> State:
+        """Return what is asked for of a part, when it is merged."""
+
+
+class Device(Protocol):
+    """Where partitions are processed, and why there."""
+
+    @property
+    def kind(self) -> Literal["cpu", "gpu"]:
+        """Which frame library the workers use."""
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen."""
+
+
+class Scheduler(Protocol):
+    """Runs tasks over items: in this process or on a cluster. Every engine is one.
+
+    Attributes
+    ----------
+    name : str
+        As errors and progress lines have it.
+    """
+
+    name: ClassVar[str]
+    arity: ClassVar[int]
+    """How many partial results are merged at once. Part of the definition of every fitted state."""
+    in_process: ClassVar[bool]
+    """Whether tasks run in this process, so that what they have apart is here together all the same."""
+
+    @property
+    def progress(self) -> Progress:
+        """Told of every scan and training."""
+
+    @property
+    def device(self) -> Device:
+        """Where partitions are processed."""
+
+    @property
+    def kind(self) -> Literal["cpu", "gpu"]:
+        """Which frame library the workers use."""
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at the same time."""
+
+    @property
+    def task_memory(self) -> int:
+        """Bytes of memory that a task may take: a worker's share for each task that it runs at the same time."""
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], /, *, label: str = "map") -> Iterator[Result]:
+        """Call `task` with each item; results come in the order of the items."""
+
+    def reduce(
+        self,
+        task: Callable[[Item], State],
+        merge: Callable[[list[State]], State],
+        items: Sequence[Item],
+        /,
+        *,
+        label: str = "reduce",
+    ) -> State:
+        """Call `task` with each item and merge what it gives near the data, in a tree of fixed shape.
+
+        `merge` may empty the list that it is given, so that partial results are let go, and changes none of them.
+        """
+
+    def reduce_partitioned(
+        self, work: PartitionedWork[Item, State], items: Sequence[Item], /, *, label: str = "reduce"
+    ) -> list[State]:
+        """Do what `reduce` does with each part by itself, so that no task has more than one part of all items.
+
+        A part is cut down near the data, and only then comes here.
+        """
+
+    def spmd(self, body: Any, datasets: Mapping[str, Any], options: Any, /, *, label: str = "train") -> Any:
+        """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
+
+
+@runtime_checkable
+class Relational(Protocol):
+    """A scheduler that has a query engine too; not every one does."""
+
+    def query(self, function: Callable[..., Any], /, *datasets: Any, **options: Any) -> Any:
+        """Relate the rows of datasets to each other by a function over lazy frames; return a dataset."""
+
+    def window(self, frame: Any, columns: Mapping[str, Any], /, *, partition_by: Any, order_by: Any) -> Any:
+        """Return a lazy frame with columns that are computed within each partition, in order."""
+
+
+def relational(engine: Scheduler, purpose: str) -> Relational:
+    """Return the engine as one that relates rows to each other.
+
+    Raises
+    ------
+    ConfigError
+        It has no query engine; says what `purpose` it was needed for.
+    """
+    if not isinstance(engine, Relational):
+        raise ConfigError(
+            f"{purpose} needs an engine with a query engine, and {engine.name!r} has none",
+            hint="Use LocalEngine, DaskEngine or SparkEngine for this step.",
+        )
+    return engine
