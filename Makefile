@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python $(PIP)
 # By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: run test test-exhaustive test-gpu check docs bench lock clean
+.PHONY: run test test-fast test-exhaustive test-gpu check docs bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
@@ -20,6 +20,9 @@ test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+test-fast: $(VENV)/.dev ## what is telling, on the local engine, in two minutes; without Java or a browser
+	$(BIN)/python -m pytest --fast -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that the suite leaves out as they change nothing
 	tools/java.sh $(BIN)/python

@@ -30,7 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--engines", default=",".join(ENGINES), help="engines to run on, by comma")
+    parser.addoption("--engines", help="engines to run on, by comma; all, unless --fast")
+    parser.addoption("--fast", action="store_true", help="the local engine, what is telling, and nothing that is slow")
     parser.addoption("--device", default="cpu", choices=("cpu", "gpu"), help="where partitions are processed")
 
 
@@ -46,19 +47,32 @@ _MARKS: dict[str, list[pytest.MarkDecorator]] = {"local": [], "dask": [pytest.ma
 
 
 def _engines(config: pytest.Config) -> list[str]:
-    names = config.getoption("--engines").split(",")
+    chosen = config.getoption("--engines") or ("local" if config.getoption("--fast") else ",".join(ENGINES))
+    names = chosen.split(",")
     unknown = set(names) - set(ENGINES)
     if unknown:
         raise pytest.UsageError(f"--engines: {', '.join(sorted(unknown))} is not one of {', '.join(ENGINES)}")
     return names
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what the mark `cpu` says cannot be so on a GPU."""
+    """Skip what the mark `cpu` says cannot be so on a GPU, and leave out what --fast and --engines do not ask for."""
+    left_out = [item for item in items if _is_left_out(item, config)]
+    items[:] = [item for item in items if not _is_left_out(item, config)]
+    config.hook.pytest_deselected(items=left_out)
     if config.getoption("--device") == "gpu":
         for item in items:
             if (mark := item.get_closest_marker("cpu")) is not None:
                 item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+
+
+def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
+    engines = _engines(config)
+    if engines == ["local"] and "distributed_engine" in getattr(item, "fixturenames", ()):
+        return True
+    marks = {"slow", "thorough", *ENGINES} - {*engines}
+    return config.getoption("--fast") and any(item.get_closest_marker(mark) for mark in marks)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -171,10 +171,11 @@ OF_EACH = ("ordinary", "not_a_number")
 
 def pairs(stage: Stage, names: Sequence[str]) -> Iterator[Any]:
     """Yield a stage with each of these cases that it meets; those of one stage stay in one process."""
-    group = pytest.mark.xdist_group(f"{stage.title} on a GPU")
+    group = [pytest.mark.xdist_group(f"{stage.title} on a GPU")]
     for case in cases_for(stage):
         if case.name in names:
-            yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=group)
+            thorough = [] if stage in FIRST and case.name in OF_EACH else [pytest.mark.thorough]
+            yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=group + thorough)
 
 
 PAIRS = [pair for stage in STAGES for pair in pairs(stage, CASES if stage in FIRST else OF_EACH)]
@@ -188,6 +189,7 @@ def test_a_stage_gives_what_it_gives_on_a_cpu(stage: Stage, case: str, gpu: Loca
         demand_equal(found.output, expected.output, stage.title, rtol=RTOL, atol=rounding(stage, expected.given))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", FIRST, ids=shorthand)
 def test_a_stage_declares_what_a_gpu_makes(stage: Stage, gpu: LocalEngine) -> None:
     check_schema(stage, gpu)

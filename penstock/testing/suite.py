@@ -78,6 +78,8 @@ class Check:
         It says something of the engine. Any other should say the same on each, and one run, in this process, is enough.
     fitted : bool
         It fits the stage. Any other looks at no data: it takes next to no time, and all of a class go into one test.
+    case : str, optional
+        The name of the case that it looks at, if it is one of several; see `penstock.testing.cases`.
     """
 
     stage: Stage
@@ -85,6 +87,7 @@ class Check:
     function: Function = dataclasses.field(repr=False)
     scheduled: bool
     fitted: bool = True
+    case: str | None = None
 
     def __call__(self, engine: Engine) -> None:
         """Run the check."""
@@ -148,7 +151,7 @@ def _of_cases(stage: Stage, oracle: Oracle | None) -> list[Check]:
 def _of_case(stage: Stage, function: Callable[..., None], name: str) -> Check:
     named = function.func if isinstance(function, functools.partial) else function
     title = f"{named.__name__}[{name}]"
-    return Check(stage, title, functools.partial(function, name=name), scheduled=title in _TELLING)
+    return Check(stage, title, functools.partial(function, name=name), title in _TELLING, case=name)
 
 
 def shorthand(stage: Stage) -> str:

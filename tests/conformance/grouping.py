@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 
-from penstock.testing import Check
+from penstock.testing import Check, discover_examples
+
+FIRST = set({type(stage): stage for stage in reversed(discover_examples())}.values())
+FAST = (None, "ordinary", "offset", "all_null", "not_a_number", "unseen")
+"""Tables of the fast tier: the telling ones, and one, ``unseen``, that needs no fit of its own."""
 
 
 def by_stage(checks: Iterable[Check]) -> list[Any]:
     """Return the checks as parameters that stay together, stage by stage, where tests are shared among processes."""
-    return [pytest.param(check, id=str(check), marks=pytest.mark.xdist_group(check.stage.title)) for check in checks]
+    return [pytest.param(check, id=str(check), marks=_marks(check)) for check in checks]
+
+
+def _marks(check: Check) -> list[pytest.MarkDecorator]:
+    group = pytest.mark.xdist_group(check.stage.title)
+    return [group] if check.stage in FIRST and check.case in FAST else [group, pytest.mark.thorough]
 
 
 def classes(checks: Iterable[Check]) -> list[Any]:

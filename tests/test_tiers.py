@@ -1,0 +1,75 @@
+"""What --fast leaves out: clusters, and what is marked as slow or thorough; it runs everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = "pytester"
+
+MARKED = """
+import pytest
+
+def test_plain(): ...
+
+def test_here(local): ...
+
+def test_engine(engine): ...
+
+def test_cluster(distributed_engine): ...
+
+@pytest.mark.slow
+def test_slow(): ...
+
+@pytest.mark.thorough
+def test_thorough(): ...
+
+@pytest.mark.spark
+def test_spark(): ...
+
+@pytest.mark.dask
+def test_dask(): ...
+"""
+LOCAL = ["test_plain", "test_here", "test_engine[local]"]
+MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask"]
+CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "test_cluster[spark]"]
+
+
+@pytest.fixture
+def collected(pytester: pytest.Pytester):
+    """A function that returns the tests that are collected with some options."""
+    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
+    marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "spark", "dask"))
+    pytester.makeini(f"[pytest]\nmarkers =\n{marks}")
+    pytester.makepyfile(MARKED)
+
+    def collect(*options: str) -> list[str]:
+        lines = pytester.runpytest_inprocess("-p", "no:randomly", "--collect-only", "-q", *options).outlines
+        return sorted(line.rpartition("::")[2] for line in lines if "::" in line)
+
+    return collect
+
+
+def test_the_fast_tier_is_what_is_not_marked_on_the_local_engine(collected):
+    assert collected("--fast") == sorted(LOCAL)
+
+
+def test_the_whole_suite_is_everything_on_every_engine(collected):
+    assert collected() == sorted(LOCAL + MARKS + CLUSTERS)
+
+
+def test_on_the_local_engine_alone_no_test_asks_for_a_cluster(collected):
+    assert collected("--engines", "local") == sorted(LOCAL + MARKS)
+
+
+def test_the_fast_tier_may_be_asked_for_on_an_engine(collected):
+    assert collected("--fast", "--engines", "dask") == sorted(
+        ["test_plain", "test_here", "test_engine[dask]", "test_cluster[dask]", "test_dask"]
+    )
+
+
+def test_an_engine_that_is_not_known_is_refused(pytester, collected):
+    pytester.runpytest("-p", "no:randomly", "--engines", "flink").stdout.fnmatch_lines(
+        ["*flink is not one of local, dask*"]
+    )
