@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 import penstock.io.sinks
 from penstock.io.sinks import StagedDirectory, file_entry, read_manifest, verify_files
-from penstock.io.sinks.failpoints import STEPS, VARIABLE
+from penstock.io.sinks.failpoints import STEPS
 
 PACKAGE = Path(penstock.io.sinks.__file__).parent
-
-SCRIPT = """
-import errno, sys
-from penstock.io.sinks import StagedDirectory, file_entry, swap
-
-def refuse(*_):
-    raise OSError(errno.ENOSYS, "no renameat2")
-
-target, run_id, way = sys.argv[1:]
-if way == "aside":
-    swap._renameat2 = refuse
-with StagedDirectory(target, overwrite=way != "new", run_id=run_id) as staged:
-    entries = []
-    for part in range(2):
-        path = staged.path / f"part-{part}.csv"
-        path.write_text(run_id * 3)
-        entries.append(file_entry(path, staged.path, rows=1, kind="csv"))
-    staged.commit(entries)
-"""
 
 # "new": nothing at the target; "exchange" and "aside": the two ways to replace an output.
 OTHERS = {"settled", "file-synced"}
@@ -43,11 +27,25 @@ SKIPPED = {"new": {"set-aside", "removed"} | OTHERS, "exchange": {"set-aside"} |
 CASES = [(way, step) for way, skipped in SKIPPED.items() for step in STEPS if step not in skipped]
 
 
-def run(target: Path, run_id: str, way: str, failpoint: str | None = None) -> int:
-    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parents[1])}
-    environment |= {VARIABLE: failpoint} if failpoint else {}
-    command = [sys.executable, "-c", SCRIPT, str(target), run_id, way]
-    return subprocess.run(command, env=environment, timeout=60, check=False).returncode
+Run = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """A function that writes in a process of its own, and returns how that ended."""
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parents[2])}
+    command = [sys.executable, str(Path(__file__).with_name("killed_writes.py"))]
+    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        told, ended = process.stdin, process.stdout
+
+        def write(target: Path, run_id: str, way: str, failpoint: str | None = None) -> int:
+            told.write(json.dumps([str(target), run_id, way, failpoint]) + "\n")
+            return int(ended.readline())
+
+        yield write
+        told.close()
 
 
 def save(target: Path, run_id: str) -> None:
@@ -69,7 +67,7 @@ def whole(target: Path) -> str | None:
 
 @pytest.mark.parametrize(("way", "step"), CASES)
 def test_killed_write_leaves_the_old_or_the_new_output_and_the_next_run_cleans_up(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str, step: str
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str, step: str
 ) -> None:
     target = tmp_path / "out"
     if way != "new":
@@ -86,7 +84,7 @@ def test_killed_write_leaves_the_old_or_the_new_output_and_the_next_run_cleans_u
     assert any("run killed died" in message for message in warnings) is (step not in ("entered", "finished"))
 
 
-def test_next_run_completes_a_replacement_that_was_half_done(tmp_path: Path) -> None:
+def test_next_run_completes_a_replacement_that_was_half_done(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "out"
     save(target, "old")
     run(target, "killed", "aside", "set-aside")
@@ -96,14 +94,14 @@ def test_next_run_completes_a_replacement_that_was_half_done(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("way", SKIPPED)
-def test_write_that_is_not_killed_succeeds(tmp_path: Path, way: str) -> None:
+def test_write_that_is_not_killed_succeeds(run: Run, tmp_path: Path, way: str) -> None:
     if way != "new":
         save(tmp_path / "out", "old")
     assert run(tmp_path / "out", "new", way) == 0
     assert whole(tmp_path / "out") == "new"
 
 
-def test_failpoint_can_be_given_by_its_number(tmp_path: Path) -> None:
+def test_failpoint_can_be_given_by_its_number(run: Run, tmp_path: Path) -> None:
     assert run(tmp_path / "out", "killed", "new", "2") == -signal.SIGKILL
     assert sorted(os.listdir(tmp_path)) == [".out.commit-lock", ".out.staging-killed.owner"]
 
