@@ -12,8 +12,11 @@ import typer
 from penstock.cli.commands import app
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
 from penstock.config.settings import Settings
+from penstock.engines.dask.settings import DaskSettings
 from penstock.engines.local import LocalEngine
-from penstock.engines.settings import DaskSettings, LocalSettings, SparkSettings, engine_settings
+from penstock.engines.local.settings import LocalSettings
+from penstock.engines.settings import engine_settings
+from penstock.engines.spark.settings import SparkSettings
 from penstock.pipeline.cardinality import CountOptions
 from penstock.spmd import SpmdOptions
 

@@ -16,7 +16,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from penstock import LocalEngine
 from penstock.cli.commands import main
-from penstock.engines.settings import DaskSettings
+from penstock.engines.dask.settings import DaskSettings
 from penstock.errors import ConfigError, InputError, PenstockError
 from penstock.io.sources import stores
 

@@ -11,7 +11,6 @@ from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.dataset import Dataset
 from penstock.devices import Device
 from penstock.engines.reading import Reading
-from penstock.engines.relational import Relational
 
 if TYPE_CHECKING:
     from penstock.frames import Kind
@@ -65,7 +64,7 @@ class TreeReduction(Generic[State]):
         return self._levels[level][0]
 
 
-class Engine(Reading, Relational, ABC):
+class Engine(Reading, ABC):
     """Runs tasks over fragments: in this process, on Dask or on Spark.
 
     Parameters common to all

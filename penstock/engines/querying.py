@@ -24,7 +24,7 @@ from penstock.io.sinks import TemporaryFolder, error_number, translate_os_error
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
-    from penstock.engines.base import Engine
+    from penstock.engines.relational import RelationalEngine
 
 Function = Callable[..., Any]
 
@@ -72,7 +72,7 @@ class QueryEngine(ABC):
 
 
 def run(
-    engine: Engine,
+    engine: RelationalEngine,
     function: Function,
     datasets: Sequence[Dataset],
     *,
@@ -81,7 +81,7 @@ def run(
     staging_dir: str | Path | None,
     fragment_bytes: int,
 ) -> Dataset:
-    """Run a query; see `Engine.query`."""
+    """Run a query; see `RelationalEngine.query`."""
     label = f"query({getattr(function, '__name__', type(function).__name__)})"
     if not datasets:
         raise ConfigError(f"{label} has no dataset", hint="Pass at least one after the function.", stage=label)
@@ -114,7 +114,9 @@ def stage(dataset: Dataset, folder: Path, label: str) -> None:
     check_rows(log)
 
 
-def _lazy(queries: QueryEngine, engine: Engine, dataset: Dataset, folder: Path, place: int, label: str) -> nw.LazyFrame:
+def _lazy(
+    queries: QueryEngine, engine: RelationalEngine, dataset: Dataset, folder: Path, place: int, label: str
+) -> nw.LazyFrame:
     own = folder / str(place)
     own.mkdir()
     return queries.lazy(replace(dataset, engine=engine), own, f"{label}: dataset {place}")
@@ -171,7 +173,7 @@ def _blamed(queries: QueryEngine, label: str) -> Iterator[None]:
 
 
 @contextmanager
-def _told(queries: QueryEngine, engine: Engine, label: str) -> Iterator[None]:
+def _told(queries: QueryEngine, engine: RelationalEngine, label: str) -> Iterator[None]:
     """Tell an error of the query engine's own with the query's name."""
     try:
         yield

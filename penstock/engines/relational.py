@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
@@ -14,15 +14,13 @@ from penstock.core.locations import absolute_path
 from penstock.core.names import column_names
 from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset, check_callable
+from penstock.engines.base import Engine
 from penstock.engines.querying import QueryEngine, run
 from penstock.io.fragments import FRAGMENT_BYTES
 
-if TYPE_CHECKING:
-    from penstock.engines.base import Engine
 
-
-class Relational(ABC):
-    """Relates the rows of datasets by queries."""
+class RelationalEngine(Engine, ABC):
+    """An engine with a query engine beside it, which relates the rows of datasets to each other."""
 
     @abstractmethod
     def query_engine(self) -> QueryEngine:
@@ -111,7 +109,7 @@ class Relational(ABC):
         """
         check_callable(function, "query")
         return run(
-            cast("Engine", self),
+            self,
             function,
             datasets,
             order_by=column_names(order_by, "order_by of query"),

@@ -3,75 +3,38 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from penstock.config.settings import Settings, read_yaml
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.progress import Progress
 from penstock.engines.base import Engine
 
-Choice = Literal["auto", "cpu", "gpu"]
 
+class EngineSettings(BaseModel, ABC, extra="forbid", frozen=True):
+    """What a file may say of an engine; None where it leaves the class its own default.
 
-class _Arguments(BaseModel, extra="forbid", frozen=True):
-    """What a file says of an engine; None where it leaves the class its own default."""
+    Attributes
+    ----------
+    engine : str
+        The name of the engine, which is its default.
+    """
+
+    engine: str
+    device: Literal["auto", "cpu", "gpu"] | None = None
+
+    @abstractmethod
+    def start(self, progress: Progress | None) -> Engine:
+        """Return the engine, connected to its workers."""
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the class that the file gives."""
         return {name: value for name, value in self if name != "engine" and value is not None}
-
-
-class LocalSettings(_Arguments, frozen=True):
-    """The parameters of `LocalEngine`."""
-
-    engine: Literal["local"] = "local"
-    device: Choice | None = None
-    in_flight: int | None = Field(default=None, ge=1)
-
-    def start(self, progress: Progress | None) -> Engine:
-        """Return the engine."""
-        from penstock.engines.local.engine import LocalEngine
-
-        return LocalEngine(**self.arguments(), progress=progress)
-
-
-class DaskSettings(_Arguments, frozen=True):
-    """The parameters of `DaskEngine`; without a cluster one is started on this machine."""
-
-    engine: Literal["dask"] = "dask"
-    device: Choice | None = None
-    cluster: str | dict[str, Any] | None = None
-    allow_insecure: bool | None = None
-    no_workers_timeout: float | None = Field(default=None, gt=0)
-    timeout: float | None = Field(default=None, ge=1)
-
-    def start(self, progress: Progress | None) -> Engine:
-        """Return the engine, connected to its workers."""
-        from penstock.engines.dask.engine import DaskEngine
-
-        return DaskEngine(**self.arguments(), progress=progress)
-
-
-class SparkSettings(_Arguments, frozen=True):
-    """The parameters of `SparkEngine`; without settings it uses the session that runs, or starts one."""
-
-    engine: Literal["spark"] = "spark"
-    device: Choice | None = None
-    conf: dict[str, str | bool | int | float] | None = None
-
-    def start(self, progress: Progress | None) -> Engine:
-        """Return the engine, on a session."""
-        from penstock.engines.spark.engine import SparkEngine
-
-        return SparkEngine(**self.arguments(), progress=progress)
-
-
-EngineSettings = LocalSettings | DaskSettings | SparkSettings
-_KINDS: dict[str, type[EngineSettings]] = {"local": LocalSettings, "dask": DaskSettings, "spark": SparkSettings}
 
 
 def engine_settings(
@@ -121,25 +84,29 @@ def engine_settings(
 
 
 def _named(name: str, folder: Path) -> Settings:
+    from penstock.engines.registry import engine_names
+
     if name.endswith((".yaml", ".yml")):
         return read_yaml(name)
     path = folder / f"{name}.yaml"
     if path.is_file():
         return read_yaml(path)
-    if name in _KINDS:
+    if name in engine_names():
         return Settings({"engine": name})
-    known = sorted({*_KINDS, *(path.stem for path in folder.glob("*.yaml"))})
+    known = sorted({*engine_names(), *(path.stem for path in folder.glob("*.yaml"))})
     raise ConfigError(
         f"engine {name!r} is not known, expected one of {', '.join(known)}.{did_you_mean(name, known)}",
         hint=f"Give the path of a YAML file, or write {path}.",
     )
 
 
-def _checked(found: Settings) -> EngineSettings:
-    kind = found.values.get("engine")
-    if kind not in _KINDS:
+def _checked(settings: Settings) -> EngineSettings:
+    from penstock.engines.registry import engine_names, settings_class
+
+    name = settings.values.get("engine")
+    if name not in engine_names():
         raise ConfigError(
-            f"{found.where('engine')}: engine is {kind!r}, expected one of {', '.join(_KINDS)}."
-            + did_you_mean(str(kind), _KINDS)
+            f"{settings.where('engine')}: engine is {name!r}, expected one of {', '.join(engine_names())}."
+            + did_you_mean(str(name), engine_names())
         )
-    return found.fill(_KINDS[kind])
+    return settings.fill(settings_class(name))

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from penstock.config.settings import Settings, read_yaml
-from penstock.engines.settings import DaskSettings, LocalSettings, SparkSettings, engine_settings
+from penstock.engines.dask.settings import DaskSettings
+from penstock.engines.local.settings import LocalSettings
+from penstock.engines.settings import engine_settings
+from penstock.engines.spark.settings import SparkSettings
 from penstock.errors import ConfigError
 
 CONF = Path(__file__).parents[2] / "conf" / "engines"

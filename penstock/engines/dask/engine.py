@@ -20,11 +20,12 @@ from penstock import devices
 from penstock.core.errors import ConfigError
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
-from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import Item, Result, State, TreeReduction
 from penstock.engines.dask import session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.ranks import RankTasks
 from penstock.engines.dask.tasks import Tasks, apply, merge_part, merge_parts, prune_part, summarise
+from penstock.engines.relational import RelationalEngine
 from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import run_alone, run_gang
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions
 
 
-class DaskEngine(Engine):
+class DaskEngine(RelationalEngine):
     """Runs tasks in the workers of a Dask cluster, each on the threads of its worker, or on its GPU.
 
     Parameters

@@ -10,7 +10,8 @@ from penstock.core.bounded_pool import ahead
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import Item, Result, State, TreeReduction
+from penstock.engines.relational import RelationalEngine
 from penstock.engines.stragglers import Stragglers, TaskClock
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.spmd import Body, SpmdOptions
 
 
-class LocalEngine(Engine):
+class LocalEngine(RelationalEngine):
     """Runs everything in this process; the frame library uses all cores.
 
     Parameters

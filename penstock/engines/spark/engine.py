@@ -23,8 +23,9 @@ from penstock.core.errors import ConfigError, WorkerLostError, class_name
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import ARITY, Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import ARITY, Item, Result, State, TreeReduction
 from penstock.engines.reading import owning
+from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
 from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune
 from penstock.engines.spark.jobs import Job
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 _TICK = 0.1
 
 
-class SparkEngine(Engine):
+class SparkEngine(RelationalEngine):
     """Runs tasks in the Python workers of a Spark session, each on the cores of its task, or on its GPU.
 
     Parameters

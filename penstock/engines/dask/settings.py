@@ -1,0 +1,26 @@
+"""What a configuration file may say of the engine on Dask."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from penstock.core.progress import Progress
+from penstock.engines.base import Engine
+from penstock.engines.settings import EngineSettings
+
+
+class DaskSettings(EngineSettings, frozen=True):
+    """The parameters of `DaskEngine`; without a cluster one is started on this machine."""
+
+    engine: Literal["dask"] = "dask"
+    cluster: str | dict[str, Any] | None = None
+    allow_insecure: bool | None = None
+    no_workers_timeout: float | None = Field(default=None, gt=0)
+    timeout: float | None = Field(default=None, ge=1)
+
+    def start(self, progress: Progress | None) -> Engine:
+        from penstock.engines.dask.engine import DaskEngine
+
+        return DaskEngine(**self.arguments(), progress=progress)

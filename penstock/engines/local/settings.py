@@ -1,0 +1,23 @@
+"""What a configuration file may say of the local engine."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from penstock.core.progress import Progress
+from penstock.engines.base import Engine
+from penstock.engines.settings import EngineSettings
+
+
+class LocalSettings(EngineSettings, frozen=True):
+    """The parameters of `LocalEngine`."""
+
+    engine: Literal["local"] = "local"
+    in_flight: int | None = Field(default=None, ge=1)
+
+    def start(self, progress: Progress | None) -> Engine:
+        from penstock.engines.local.engine import LocalEngine
+
+        return LocalEngine(**self.arguments(), progress=progress)

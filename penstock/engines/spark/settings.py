@@ -1,0 +1,21 @@
+"""What a configuration file may say of the engine on Spark."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from penstock.core.progress import Progress
+from penstock.engines.base import Engine
+from penstock.engines.settings import EngineSettings
+
+
+class SparkSettings(EngineSettings, frozen=True):
+    """The parameters of `SparkEngine`; without settings it uses the session that runs, or starts one."""
+
+    engine: Literal["spark"] = "spark"
+    conf: dict[str, str | bool | int | float] | None = None
+
+    def start(self, progress: Progress | None) -> Engine:
+        from penstock.engines.spark.engine import SparkEngine
+
+        return SparkEngine(**self.arguments(), progress=progress)

@@ -1,0 +1,121 @@
+"""Engines of other packages: found by their entry points, and as good as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from toy_engine import ToyEngine, ToySettings
+
+import penstock as ps
+from penstock import stages as st
+from penstock.cli.commands import main
+from penstock.config.settings import Settings
+from penstock.engines.registry import engine_names, settings_class
+from penstock.engines.settings import engine_settings
+from penstock.errors import ConfigError
+from penstock.stages.base import Stage
+from penstock.testing import checks_for
+from penstock.testing.suite import Check
+
+STAGES: tuple[Stage, ...] = (
+    st.StandardScaler("n1"),
+    st.StringIndexer("s1"),
+    st.TargetEncoder("s1"),
+    st.DropNulls("n1"),
+    st.LinearRegression("y", features=("n3", "label", "w")),
+)
+CORE = [check for stage in STAGES for check in checks_for(stage) if check.scheduled]
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+
+def build(parameters):
+    return ps.Pipeline(st.LinearRegression("y", features=["x"]))
+
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label="y")]
+"""
+
+
+def offer(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str, package: str = "toy") -> None:
+    """Make it seem that a package is installed which offers the engine `toy`."""
+    metadata = folder / f"{package}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[penstock.engines]\ntoy = {value}\n")
+    monkeypatch.syspath_prepend(folder)
+
+
+@pytest.fixture
+def toy() -> Iterator[ToyEngine]:
+    with ToyEngine(device="cpu") as engine:
+        yield engine
+
+
+def test_our_engines_need_no_metadata() -> None:
+    assert engine_names()[:3] == ["local", "dask", "spark"]
+    assert [settings_class(name).__name__ for name in ("local", "dask", "spark")] == [
+        "LocalSettings",
+        "DaskSettings",
+        "SparkSettings",
+    ]
+
+
+def test_an_engine_of_another_package_is_started_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(tmp_path, monkeypatch, "toy_engine:ToySettings")
+    settings = engine_settings("toy", "cpu", Settings(), Path("nowhere"), {})
+    assert settings == ToySettings(device="cpu")
+    with settings.start(None) as engine:
+        assert (engine.name, engine.slots) == ("toy", 2)
+
+
+def test_a_name_that_two_packages_offer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(tmp_path, monkeypatch, "toy_engine:ToySettings")
+    offer(tmp_path, monkeypatch, "another_toy:Settings", "another")
+    with pytest.raises(ConfigError, match=r"'toy' is offered twice, by .*another_toy:Settings"):
+        settings_class("toy")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("no_such_package:Settings", "No module named"), ("toy_engine:ToyEngine", "a class of EngineSett")],
+)
+def test_an_offer_that_is_no_engine_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, message: str
+) -> None:
+    offer(tmp_path, monkeypatch, value)
+    with pytest.raises(ConfigError, match=f"'toy'.*{message}"):
+        settings_class("toy")
+
+
+@pytest.mark.parametrize("check", CORE, ids=str)
+def test_an_engine_of_another_package_passes_the_core_of_the_suite(check: Check, toy: ToyEngine) -> None:
+    check(toy)
+
+
+def test_what_needs_queries_says_so_where_an_engine_has_none(toy: ToyEngine) -> None:
+    data = toy.from_arrow(pa.table({"t": [1, 2], "x": [1.0, 2.0]}))
+    with pytest.raises(ConfigError, match=r"lag.* needs an engine with a query engine, and 'toy' has none"):
+        data.lag("x", by=(), order_by="t")
+
+
+def test_the_command_line_runs_on_an_engine_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(tmp_path, monkeypatch, "toy_engine:ToySettings")
+    (tmp_path / "scale.py").write_text(PIPELINE)
+    ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, 3.0], "y": [3.0, 7.0]})).write_parquet(
+        tmp_path / "data"
+    )
+    options = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "model"), "--engine", "toy"]
+    assert main(["fit", str(tmp_path / "scale.py"), *options]) == 0
+    assert ps.PipelineModel.load(tmp_path / "model").predict({"x": 2.0})["prediction"] == pytest.approx(5.0)

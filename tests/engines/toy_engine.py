@@ -1,0 +1,75 @@
+"""An engine that is no part of the package, and has no queries: threads, one for each core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, Literal
+
+from penstock import devices
+from penstock.core.progress import Progress
+from penstock.core.scheduler import PartitionedWork
+from penstock.dataset.task_errors import translate_errors
+from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.settings import EngineSettings
+from penstock.spmd import Body, SpmdOptions, run_alone
+
+
+class ToyEngine(Engine):
+    """Runs tasks in a pool of threads."""
+
+    name: ClassVar[str] = "toy"
+    in_process: ClassVar[bool] = True
+
+    def __init__(self, *, device: str = "auto", threads: int = 2, progress: Progress | None = None) -> None:
+        self.device, self.progress = devices.choose(device), progress or Progress()
+        self._pool, self._threads = ThreadPoolExecutor(threads), threads
+
+    @property
+    def slots(self) -> int:
+        return self._threads
+
+    @property
+    def task_memory(self) -> int:
+        return devices.memory_limit() // self._threads
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
+        return iter(self._pool.map(translate_errors(task), items))
+
+    def reduce(
+        self,
+        task: Callable[[Item], State],
+        merge: Callable[[list[State]], State],
+        items: Sequence[Item],
+        *,
+        label: str = "reduce",
+    ) -> State:
+        tree = TreeReduction(translate_errors(merge))
+        for state in self.map(task, items):
+            tree.push(state)
+        return tree.result()
+
+    def reduce_partitioned(
+        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
+    ) -> list[State]:
+        trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
+        for parts in self.map(work, items):
+            for tree, part in zip(trees, parts, strict=True):
+                tree.push(part)
+        return [work.prune(tree.result()) for tree in trees]
+
+    def spmd(self, body: Body, datasets: Mapping[str, Any], options: SpmdOptions, *, label: str = "train") -> Any:
+        return run_alone(body, datasets, options, self, label, threads=1)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+class ToySettings(EngineSettings, frozen=True):
+    """The parameters of `ToyEngine`."""
+
+    engine: Literal["toy"] = "toy"
+    threads: int | None = None
+
+    def start(self, progress: Progress | None) -> Engine:
+        return ToyEngine(**self.arguments(), progress=progress)
