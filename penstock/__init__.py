@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from penstock.engines.local.engine import LocalEngine
     from penstock.engines.spark.engine import SparkEngine
     from penstock.pipeline.cardinality import CountOptions
-    from penstock.pipeline.pipeline import Pipeline, PipelineModel
+    from penstock.pipeline.model import PipelineModel
+    from penstock.pipeline.pipeline import Pipeline
     from penstock.spmd import SpmdOptions
     from penstock.stages.evaluation.shared_scan import evaluate
     from penstock.stages.evaluation.views import Bootstrap
@@ -28,7 +29,7 @@ _HOMES = {
     "Dataset": "penstock.dataset.dataset",
     "LocalEngine": "penstock.engines.local.engine",
     "Pipeline": "penstock.pipeline.pipeline",
-    "PipelineModel": "penstock.pipeline.pipeline",
+    "PipelineModel": "penstock.pipeline.model",
     "RichProgress": "penstock.core.progress",
     "SparkEngine": "penstock.engines.spark.engine",
     "SpmdOptions": "penstock.spmd",

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import __version__
+from penstock import LocalEngine, Pipeline, __version__
+from penstock import stages as st
 from penstock.__main__ import start
 from penstock.cli import jobs
 from penstock.cli.commands import main
@@ -86,6 +87,27 @@ def test_a_saved_model_is_evaluated_and_scores(project, capsys):
     assert main(["score", "model", "--data", "data.parquet", "--out", "out", "--column", "prediction", "--json"]) == 0
     assert _last_line(capsys.readouterr().out)["scored"]["rows"] == 500
     assert pq.read_table("out").schema.names == ["prediction"]
+
+
+def test_parameters_of_stages_are_set_as_in_python(project, capsys):
+    assert main([*FIT, "--test-fraction", "0", "--json", "--set", "Imputer.strategy=median", "--set",
+                 "XGBoostRegressor.max_depth=2"]) == 0  # fmt: skip
+    told = _last_line(capsys.readouterr().out)
+    params = {"Imputer.strategy": "median", "XGBoostRegressor.max_depth": 2}
+    assert told["parameters"] == {"rounds": 3, **params}
+    written = Pipeline(st.Imputer("x"), st.XGBoostRegressor("y", num_boost_round=3)).with_params(params)
+    data = LocalEngine(device="cpu").read_parquet("data.parquet")
+    assert told["digest"] == written.fit(data).digest
+
+
+def test_an_unknown_parameter_of_a_stage_is_refused_by_every_command(project, capsys):
+    main(FIT)
+    evaluate = ["evaluate", "line", "--model", "model", "--data", "data.parquet"]
+    for command in ([*FIT, "--overwrite"], evaluate, ["explain", "line", "--data", "data.parquet"]):
+        assert main([*command, "--set", "Imputer.stratgy=median"]) == 2
+        assert "--set Imputer.stratgy=median: Imputer has no parameter 'stratgy'. Did you mean 'strategy'?" in (
+            capsys.readouterr().err
+        )
 
 
 def test_evaluate_and_score_print_tables(project, capsys):

@@ -9,9 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.cli.project import load_pipeline, pipeline_parameters
+from penstock.cli.project import load_pipeline, pipeline_settings
 from penstock.config.settings import Settings, read_yaml
 from penstock.errors import ConfigError
+from penstock.pipeline import Pipeline
+from penstock.stages import Clip
 
 SOURCE = """
 from __future__ import annotations
@@ -108,7 +110,7 @@ def test_parameters_come_from_the_nearest_source(folder, tmp_path):
     conf.mkdir()
 
     def lower(section: Settings | None = None, assignments: tuple[str, ...] = ()) -> int:
-        return pipeline_parameters(module, conf, section or Settings(), assignments).lower
+        return pipeline_settings(module, conf, section or Settings(), assignments).parameters.lower
 
     assert lower() == 0
     (conf / "small.yaml").write_text("lower: 1")
@@ -121,4 +123,65 @@ def test_parameters_come_from_the_nearest_source(folder, tmp_path):
 def test_a_wrong_parameter_is_told_with_its_file(folder, tmp_path):
     (tmp_path / "small.yaml").write_text("kind: no")
     with pytest.raises(ConfigError, match=r"small.yaml, line 1, column 7: kind is read as False .* 'a' or 'b'"):
-        pipeline_parameters(load_pipeline("small", folder), tmp_path, Settings())
+        pipeline_settings(load_pipeline("small", folder), tmp_path, Settings())
+
+
+@pytest.fixture
+def stages_of(folder, tmp_path):
+    """A function that returns the pipeline's parameters, given those of stages in a file and in options."""
+    module = load_pipeline("small", folder)
+
+    def build(text: str = "", *assignments: str) -> dict[str, object]:
+        (tmp_path / "small.yaml").write_text(text)
+        return pipeline_settings(module, tmp_path, Settings(), assignments).build(module).get_params()
+
+    return build
+
+
+def test_parameters_of_stages_are_the_same_from_a_file_an_option_and_python(stages_of):
+    python = Pipeline(Clip("x", lower=0)).with_params({"Clip.columns": ["x", "y"], "Clip.upper": 2.5, "Clip.lower": -1})
+    expected = python.get_params()
+    assert stages_of("Clip.columns: [x, y]\nClip.upper: 2.5\nlower: -1") == expected
+    assert stages_of("", "Clip.columns=[x, y]", "Clip.upper=2.5", "lower=-1") == expected
+    assert [type(value) for value in stages_of("", "Clip.lower=-1").values()] == [tuple, type(None), int, type(None)]
+
+
+def test_an_option_for_a_stage_wins_over_the_file_and_over_the_module(stages_of):
+    assert stages_of("Clip.lower: 1\nlower: 5")["Clip.lower"] == 1
+    assert stages_of("Clip.lower: 1\nlower: 5", "Clip.lower=2")["Clip.lower"] == 2
+
+
+def test_a_stage_is_left_out_by_null(stages_of):
+    assert stages_of("Clip: null") == stages_of("", "Clip=null") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("{name}: {value}", r"small.yaml, line 1, column {column}: "),
+        (None, "--set {name}={value}: "),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "value"), [("Clip.uper", 3), ("Clp.upper", 3), ("Clip.upper", -1), ("Clip.upper.more", 3)]
+)
+def test_a_wrong_parameter_of_a_stage_is_refused_in_pythons_words_with_its_place(stages_of, text, where, name, value):
+    with pytest.raises(ConfigError) as python:
+        Pipeline(Clip("x", lower=0)).with_params({name: value})
+    with pytest.raises(ConfigError) as found:
+        stages_of(text.format(name=name, value=value)) if text else stages_of("", f"{name}={value}")
+    place = where.format(name=name, value=value, column=len(name) + 3)
+    assert found.value.message.endswith(place + python.value.message)
+    assert (found.value.hint, found.value.place) == (python.value.hint, python.value.place)
+
+
+def test_a_parameter_that_is_neither_the_modules_nor_a_stages_is_refused_as_before(stages_of):
+    with pytest.raises(ConfigError, match=r"--set lowr=3: 'lowr' is not known. Did you mean 'lower'\?"):
+        stages_of("", "lowr=3")
+
+
+def test_a_secret_is_no_parameter_of_a_stage(stages_of, monkeypatch):
+    monkeypatch.setenv("BOUND", "hunter2")
+    with pytest.raises(ConfigError, match=r"column 13: .* stored with the model, and cannot be a secret") as found:
+        stages_of("Clip.lower: env:BOUND")
+    assert "hunter2" not in str(found.value)

@@ -18,7 +18,7 @@ from penstock.stages.base import Blob, Fitted, Stage
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-    from penstock.pipeline.pipeline import PipelineModel
+    from penstock.pipeline.model import PipelineModel
 
 
 def digest(model: PipelineModel) -> str:

@@ -36,7 +36,7 @@ from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
 
 if TYPE_CHECKING:
-    from penstock.pipeline.pipeline import PipelineModel
+    from penstock.pipeline.model import PipelineModel
 
 FEATURES = frozenset({JSON, PARQUET, NAMES, *BLOB_KINDS})
 
@@ -105,7 +105,7 @@ class _Loader:
 
     def model(self, more: Mapping[str, type[Stage]]) -> PipelineModel:
         """Return the model, whose parts fit together and leave no file over."""
-        from penstock.pipeline.pipeline import PipelineModel
+        from penstock.pipeline.model import PipelineModel
 
         schema = decode_schema(self.document(SCHEMA, "columns"), SCHEMA)
         stages, names = self.stages(more)

@@ -31,7 +31,7 @@ from penstock.io.sinks import (
 
 if TYPE_CHECKING:
     from penstock.pipeline.fit import FitReport
-    from penstock.pipeline.pipeline import PipelineModel
+    from penstock.pipeline.model import PipelineModel
 
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",

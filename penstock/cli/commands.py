@@ -38,7 +38,10 @@ EngineName = Annotated[
 ]
 Device = Annotated[str | None, typer.Option(help="auto, cpu or gpu.")]
 Conf = Annotated[list[str] | None, typer.Option(help="YAML with sections engine and pipeline; may be repeated.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the pipeline.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the pipeline, or of a stage, as scale.with_mean."),
+]
 Pipelines = Annotated[
     str | None, typer.Option(show_default="pipelines", help="The folder of pipelines; conf lies beside it.")
 ]

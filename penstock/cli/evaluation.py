@@ -13,7 +13,7 @@ from penstock.core.locations import local_path
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.io.sinks import StagedFile
-from penstock.pipeline.pipeline import PipelineModel
+from penstock.pipeline.model import PipelineModel
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from penstock import artefact
 from penstock.cli.evaluation import Evaluators, check_report, evaluated, seal_page, told
 from penstock.cli.inputs import read
-from penstock.cli.project import PipelineModule, load_pipeline, pipeline_parameters
+from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline, pipeline_settings
 from penstock.cli.requests import (
     EvaluateRequest,
     EvaluateResult,
@@ -38,7 +38,7 @@ from penstock.dataset.writing import StagedDataset, WriteResult, refuse_inputs
 from penstock.engines.base import Engine
 from penstock.engines.settings import EngineSettings, engine_settings
 from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, check_apart, new_run_id
-from penstock.pipeline.pipeline import PipelineModel
+from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.plan import Plan
 from penstock.stages.evaluation.result import Evaluation
 
@@ -61,7 +61,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     joint = outputs.joint_commit()
     joint.check()
     setup = _Setup.of(request, request.pipeline)
-    pipeline, evaluators = setup.module.build(setup.parameters), setup.module.evaluators(setup.parameters)
+    pipeline, evaluators = setup.settings.build(setup.module), setup.module.evaluators(setup.parameters)
     with setup.engine.start(progress) as engine:
         with clock("plan"):
             dataset = setup.labelled(request, engine)
@@ -93,6 +93,8 @@ def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> Eval
     check_apart([request.model, *joint.targets])
     joint.check()
     setup = _Setup.of(request, request.pipeline)
+    if setup.settings.stages.values:
+        setup.settings.build(setup.module)  # the model has its own, but a wrong name is refused here too
     model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages)
     with setup.engine.start(progress) as engine:
         dataset, evaluators = setup.labelled(request, engine), setup.module.evaluators(setup.parameters)
@@ -146,7 +148,7 @@ def explain(request: ExplainRequest, progress: Progress | None = None) -> Explai
     """Say what fitting the pipeline to the data would do; of the data only footers or headers are read."""
     setup = _Setup.of(request, request.pipeline)
     with setup.engine.start(progress) as engine:
-        pipeline = setup.module.build(setup.parameters)
+        pipeline = setup.settings.build(setup.module)
         plan = pipeline.explain(setup.labelled(request, engine), counting=request.counting)
     return ExplainResult(pipeline=setup.module.name, plan=plan)
 
@@ -182,15 +184,20 @@ class _Setup:
     """The pipeline, its parameters and the engine of a job; nothing is started."""
 
     module: PipelineModule
-    parameters: BaseModel
+    settings: PipelineSettings
     engine: EngineSettings
 
     @classmethod
     def of(cls, job: Job, pipeline: str) -> _Setup:
         conf = _conf(job)
         module = load_pipeline(pipeline, job.pipelines)
-        parameters = pipeline_parameters(module, _conf_folder(job) / "pipelines", conf["pipeline"], job.set)
-        return cls(module, parameters, _engine_settings(job, conf["engine"]))
+        settings = pipeline_settings(module, _conf_folder(job) / "pipelines", conf["pipeline"], job.set)
+        return cls(module, settings, _engine_settings(job, conf["engine"]))
+
+    @property
+    def parameters(self) -> BaseModel:
+        """The parameters of the module."""
+        return self.settings.parameters
 
     def labelled(self, job: Job, engine: Engine) -> Dataset:
         """Return the rows to learn from or to evaluate on."""
@@ -280,7 +287,7 @@ def _fit_result(
     assert report is not None
     return FitResult(
         pipeline=setup.module.name,
-        parameters=hide(setup.parameters.model_dump(mode="json")),
+        parameters=hide(setup.settings.values()),
         model=str(request.out),
         manifest=manifest,
         digest=model.digest,

@@ -105,10 +105,46 @@ _EXPECTED = {
 }
 
 
-def pipeline_parameters(
+@dataclass(frozen=True)
+class PipelineSettings:
+    """What files and options say of a pipeline.
+
+    Attributes
+    ----------
+    parameters : pydantic.BaseModel
+        Of the module.
+    stages : Settings
+        Of single stages, for `Pipeline.with_params`: names with a dot, and stages that are left out, by ``null``.
+    """
+
+    parameters: BaseModel
+    stages: Settings = field(default_factory=Settings)
+
+    def build(self, module: PipelineModule) -> Pipeline:
+        """Return the pipeline, its stages with parameters of their own.
+
+        Raises
+        ------
+        ConfigError
+            A stage or parameter is not known, or a stage does not take a value; says where it stands.
+        """
+        pipeline = module.build(self.parameters)
+        try:
+            return pipeline.with_params(self.stages.values)
+        except ConfigError as error:
+            names = [name for name in self.stages.values if name.partition(".")[0] == error.stage]
+            where = "; ".join(dict.fromkeys(self.stages.where(name) for name in names))
+            raise ConfigError(f"{where}: {error.message}", hint=error.hint, **error.place) from error
+
+    def values(self) -> dict[str, Any]:
+        """Return all values as plain ones."""
+        return {**self.parameters.model_dump(mode="json"), **self.stages.values}
+
+
+def pipeline_settings(
     module: PipelineModule, folder: Path, conf: Settings, assignments: Sequence[str] = ()
-) -> BaseModel:
-    """Return the parameters of a pipeline.
+) -> PipelineSettings:
+    """Return the parameters of a pipeline and of its stages.
 
     Parameters
     ----------
@@ -118,7 +154,7 @@ def pipeline_parameters(
     conf : Settings
         A ``pipeline`` section, which wins over that file.
     assignments : sequence of str
-        ``name=value``, which win over all.
+        ``name=value``, which win over all; ``stage.parameter=value`` for one of a stage, read as YAML.
 
     Raises
     ------
@@ -128,7 +164,14 @@ def pipeline_parameters(
     path = folder / f"{module.name}.yaml"
     own = read_yaml(path) if path.is_file() else Settings()
     given = read_assignments(assignments, module.parameters)
-    return given.over(conf).over(own).fill(module.parameters)
+    known = module.parameters.model_fields
+    parameters, stages = (
+        given.over(conf).over(own).split(lambda name, value: "." in name or (value is None and name not in known))
+    )
+    hidden = next((place for place in stages.places.values() if place.hidden), None)
+    if hidden is not None:
+        raise ConfigError(f"{hidden.where}: a parameter of a stage is stored with the model, and cannot be a secret")
+    return PipelineSettings(parameters.fill(module.parameters), stages)
 
 
 def _run(path: Path) -> ModuleType:

@@ -31,7 +31,7 @@ class Job:
     conf : sequence of path
         YAML files with the sections ``engine`` and ``pipeline``; later ones win.
     set : sequence of str
-        Parameters of the pipeline, ``name=value``; they win over files.
+        Parameters of the pipeline, ``name=value``, or of its stages, ``stage.parameter=value``; they win over files.
     pipelines : path
         The folder of pipeline modules; ``conf`` lies beside it.
     """

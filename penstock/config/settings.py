@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,6 +51,15 @@ class Settings:
         """Return these values, and those of `lower` for names that are not among them."""
         kept = {at: place for at, place in lower.places.items() if at and at[0] not in self.values}
         return Settings({**lower.values, **self.values}, {**kept, **self.places})
+
+    def split(self, apart: Callable[[str, Any], bool]) -> tuple[Settings, Settings]:
+        """Return the settings that are not `apart`, by name and value, and those that are."""
+        there = {name for name, value in self.values.items() if apart(name, value)}
+        return self._of(self.values.keys() - there), self._of(there)
+
+    def _of(self, names: Collection[str]) -> Settings:
+        values = {name: value for name, value in self.values.items() if name in names}
+        return Settings(values, {at: place for at, place in self.places.items() if at and at[0] in names})
 
     def section(self, name: str) -> Settings:
         """Return the values under a name; none where it does not occur or is left empty.
@@ -129,7 +138,7 @@ def read_yaml(path: str | Path) -> Settings:
 def read_assignments(assignments: Sequence[str], model: type[BaseModel], option: str = "--set") -> Settings:
     """Return the settings of texts ``name=value``, each value read as the type of its field in `model`.
 
-    ``null`` is no value, and a text that begins with ``[`` or ``{`` is read as YAML.
+    ``null`` is no value. A text that begins with ``[`` or ``{``, or whose name has a dot, is read as YAML.
 
     Raises
     ------
@@ -160,7 +169,7 @@ def read_assignments(assignments: Sequence[str], model: type[BaseModel], option:
 def _from_text(text: str, model: type[BaseModel], name: str, where: str) -> Any:
     if text == "null":
         return None
-    if text[:1] in ("[", "{"):
+    if text[:1] in ("[", "{") or "." in name:
         return strict_yaml.parse(f"value: {text}", where)[0]["value"]
     known = model.model_fields.get(name)
     if known is None:

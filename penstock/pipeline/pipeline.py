@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
-from penstock.core.errors import SchemaDriftError
-from penstock.core.names import column_names
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
-from penstock.dataset.steps import output_schema, prune
-from penstock.frames.interchange import as_arrow, is_table
+from penstock.dataset.steps import prune
 from penstock.pipeline.cardinality import CountOptions
 from penstock.pipeline.explain import explain, unfitted_steps
-from penstock.pipeline.fit import Fit, FitReport
+from penstock.pipeline.fit import Fit
+from penstock.pipeline.model import PipelineModel
+from penstock.pipeline.parameters import get_params, with_params
 from penstock.pipeline.plan import Plan, plan
-from penstock.pipeline.row_scorer import RowScorer
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Fitted, Stage
-from penstock.stages.evaluation.base import Evaluator
-from penstock.stages.evaluation.result import Evaluation
-from penstock.stages.evaluation.shared_scan import evaluate
-from penstock.stages.evaluation.views import Bootstrap
+from penstock.stages.base import Stage
 from penstock.stages.names import split_names, stage_names
-from penstock.stages.parameters import get_params, with_params
-from penstock.stages.step import StageStep
 
 
 class Pipeline:
@@ -168,227 +156,6 @@ class Pipeline:
         fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions())
         fitted = fit.run()
         return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given)
-
-
-@dataclass(frozen=True)
-class PipelineModel:
-    """Fitted stages: transforms, evaluates, and is saved without code.
-
-    Attributes
-    ----------
-    stages : tuple of Stage
-        Bound to the columns they were fitted on.
-    fitted : tuple of mapping
-        What each learned.
-    schema : pyarrow.Schema
-        The columns it was fitted on.
-    report : FitReport or None
-        What the fit did; None for a loaded model.
-    given_names : tuple of str or None
-        The name that the user gave to each stage, if any.
-    """
-
-    stages: tuple[Stage, ...]
-    fitted: tuple[Fitted, ...]
-    schema: pa.Schema
-    report: FitReport | None = field(default=None, compare=False, repr=False)
-    given_names: tuple[str | None, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.given_names:
-            object.__setattr__(self, "given_names", (None,) * len(self.stages))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """How the stages are called, as in the `Pipeline`."""
-        return stage_names(self.stages, self.given_names)
-
-    def get_params(self) -> dict[str, Any]:
-        """Return the parameters as `Pipeline.get_params` does; of the stages as they were fitted, columns resolved."""
-        return get_params(dict(zip(self.names, self.stages, strict=True)))
-
-    @property
-    def steps(self) -> tuple[StageStep, ...]:
-        """The stages as steps of a dataset."""
-        return tuple(
-            StageStep(stage, fitted, place, name=name)
-            for place, (stage, fitted, name) in enumerate(zip(self.stages, self.fitted, self.given_names, strict=True))
-        )
-
-    @property
-    def input_columns(self) -> list[str]:
-        """The columns that scoring needs; labels are not among them."""
-        made = [name for stage in self.stages for name in stage.outputs()]
-        _, need = prune(self.steps, made)
-        return [name for name in self.schema.names if name in need]
-
-    @property
-    def digest(self) -> str:
-        """``sha256:...`` of everything that was learned, boosters and weights too; with it, of all parameters.
-
-        Models of equal digests give equal scores. What is learned from statistics, or by a trainer that promises the
-        same bits for any number of ranks, has the same digest on every engine; see `preprocessing_digest` for the rest.
-
-        Raises
-        ------
-        UnsupportedStepError
-            A stage learned something that cannot be stored either, an estimator that skops does not know.
-        """
-        from penstock.artefact.digest import digest
-
-        return digest(self)
-
-    @property
-    def preprocessing_digest(self) -> str:
-        """The `digest` of the stages that are no trainers: equal for equal statistics, wherever they were gathered."""
-        from penstock.artefact.digest import preprocessing_digest
-
-        return preprocessing_digest(self)
-
-    def transform(self, dataset: Dataset) -> Dataset:
-        """Return `dataset` with all stages to be applied; nothing is read.
-
-        The columns that the model needs get the types that it was fitted on, so that pandas' float64 for integers of
-        which one is missing, or whole numbers in place of floating ones, give what the same values give in a row; a
-        value that the type does not hold is an error.
-
-        Raises
-        ------
-        ConfigError
-            It is no dataset.
-        SchemaDriftError
-            A column that the model needs is missing or of another type; names all that are missing.
-        DataValueError
-            When it is read: a value that the type fitted on does not hold, a fraction for an integer, say; names the
-            column, how many there are, the first with its file and row.
-        """
-        check_dataset(dataset, "transform")
-        try:
-            dataset = cast_as_fitted(dataset, self.input_columns, self.schema)
-        except SchemaDriftError as error:
-            raise self._not_for(dataset, error) from error
-        for step in self.steps:
-            dataset = dataset.with_step(step)
-        output_schema(dataset.steps, dataset.reader.source.schema)
-        return dataset
-
-    def _not_for(self, dataset: Dataset, error: SchemaDriftError) -> SchemaDriftError:
-        """Return the error with the model and the first file, which the user may have mixed up with others."""
-        path = next((path for fragment in dataset.fragments for path in fragment.paths), None)
-        message = f"{error.message} The digest of the model's preprocessing is {self.preprocessing_digest}."
-        return SchemaDriftError(message, hint=error.hint, path=path, column=error.column)
-
-    def evaluate(
-        self,
-        dataset: Dataset,
-        *evaluators: Evaluator | Mapping[str, Evaluator],
-        slices: Sequence[str | Sequence[str]] = (),
-        bootstrap: Bootstrap | int | None = None,
-    ) -> Evaluation:
-        """Transform and evaluate in one scan; see `penstock.evaluate`, also for the parameters.
-
-        Several evaluators, or one mapping of names to evaluators, are taken.
-
-        Returns
-        -------
-        Evaluation
-            A dict of metric name to value, with a reason for each that is undefined.
-        """
-        wanted = evaluators[0] if len(evaluators) == 1 and isinstance(evaluators[0], Mapping) else evaluators
-        return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)  # type: ignore[arg-type]
-
-    def predict(
-        self, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any, *, columns: str | Sequence[str] | None = None
-    ) -> Any:
-        """Score one row, or a few, in this thread: no engine, no files; the numbers of `transform`, to the bit.
-
-        The first call prepares the model, and later ones are short, so that a server can answer with it. It may be
-        called from several threads.
-
-        Parameters
-        ----------
-        rows : mapping, sequence of mappings, or frame
-            Values by column, of the types in `schema`; None, NaN or NA for a missing one. Labels and other columns that
-            scoring does not need may be left out, and are passed over. Numbers are taken for numbers that are equal:
-            3.0 for an integer, not 3.5. A frame of pandas, Polars or Arrow stands for its rows; many are better scored
-            by `transform`.
-        columns : str or sequence of str, optional
-            What to return; what the last stage makes, or a selector leaves of its columns, unless given.
-
-        Returns
-        -------
-        dict, or list of dict
-            A dict for a mapping, and a list of as many dicts for a sequence or a frame.
-
-        Raises
-        ------
-        SchemaDriftError
-            A column that the model needs is missing.
-        SchemaError
-            A value is of another type than its column, or the model gives no such column.
-        DataValueError
-            The type of the column does not hold the value, a stage refuses it, or leaves the row out.
-
-        Examples
-        --------
-        >>> import penstock as ps, pyarrow as pa
-        >>> from penstock import stages as st
-        >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1.0, None, 3.0]}))
-        >>> model = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(data)
-        >>> model.predict({"x": 3}), model.predict([{"x": None}, {"x": 1}])
-        ({'x': 1.0}, [{'x': 0.0}, {'x': -1.0}])
-        """
-        wanted = () if columns is None else column_names(columns, "columns of predict")
-        scorer = self._scorer(wanted or tuple(self._made_last()))
-        if isinstance(rows, Mapping):
-            return scorer.one(rows)
-        return scorer.many(scorer.rows_of(as_arrow(rows)) if is_table(rows) else rows)
-
-    def _made_last(self) -> Sequence[str]:
-        if not self.stages:
-            return self.schema.names  # type: ignore[no-any-return]
-        stage = self.stages[-1]
-        left = stage.left_out(self.fitted[-1])
-        return (*stage.outputs(), *(name for name in stage.doubtful() if name not in left))
-
-    def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
-        prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})
-        if columns not in prepared:
-            prepared[columns] = RowScorer.of(self.steps, self.schema, columns)
-        return prepared[columns]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy has: not what `predict` has prepared, which a copy prepares anew."""
-        return {name: value for name, value in self.__dict__.items() if name != "_scorers"}
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> str:
-        """Write the model to a directory, whole or not at all; see `penstock.artefact`.
-
-        Returns
-        -------
-        str
-            ``sha256:...`` of the manifest, which `load` takes as `expect`. What was learned has the `digest`.
-        """
-        from penstock.artefact import save
-
-        return save(self, path, overwrite=overwrite)
-
-    @classmethod
-    def load(
-        cls, path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None
-    ) -> PipelineModel:
-        """Read a model without running code; see `penstock.artefact`.
-
-        Parameters
-        ----------
-        expect : str, optional
-            ``sha256:...`` of the manifest as printed at save; anything else is refused.
-        stages : mapping of name to Stage, optional
-            Stages of your own that it may name.
-        """
-        from penstock.artefact import load
-
-        return load(path, expect=expect, stages=stages or {})
 
 
 def _trained_on(plan: Plan) -> list[str]:

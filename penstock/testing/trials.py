@@ -16,7 +16,8 @@ from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.engines.local.engine import LocalEngine
 from penstock.frames import Kind
-from penstock.pipeline.pipeline import Pipeline, PipelineModel
+from penstock.pipeline.model import PipelineModel
+from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
 from penstock.testing.cases import CASES, table
 from penstock.testing.compare import demand

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PenstockError
 from penstock.engines.base import Engine
-from penstock.pipeline.pipeline import PipelineModel
+from penstock.pipeline.model import PipelineModel
 from penstock.stages.base import Blob, Stage
 from penstock.testing import tables
 from penstock.testing.cases import trains

@@ -57,11 +57,13 @@ def _checked(address: Any, stages: Mapping[str, Stage]) -> str:
         raise ConfigError(
             f"{address!r} names no stage: the {name} of this pipeline is called {' or '.join(of_class)}",
             hint="A stage that has a name of its own, or whose class occurs again, goes by that name or number.",
+            stage=name,
         )
     raise ConfigError(
         f"the pipeline has no stage {name!r}.{_nearest(str(address), name, bool(dot), stages)}"
         f" It has: {', '.join(stages) or 'none'}",
         hint="Write stage.parameter, as get_params() does.",
+        stage=name,
     )
 
 
