@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from covering import covering
 from hypothesis import settings
 
 from penstock import devices
@@ -27,10 +29,13 @@ _LOOKS = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TTY_
 def pytest_configure(config: pytest.Config) -> None:
     for name in _LOOKS:
         os.environ.pop(name, None)
+    if config.option.engines is None:
+        config.option.engines = "local" if config.option.fast else ",".join(ENGINES)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engines", help="engines to run on, by comma; all, unless --fast")
+    parser.addoption("--products", action="store_true", help="all of the products of which marked tests run a part")
     parser.addoption("--fast", action="store_true", help="the local engine, what is telling, and nothing that is slow")
     parser.addoption("--device", default="cpu", choices=("cpu", "gpu"), help="where partitions are processed")
 
@@ -47,8 +52,7 @@ _MARKS: dict[str, list[pytest.MarkDecorator]] = {"local": [], "dask": [pytest.ma
 
 
 def _engines(config: pytest.Config) -> list[str]:
-    chosen = config.getoption("--engines") or ("local" if config.getoption("--fast") else ",".join(ENGINES))
-    names = chosen.split(",")
+    names = config.getoption("--engines").split(",")
     unknown = set(names) - set(ENGINES)
     if unknown:
         raise pytest.UsageError(f"--engines: {', '.join(sorted(unknown))} is not one of {', '.join(ENGINES)}")
@@ -58,9 +62,11 @@ def _engines(config: pytest.Config) -> list[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what the mark `cpu` says cannot be so on a GPU, and leave out what --fast and --engines do not ask for."""
-    left_out = [item for item in items if _is_left_out(item, config)]
-    items[:] = [item for item in items if not _is_left_out(item, config)]
-    config.hook.pytest_deselected(items=left_out)
+    asked = [item for item in items if not _is_left_out(item, config)]
+    asked = asked if config.getoption("--products") else _without_products(asked)
+    left = {id(item) for item in asked}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in left])
+    items[:] = asked
     if config.getoption("--device") == "gpu":
         for item in items:
             if (mark := item.get_closest_marker("cpu")) is not None:
@@ -73,6 +79,21 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
         return True
     marks = {"slow", "thorough", *ENGINES} - {*engines}
     return config.getoption("--fast") and any(item.get_closest_marker(mark) for mark in marks)
+
+
+def _without_products(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Leave out, of the tests marked `pairwise`, the rows of their products that add no pair of values."""
+    products: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("pairwise"):
+            products.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {id(rows[place]) for rows in products.values() for place in covering([_values(row) for row in rows])}
+    return [item for item in items if id(item) in chosen or not item.get_closest_marker("pairwise")]
+
+
+def _values(item: Any) -> dict[str, int]:
+    """Return which object each parameter is: rows of a product share theirs."""
+    return {name: id(value) for name, value in item.callspec.params.items()}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ def test_spark(): ...
 @pytest.mark.dask
 def test_dask(): ...
 """
+PRODUCT = """
+import pytest
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("a", [0, 1, 2])
+@pytest.mark.parametrize("b, c", [(0, 0), (1, 1)])
+@pytest.mark.parametrize("d", [0, 1])
+@pytest.mark.parametrize("e", [0, 1])
+def test_product(a, b, c, d, e): ...
+
+@pytest.mark.parametrize("a", [0, 1])
+def test_other(a): ...
+"""
 LOCAL = ["test_plain", "test_here", "test_engine[local]"]
 MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask"]
 CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "test_cluster[spark]"]
@@ -40,7 +54,7 @@ CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "te
 def collected(pytester: pytest.Pytester):
     """A function that returns the tests that are collected with some options."""
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
-    marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "spark", "dask"))
+    marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "pairwise", "spark", "dask"))
     pytester.makeini(f"[pytest]\nmarkers =\n{marks}")
     pytester.makepyfile(MARKED)
 
@@ -73,3 +87,20 @@ def test_an_engine_that_is_not_known_is_refused(pytester, collected):
     pytester.runpytest("-p", "no:randomly", "--engines", "flink").stdout.fnmatch_lines(
         ["*flink is not one of local, dask*"]
     )
+
+
+def test_of_a_marked_product_every_pair_of_values_is_tried(pytester, collected):
+    pytester.makepyfile(PRODUCT)
+    some, every = collected("-k", "test_product"), collected("--products", "-k", "test_product")
+    assert len(some) <= 8 < len(every) == 24
+    assert pairs(some) == pairs(every)
+
+
+def pairs(names: list[str]) -> set[tuple[tuple[int, str], ...]]:
+    rows = [name.removeprefix("test_product[").removesuffix("]").split("-") for name in names]
+    return {pair for row in rows for pair in itertools.combinations(enumerate(row), 2)}
+
+
+def test_tests_that_are_not_marked_are_left_whole(pytester, collected):
+    pytester.makepyfile(PRODUCT)
+    assert collected("-k", "test_other") == ["test_other[0]", "test_other[1]"]

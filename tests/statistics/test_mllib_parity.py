@@ -51,6 +51,7 @@ def binary_data(case):
     return {"score": score, "label": label, "weight": weight}
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("metric", ["areaUnderROC", "areaUnderPR"])
 @pytest.mark.parametrize(
@@ -85,6 +86,7 @@ def regression_data(case):
     return {"prediction": prediction, "label": label, "weight": weight}
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("metric", ["rmse", "mse", "mae", "r2", "r2_through_origin", "var"])
 @pytest.mark.parametrize("case", ["normal", "zeros", "zero_weights", "light", "worse_than_mean", "two_rows"])

@@ -24,6 +24,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n_quantiles", [2, 77, 1000])
 @pytest.mark.parametrize("output_distribution", ["uniform", "normal"])

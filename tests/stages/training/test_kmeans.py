@@ -312,6 +312,7 @@ def train(dataset: Dataset, size: int, checkpoint: Checkpoint | None = None, **o
     return gang.train(st.KMeans(**options), dataset, checkpoint=checkpoint, threads=1 + size % 2), gang
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("mode", ["k-means||", "random"])
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
 @pytest.mark.parametrize("measure", ["squaredEuclidean", "cosine"])

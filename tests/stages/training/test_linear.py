@@ -400,6 +400,7 @@ def mllib_fit(frame: Any, solver: str, weighted: bool, reg_param: float, share: 
     return estimator.fit(frame)
 
 
+@pytest.mark.pairwise
 @pytest.mark.spark
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("fit_intercept", "standardization"), [(True, True), (True, False), (False, True)])

@@ -62,6 +62,7 @@ def deviation(label: np.ndarray, weight: np.ndarray) -> float:
 # scikit-learn, on the same CSR matrix
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize(("alpha", "l1_ratio"), [(0.0, 0.0), (0.2, 0.0), (0.2, 0.5), (0.1, 1.0)])
@@ -224,6 +225,7 @@ def test_mllibs_other_solver_takes_the_deviations_of_a_sample(local: Engine, spa
 # The dense columns: the same objective, whose minimum is solved for there
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("standardization", [False, True])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(("reg_param", "share"), [(0.0, 0.0), (0.3, 0.0), (0.3, 0.5), (0.3, 1.0)])

@@ -70,6 +70,7 @@ def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
 # scikit-learn: C is 1 / (n * reg_param), on features that are standardised already
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("reg_param", "l1_ratio"), PENALTIES)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -60,6 +60,7 @@ def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
 # scikit-learn, on the same CSR matrix: C is 1 / (n * reg_param)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("reg_param", "l1_ratio"), PENALTIES)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -135,6 +136,7 @@ def test_everything_is_as_in_mllib(
 # The dense columns: the same objective, whose minimum both find to their tolerance
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("standardization", [False, True])
 @pytest.mark.parametrize("fit_intercept", [False, True])

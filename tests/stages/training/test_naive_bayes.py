@@ -71,6 +71,7 @@ def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
 # Learned and scored as elsewhere
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model_type", TYPES)

@@ -61,6 +61,7 @@ def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
     return [np.array(made[name].to_pylist()) for name in COLUMNS]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model_type", TYPES)
