@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from penstock.frames import sparse
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.shapes import Fields, TableOf, Text
+from penstock.stages.training._boosting_constraints import CONSTRAINTS, by_position
 from penstock.stages.training._objectives import LabelFaults, check_objective
 from penstock.stages.training._trees import NumberModel, TreeModel
 from penstock.stages.training._vector_features import vector_among
@@ -56,7 +57,9 @@ class Boosted(VectorLearner, TreeModel):
     objective : str, optional
         What is learned; see the stage for those that it knows and for its default.
     params : mapping, optional
-        Any other parameter of XGBoost by its own name; a name it does not know is an error.
+        Any other parameter of XGBoost by its own name. A name or value that it cannot train with here is an error when
+        the stage is made. ``monotone_constraints`` are signs (-1, 0, 1) in the order of `features`, or by name;
+        ``interaction_constraints`` are groups of names or positions.
     """
 
     _: KW_ONLY
@@ -89,12 +92,15 @@ class Boosted(VectorLearner, TreeModel):
         check_number(self, "max_depth", least=0, whole=True)
         for share in ("subsample", "colsample_bytree"):
             check_number(self, share, above=0, most=1)
+        for name in ("min_child_weight", "gamma", "reg_alpha", "reg_lambda"):
+            check_number(self, name, least=0)
+        check_number(self, "max_bin", least=2, whole=True)
         check_objective(self.objective, self._OBJECTIVES, self.title)
-        if self.params:
+        if self.params or self.eval_metric is not None:
             self._check_params()
 
     def _check_params(self) -> None:
-        from penstock.stages.training._boosting import check_parameters
+        from penstock.stages.training._boosting_parameters import check_names
 
         own = {name: name for name in (field.name for field in dataclasses.fields(self))} | _ALIASES
         for name in self.params:
@@ -104,7 +110,20 @@ class Boosted(VectorLearner, TreeModel):
             if name in _DECIDED:
                 problem = f"{name!r} in params is decided by the engine and the data"
                 raise ConfigError(problem, hint="Leave it out.", stage=self.title)
-        check_parameters(self.title, self.params)
+        check_names(self.title, tuple(self.params))
+        by_position(self.params, None, self.title)
+        self._try_out({**self._given(), **self.params}, self._possible_objectives())
+
+    def _try_out(self, parameters: Mapping[str, Any], objectives: Sequence[str]) -> None:
+        """Raise ConfigError for values that XGBoost cannot learn with, whichever objective the labels ask for."""
+        from penstock.stages.training._boosting_parameters import check_values
+
+        if self.params or self.eval_metric is not None:
+            tried = {name: value for name, value in parameters.items() if name not in CONSTRAINTS}
+            check_values(self.title, tried, objectives)
+
+    def _possible_objectives(self) -> Sequence[str]:
+        return self._OBJECTIVES if self.objective is None else (self.objective,)
 
     def bind(self, schema: pa.Schema) -> Self:
         bound = super().bind(schema)
@@ -115,6 +134,7 @@ class Boosted(VectorLearner, TreeModel):
                 hint="Leave contributions out.",
                 stage=self.title,
             )
+        by_position(bound.params, bound._numbers(vector), self.title)
         return bound
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
@@ -176,9 +196,13 @@ class Boosted(VectorLearner, TreeModel):
         return self.early_stopping_rounds
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
+        params = by_position(self.params, self._numbers(learned.get("vector")), self.title)
+        return {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True, **self._given(), **params}
+
+    def _given(self) -> dict[str, Any]:
+        """Return the parameters that are not left to XGBoost, without `params`."""
         core = {name: getattr(self, name) for name in self._CORE}
-        given = {name: value for name, value in core.items() if value is not None}
-        return {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True, **given, **self.params}
+        return {name: value for name, value in core.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -211,6 +235,9 @@ class BoostedNumber(NumberModel, Boosted):
     @abstractmethod
     def _objective(self) -> str:
         """The objective that is given, or the stage's own."""
+
+    def _possible_objectives(self) -> Sequence[str]:
+        return (self._objective,)
 
     def _faults(self) -> LabelFaults:
         return LabelFaults((self.label,), self._objective)

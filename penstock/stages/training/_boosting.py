@@ -17,7 +17,7 @@ import xgboost as xgb
 from scipy import sparse
 
 from penstock import devices, frames
-from penstock.core.errors import ArtifactError, ConfigError, ExecutionError, did_you_mean
+from penstock.core.errors import ArtifactError, ConfigError, ExecutionError
 from penstock.core.extras import how_to_install
 from penstock.frames import matrices
 from penstock.io.sinks import TemporaryFolder
@@ -288,45 +288,3 @@ def contributions(frame: nw.DataFrame, features: tuple[str, ...], blob: Blob) ->
     rows = xgb.DMatrix(finite_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
     values = booster.predict(rows, pred_contribs=True).astype("float64")
     return matrices.to_device(values.reshape(len(frame), -1), kind)
-
-
-def check_parameters(stage: str, parameters: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a name that XGBoost does not know; XGBoost itself only warns."""
-    known = _known_parameters()
-    for name in parameters:
-        if name not in known:
-            raise ConfigError(
-                f"XGBoost has no parameter {name!r}.{did_you_mean(name, known)}",
-                hint="See the list at 'XGBoost Parameters' in its documentation.",
-                stage=stage,
-            )
-
-
-@functools.cache
-def _known_parameters() -> frozenset[str]:
-    """Collect the names that XGBoost itself lists, under several objectives and boosters."""
-    data = xgb.DMatrix(np.zeros((1, 1), dtype=np.float32), label=np.zeros(1))
-    names = {"verbosity"}
-    for choice in (
-        {},
-        {"booster": "dart"},
-        {"objective": "multi:softprob", "num_class": 3},
-        {"objective": "reg:tweedie"},
-        {"objective": "reg:quantileerror", "quantile_alpha": 0.5},
-        {"objective": "reg:pseudohubererror"},
-        {"objective": "survival:aft"},
-        {"objective": "rank:ndcg"},
-    ):
-        booster = xgb.Booster({"tree_method": "hist", **choice}, [data])
-        names |= set(_settings(json.loads(booster.save_config())["learner"]))
-    return frozenset(names - {"name", "num_feature", "num_target", "num_trees", "updater_seq", "boost_from_average"})
-
-
-def _settings(tree: Any) -> list[str]:
-    """Return the names in a configuration that stand for values, not for groups of them."""
-    if isinstance(tree, list):
-        return [name for item in tree for name in _settings(item)]
-    if not isinstance(tree, dict):
-        return []
-    own = [name for name, value in tree.items() if isinstance(value, str)]
-    return [*own, *(name for item in tree.values() for name in _settings(item))]

@@ -45,7 +45,7 @@ class XGBoostClassifier(ClassModel, Scalable):
     DataValueError
         Before training: a label that is null, infinite or fractional, a single class, more than 1,000 classes.
     ConfigError
-        The objective is not known, or not for as many classes as there are.
+        The objective is not known, or it or another parameter is not for as many classes as there are.
 
     Examples
     --------
@@ -82,6 +82,8 @@ class XGBoostClassifier(ClassModel, Scalable):
                 hint="Leave it out: the number of classes decides.",
                 stage=self.title,
             )
+        parameters = self._parameters(learned)
+        self._try_out(parameters, (parameters["objective"],))
         return learned
 
     def _converter(self, learned: Fitted) -> Any:

@@ -21,10 +21,10 @@ from penstock.errors import (
     DataValueError,
     EmptyInputError,
     SchemaError,
-    UserCodeError,
 )
 from penstock.pipeline import Pipeline
-from penstock.stages.training import _boosting
+from penstock.stages.training import _boosting_parameters
+from penstock.stages.training._objectives import REGRESSION
 
 ROWS = 600
 
@@ -132,6 +132,27 @@ def test_a_label_of_the_wrong_type_is_told_before_reading(make: Callable[..., Da
         ({"params": {"eta": 0.1}}, "'eta' in params is the parameter 'learning_rate'"),
         ({"params": {"nthread": 4}}, "'nthread' in params is decided by the engine"),
         ({"params": {"device": "cuda"}}, "'device' in params is decided by the engine"),
+        ({"params": {"num_class": 3}}, "'num_class' in params is decided by the engine and the data"),
+        ({"min_child_weight": -1}, "min_child_weight of .* is -1, expected a number >= 0"),
+        ({"max_bin": 1}, "max_bin of .* is 1, expected an integer >= 2"),
+        ({"eval_metric": "no-such"}, "Unknown metric function no-such"),
+        ({"eval_metric": "tweedie-nloglik"}, "must be in format tweedie-nloglik@rho"),
+        ({"eval_metric": "mlogloss"}, "label must be in"),
+        ({"params": {"booster": "gblinear"}}, "booster of .* is 'gblinear', expected one of gbtree, dart"),
+        ({"params": {"booster": "dart", "rate_drop": 2}}, "value 2 for Parameter rate_drop exceed bound"),
+        ({"params": {"tree_method": "exact"}}, "tree_method of .* is 'exact', expected one of hist, auto"),
+        ({"params": {"updater": "prune"}}, "`prune` can not be used to create new trees"),
+        ({"params": {"process_type": "update"}}, "process_type of .* is 'update', expected one of default"),
+        ({"params": {"multi_strategy": "multi_output_tree"}}, "multi_strategy of .* expected one of one_output_per_t"),
+        ({"params": {"grow_policy": "no-such"}}, r"Invalid Input: 'no-such', valid values are: \{'depthwise', "),
+        ({"params": {"max_leaves": 2.5}}, "Invalid Parameter format for max_leaves expect int but value='2.5'"),
+        ({"params": {"colsample_bylevel": 2}}, "value 2 for Parameter colsample_bylevel exceed bound"),
+        ({"params": {"base_score": [0.1, 0.2]}}, "Invalid `base_score`, it should match the number of outputs"),
+        ({"params": {"verbosity": 9}}, "verbosity of .* is 9, expected one of 0, 1, 2, 3"),
+        ({"params": {"monotone_constraints": [1, 2]}}, r"monotone_constraints of .* is \[1, 2\]: 2 is no sign"),
+        ({"params": {"monotone_constraints": "up"}}, "is 'up': a text of neither numbers nor names"),
+        ({"params": {"interaction_constraints": [["f0"], "f1"]}}, "'f1' is no group"),
+        ({"params": {"interaction_constraints": [0, 1]}}, "'int' object is not iterable"),
     ],
 )
 def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any], message: str) -> None:
@@ -141,13 +162,13 @@ def test_a_wrong_parameter_is_refused_when_it_is_given(given: dict[str, Any], me
 
 def test_parameters_of_xgboost_are_known_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xgboost.sklearn.SKLEARN_INSTALLED", False)
-    _boosting._known_parameters.cache_clear()
+    _boosting_parameters._known_parameters.cache_clear()
     known = {
         "max_leaves", "grow_policy", "colsample_bylevel", "colsample_bynode", "max_delta_step", "monotone_constraints",
         "interaction_constraints", "num_parallel_tree", "sampling_method", "base_score", "booster", "rate_drop",
         "tweedie_variance_power", "max_cat_to_onehot", "verbosity", "tree_method", "scale_pos_weight",
     }  # fmt: skip
-    _boosting.check_parameters("stage", dict.fromkeys(known))
+    _boosting_parameters.check_names("stage", tuple(known))
 
 
 def test_parameters_pass_through_json() -> None:
@@ -158,10 +179,32 @@ def test_parameters_pass_through_json() -> None:
     assert st.XGBoostClassifier.from_parameters(stored) == stage
 
 
-def test_a_parameter_that_xgboost_refuses_is_told_in_its_words(make: Callable[..., Dataset], y: np.ndarray) -> None:
-    with pytest.raises(UserCodeError, match=r"train XGBoostRegressor raised XGBoostError.*no-such") as caught:
-        Pipeline(st.XGBoostRegressor("y", params={"grow_policy": "no-such"})).fit(make(y=y))
-    assert caught.value.stage == "train XGBoostRegressor"
+@pytest.mark.parametrize(
+    ("objective", "given"),
+    [
+        ("survival:aft", {"label_upper_bound": "end", "eval_metric": "rmse"}),
+        ("reg:tweedie", {"params": {"tweedie_variance_power": 3}}),
+        ("reg:gamma", {"params": {"base_score": -1}}),
+        ("reg:quantileerror", {"quantile_alpha": (0.2, 0.8), "params": {"base_score": [1, 2, 3]}}),
+    ],
+)
+def test_what_the_objective_cannot_use_is_refused_when_it_is_given(objective: str, given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="XGBoost refuses the parameters of XGBoostRegressor"):
+        st.XGBoostRegressor("y", objective=objective, **given)
+
+
+@pytest.mark.parametrize("objective", [*REGRESSION])
+def test_every_objective_takes_parameters_of_any_trees(objective: str) -> None:
+    needed = {"survival:aft": {"label_upper_bound": "end"}, "reg:quantileerror": {"quantile_alpha": 0.5}}
+    st.XGBoostRegressor("y", objective=objective, params={"max_leaves": 3}, **needed.get(objective, {}))
+
+
+@pytest.mark.parametrize("given", [{"eval_metric": "logloss"}, {"params": {"base_score": [0.2, 0.8]}}])
+def test_what_suits_another_number_of_classes_is_refused_before_training(
+    make: Callable[..., Dataset], given: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match="XGBoost refuses the parameters of XGBoostClassifier"):
+        Pipeline(st.XGBoostClassifier("label", **given)).fit(make(label=["a", "b", "c"] * (ROWS // 3)))
 
 
 # Whole numbers that float32 rounds
