@@ -14,7 +14,7 @@ import pytest
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Summarise
+from penstock.dataset.tasks import SummariseTask
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError, EmptyInputError, ExecutionError, SchemaDriftError, SchemaError
 from penstock.pipeline import Pipeline
@@ -345,7 +345,7 @@ def test_what_is_left_out_is_not_read_again(world: World, monkeypatch: pytest.Mo
     gather = Dataset.probe
 
     def watched(self: Dataset, probes: Sequence[Any], **options: Any) -> Any:
-        task = Summarise(self.reader, self.steps, tuple(probes))
+        task = SummariseTask(self.reader, self.steps, tuple(probes))
         scans.append(task.plan()[1])
         return gather(self, probes, **options)
 

@@ -23,7 +23,7 @@ from penstock.cli.requests import (
     ExplainResult,
     FitRequest,
     FitResult,
-    Job,
+    JobRequest,
     Scored,
     ScoreRequest,
     ScoreResult,
@@ -188,7 +188,7 @@ class _Setup:
     engine: EngineSettings
 
     @classmethod
-    def of(cls, job: Job, pipeline: str) -> _Setup:
+    def of(cls, job: JobRequest, pipeline: str) -> _Setup:
         conf = _conf(job)
         module = load_pipeline(pipeline, job.pipelines)
         settings = pipeline_settings(module, _conf_folder(job) / "pipelines", conf["pipeline"], job.set)
@@ -199,13 +199,13 @@ class _Setup:
         """The parameters of the module."""
         return self.settings.parameters
 
-    def labelled(self, job: Job, engine: Engine) -> Dataset:
+    def labelled(self, job: JobRequest, engine: Engine) -> Dataset:
         """Return the rows to learn from or to evaluate on."""
         dataset = _read(job, engine, self.module.schema)
         return dataset if self.module.prepare is None else self.module.prepare(dataset, self.parameters)
 
 
-def _conf(job: Job) -> dict[str, Settings]:
+def _conf(job: JobRequest) -> dict[str, Settings]:
     """Return the sections of all configuration files; of two files that set one thing, the later wins."""
     merged = {"engine": Settings(), "pipeline": Settings()}
     for path in job.conf:
@@ -214,15 +214,15 @@ def _conf(job: Job) -> dict[str, Settings]:
     return merged
 
 
-def _engine_settings(job: Job, conf: Settings) -> EngineSettings:
+def _engine_settings(job: JobRequest, conf: Settings) -> EngineSettings:
     return engine_settings(job.engine, job.device, conf, _conf_folder(job) / "engines")
 
 
-def _conf_folder(job: Job) -> Path:
+def _conf_folder(job: JobRequest) -> Path:
     return Path(local_path(job.pipelines, "pipelines")).parent / "conf"
 
 
-def _read(job: Job, engine: Engine, types: Any) -> Dataset:
+def _read(job: JobRequest, engine: Engine, types: Any) -> Dataset:
     return read(
         engine,
         job.data,

@@ -13,7 +13,7 @@ from penstock.spmd import SpmdOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class JobRequest:
     """What every job is told.
 
     Parameters
@@ -48,7 +48,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationRequest(Job):
+class EvaluationRequest(JobRequest):
     """How the model of a pipeline is evaluated.
 
     Parameters
@@ -153,7 +153,7 @@ class EvaluateRequest(EvaluationRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreRequest(Job):
+class ScoreRequest(JobRequest):
     """Rows of `data` transformed by a saved model and written as Parquet.
 
     Parameters
@@ -177,7 +177,7 @@ class ScoreRequest(Job):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainRequest(Job):
+class ExplainRequest(JobRequest):
     """The plan of a fit of `pipeline` to `data`, in words; `counting` is that of the fit."""
 
     pipeline: str

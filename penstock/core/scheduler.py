@@ -33,7 +33,7 @@ class PartitionedWork(Protocol[Taken, State]):
         """Return what is asked for of a part, when it is merged."""
 
 
-class Device(Protocol):
+class _Device(Protocol):
     """Where partitions are processed, and why there."""
 
     @property
@@ -65,7 +65,7 @@ class Scheduler(Protocol):
         """Told of every scan and training."""
 
     @property
-    def device(self) -> Device:
+    def device(self) -> _Device:
         """Where partitions are processed."""
 
     @property

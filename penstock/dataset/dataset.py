@@ -20,7 +20,7 @@ from penstock.core.selectors import Columns, resolve
 from penstock.dataset.hash_partitioned import HashPartitioned
 from penstock.dataset.lags.lags import Lags
 from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
-from penstock.dataset.tasks import Collect, Probe, Scan, Summarise
+from penstock.dataset.tasks import CollectTask, Probe, ReadTask, SummariseTask
 from penstock.expressions.rowwise import check_rowwise
 from penstock.frames import ROW
 from penstock.frames.interchange import refuse_stream
@@ -247,10 +247,10 @@ class Dataset(Lags):
 
         return write_parquet(self, path, overwrite=overwrite, quarantine=quarantine)
 
-    def scan(self, columns: Sequence[str] | None = None) -> Scan:
+    def scan(self, columns: Sequence[str] | None = None) -> ReadTask:
         """Return the work of reading `columns` (all, if not given) of one fragment."""
         wanted = tuple(self.schema.names if columns is None else columns)
-        return Scan(self.reader, self.steps, wanted, self.engine.kind)
+        return ReadTask(self.reader, self.steps, wanted, self.engine.kind)
 
     def gather(self, statistics: Sequence[Statistic], label: str = "scan") -> tuple[list[State], RowLog]:
         """Return the state of each statistic over all rows, from one scan."""
@@ -268,7 +268,7 @@ class Dataset(Lags):
         """
         for each in probes:
             self._check_numbered(each)
-        work = Summarise(self.reader, self.steps, tuple(probes), self.engine.kind)
+        work = SummariseTask(self.reader, self.steps, tuple(probes), self.engine.kind)
         if not any(probe.parts for probe in probes):
             return self.engine.reduce(work, work.merge, self.fragments, label=label)
         parted = HashPartitioned(work)
@@ -297,8 +297,8 @@ class Dataset(Lags):
                     return fragment.locate(found)
         return None
 
-    def _collect(self) -> Collect:
-        return Collect(self.scan(), self.schema)
+    def _collect(self) -> CollectTask:
+        return CollectTask(self.scan(), self.schema)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("a Dataset is not iterable; use head, to_polars or map_partitions")
@@ -326,7 +326,7 @@ def check_callable(value: Any, what: str) -> None:
 
 @dataclass(frozen=True)
 class _FirstRow:
-    scan: Scan
+    scan: ReadTask
     predicate: nw.Expr
 
     def __call__(self, fragment: Fragment) -> int | None:

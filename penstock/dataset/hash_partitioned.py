@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Probe, Summarise
+from penstock.dataset.tasks import Probe, SummariseTask
 from penstock.io.fragments import Fragment
 from penstock.statistics.base import State
 from penstock.statistics.distinct.partitionable import (
@@ -22,13 +22,13 @@ Summary = tuple[list[list[State]], RowLog]
 
 @dataclass(frozen=True)
 class HashPartitioned:
-    """Gives what `Summarise` gives in parts, each of which an engine merges by itself; `concat` puts them together.
+    """Gives what `SummariseTask` gives in parts, each of which an engine merges by itself; `concat` puts them together.
 
     A part has the values of some hashes, from whatever fragment: no value is in two, so that each can be counted, and
     pruned to what is asked for, without the others.
     """
 
-    work: Summarise
+    work: SummariseTask
 
     @property
     def parts(self) -> int:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Scan:
+class ReadTask:
     """Reads the columns that are needed and applies the steps that matter for them."""
 
     reader: Reader
@@ -125,7 +125,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Summarise:
+class SummariseTask:
     """Gives the states of statistics at several places along the steps, from one read of a fragment."""
 
     reader: Reader
@@ -188,10 +188,10 @@ def _merged(statistic: Statistic, states: list[State]) -> State:
 
 
 @dataclass(frozen=True)
-class Collect:
+class CollectTask:
     """Gives the rows of one fragment as Arrow."""
 
-    scan: Scan
+    scan: ReadTask
     schema: pa.Schema
 
     def __call__(self, fragment: Fragment) -> pa.Table:
@@ -210,10 +210,10 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Write:
+class WriteTask:
     """Writes the rows of one fragment as one part, and those set aside as another."""
 
-    scan: Scan
+    scan: ReadTask
     schema: pa.Schema
     directory: str
     quarantine: str | None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.core.errors import ConfigError, RowCountError
 from penstock.core.locations import is_url, local_path
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Write, Written
+from penstock.dataset.tasks import WriteTask, Written
 from penstock.io.sinks import MANIFEST_NAME, JointCommit, Json, StagedDirectory, new_run_id, resolve
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class StagedDataset:
 
 
 def _write_parts(dataset: Dataset, directory: str, quarantine: str) -> Written:
-    work = Write(dataset.scan(), dataset.schema, directory, quarantine)
+    work = WriteTask(dataset.scan(), dataset.schema, directory, quarantine)
     total = Written()
     for part in dataset.engine.map(work, dataset.fragments, label="write"):
         total.files += part.files

@@ -17,7 +17,7 @@ from penstock.core.errors import ConfigError, ExecutionError, PenstockError, Sch
 from penstock.core.names import check_names
 from penstock.core.schemas import shorten
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Write
+from penstock.dataset.tasks import WriteTask
 from penstock.dataset.writing import check_rows
 from penstock.engines.reading import owning
 from penstock.io.sinks import TemporaryFolder, error_number, translate_os_error
@@ -108,7 +108,7 @@ def run(
 def stage(dataset: Dataset, folder: Path, label: str) -> None:
     """Write the rows of a dataset as Parquet, a file a fragment, in order by their names; rows are accounted for."""
     log = RowLog()
-    work = Write(dataset.scan(), dataset.schema, str(folder), None)
+    work = WriteTask(dataset.scan(), dataset.schema, str(folder), None)
     for written in dataset.engine.map(work, dataset.fragments, label=label):
         log.add(written.log)
     check_rows(log)

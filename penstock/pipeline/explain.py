@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.core.redaction import presentable
 from penstock.core.schemas import shorten
 from penstock.dataset.steps import prune
-from penstock.dataset.tasks import Summarise
+from penstock.dataset.tasks import SummariseTask
 from penstock.pipeline.cardinality import CountOptions, plan_counts
 from penstock.stages.step import StageStep
 from penstock.statistics.distinct.partitionable import as_partitionable
@@ -46,7 +46,7 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
     assert level.scan is not None
     probes = level.scan.probes()
     placed = tuple(probe.after(len(dataset.steps)) for probe in probes)
-    work = Summarise(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), placed)
+    work = SummariseTask(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), placed)
     positions, columns = work.plan()
     lines = [f"scan {number}: reads {len(columns)} column(s): {shorten(columns, 12)}"]
     applied = [work.steps[place].label for place in positions]

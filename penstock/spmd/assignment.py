@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.dataset.tasks import Scan
+from penstock.dataset.tasks import ReadTask
 from penstock.frames import Kind
 from penstock.io.fragments import Fragment, deal
 
@@ -21,7 +21,7 @@ Body = Callable[["Rank"], Any]
 class DataShare:
     """One dataset's fragments for one rank, and the work of reading them."""
 
-    scan: Scan
+    scan: ReadTask
     fragments: tuple[Fragment, ...]
 
     @property

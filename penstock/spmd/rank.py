@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.bounded_pool import ahead
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Scan
+from penstock.dataset.tasks import ReadTask
 from penstock.frames import Kind
 from penstock.io.fragments import Fragment
 from penstock.spmd.assignment import Assignment, DataShare
@@ -99,7 +99,7 @@ class Rank:
     def _convert(
         self, share: DataShare, columns: Sequence[str], convert: Callable[[nw.DataFrame], Batch]
     ) -> Iterator[Batch]:
-        scan = Scan(share.scan.reader, share.scan.steps, tuple(columns), self.kind)
+        scan = ReadTask(share.scan.reader, share.scan.steps, tuple(columns), self.kind)
 
         def convert_fragment(fragment: Fragment) -> Batch:
             return scan.convert(fragment, RowLog(), convert)

@@ -56,7 +56,7 @@ class Number(Shape):
 
 
 @dataclass(frozen=True)
-class Whole(Shape):
+class Integer(Shape):
     """An integer of 64 bits, 0 or more unless `least` says otherwise."""
 
     least: int = 0

@@ -75,7 +75,7 @@ def counted(engine: Scheduler) -> Iterator[list[str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FitOutcome:
     """What came of a fit: a model, or the error in its place, and how often the engine was asked for a scan."""
 
     scans: int
@@ -83,7 +83,7 @@ class Fit:
     error: Exception | None = None
 
 
-def fit(stage: Stage, learned: Dataset) -> Fit:
+def fit(stage: Stage, learned: Dataset) -> FitOutcome:
     """Fit `stage` alone; whatever it raises is kept for a check to judge."""
     model, failure = None, None
     with counted(learned.engine) as scans:
@@ -91,10 +91,10 @@ def fit(stage: Stage, learned: Dataset) -> Fit:
             model = Pipeline(stage).fit(learned)
         except Exception as error:
             failure = error
-    return Fit(len(scans), model, failure)
+    return FitOutcome(len(scans), model, failure)
 
 
-def use(fit: Fit, given: Dataset) -> Trial:
+def use(fit: FitOutcome, given: Dataset) -> Trial:
     """Transform with the model of a fit, if there is one."""
     rows = pa.concat_tables(piece.table for fragment in given.fragments for piece in fragment.pieces)
     if fit.model is None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dask.dataframe.dask_expr._expr import Expr
 
 from penstock.core.names import PARTITION
-from penstock.engines.dask.query_partition import Cast, Place, Read, Sample, Sort, Window, cuts, to_partition
+from penstock.engines.dask.query_partition import Cast, PlaceRows, Read, SampleColumn, Sort, Window, cuts, to_partition
 from penstock.engines.querying import QueryEngine
 from penstock.frames import Kind
 
@@ -59,9 +59,9 @@ class DaskQueries(QueryEngine):
         """Sort by ranges of the first column; Dask's own way fails where a partition has nothing but null in it."""
         native, first = frame.to_native(), order_by[0]
         if native.npartitions > 1:
-            sampled = native[[first]].map_partitions(Sample(first, self._kind), meta=native[[first]]._meta)
+            sampled = native[[first]].map_partitions(SampleColumn(first, self._kind), meta=native[[first]]._meta)
             bounds = cuts(self._compute(sampled, f"{label}: order"), self._kind, native.npartitions)
-            place = Place(first, bounds, self._kind)
+            place = PlaceRows(first, bounds, self._kind)
             placed = native.map_partitions(place, meta=place(native._meta))
             native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 2)))
         work = Sort(tuple(order_by), self._kind)

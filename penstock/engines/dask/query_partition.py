@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.names import PARTITION
 from penstock.dataset.task_errors import translate_errors
-from penstock.dataset.tasks import Collect, Scan
+from penstock.dataset.tasks import CollectTask, ReadTask
 from penstock.frames import Kind, cudf
 from penstock.io.fragments import Fragment
 
@@ -50,7 +50,7 @@ def from_partition(partition: Any, kind: Kind) -> nw.DataFrame:
 class Read:
     """Reads a fragment, in all columns or in those that the query needs."""
 
-    scan: Scan
+    scan: ReadTask
     schema: pa.Schema
 
     @translate_errors
@@ -58,7 +58,7 @@ class Read:
         """Return the rows; their labels are used nowhere else in the frame, as pandas aligns by them."""
         wanted = self.schema.names if columns is None else list(columns)
         scan = replace(self.scan, columns=tuple(wanted))
-        table = Collect(scan, pa.schema([self.schema.field(name) for name in wanted]))(fragment)
+        table = CollectTask(scan, pa.schema([self.schema.field(name) for name in wanted]))(fragment)
         partition = to_partition(table, self.scan.kind)
         first = fragment.index * _LABELS
         partition.index = range(first, first + table.num_rows)
@@ -84,7 +84,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleColumn:
     """Takes values of a column that lie at even distances from each other, null left out."""
 
     column: str
@@ -106,7 +106,7 @@ def cuts(sample: Any, kind: Kind, partitions: int) -> pl.Series:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class PlaceRows:
     """Tells the partition of each row when a frame is sorted: that of its first column; null goes first."""
 
     column: str

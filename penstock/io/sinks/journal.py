@@ -29,7 +29,7 @@ logger = get_logger(__name__)
 _LIMIT = 2**20
 
 
-class Progress(enum.Enum):
+class SwapState(enum.Enum):
     """How far a change has come."""
 
     PENDING = "the new output is whole and waits beside its target"
@@ -69,11 +69,11 @@ class Change:
     def finish(self) -> None:
         """Make the change from where a run left it; one that others were in the way of is left alone."""
         progress = self.progress()
-        if progress is Progress.PENDING:
+        if progress is SwapState.PENDING:
             self.make()
-        elif progress is Progress.SET_ASIDE:
+        elif progress is SwapState.SET_ASIDE:
             os.rename(self.names.sealed, self.names.target)
-        elif progress is Progress.FOREIGN:
+        elif progress is SwapState.FOREIGN:
             logger.warning("%s was changed by another program and is left as it is", self.names.target)
 
     def undo(self) -> None:
@@ -81,24 +81,24 @@ class Change:
         names = self.names
         if os.path.lexists(names.aside) and not os.path.lexists(names.target):
             os.rename(names.aside, names.target)
-        elif self.progress() is not Progress.MADE:
+        elif self.progress() is not SwapState.MADE:
             return
         elif self.after is not None:
             take_back(names.sealed, names.target, names.aside, replaced=self.before is not None)
         elif os.path.lexists(names.sealed):
             put_new(names.sealed, names.target)
 
-    def progress(self) -> Progress:
+    def progress(self) -> SwapState:
         """Return how far this has come, by what lies on disk."""
         now = fingerprint(self.names.target)
         if now == self.after:
-            return Progress.MADE
+            return SwapState.MADE
         set_aside = now is None and self.before is not None and fingerprint(self.names.aside) == self.before
         if now != self.before and not set_aside:
-            return Progress.FOREIGN
+            return SwapState.FOREIGN
         if self.after is not None and not self._waits():
-            return Progress.LOST
-        return Progress.SET_ASIDE if set_aside else Progress.PENDING
+            return SwapState.LOST
+        return SwapState.SET_ASIDE if set_aside else SwapState.PENDING
 
     def _waits(self) -> bool:
         """Return whether the new output is beside its target, with all its files."""
@@ -151,7 +151,7 @@ class Journal:
 
     def settle(self) -> None:
         """Bring to an end what a run began: make the changes that it had not, or undo all if an output is lost."""
-        if any(change.progress() is Progress.LOST for change in self.changes):
+        if any(change.progress() is SwapState.LOST for change in self.changes):
             self.undo()
             return
         for change in self.changes:

@@ -20,7 +20,7 @@ MOST_CHARACTERS = 4_000
 _SHOWN = 3
 
 
-class Found(NamedTuple):
+class BadSpan(NamedTuple):
     """The bounds of a record that cannot be parsed, and how many rows stand before it."""
 
     begin: int
@@ -48,7 +48,7 @@ def check_free(names: Iterable[str], limit: int) -> None:
         )
 
 
-def find_bad(data: bytes, ends: Sequence[int], rows: Callable[[bytes], int], limit: int) -> list[Found]:
+def find_bad(data: bytes, ends: Sequence[int], rows: Callable[[bytes], int], limit: int) -> list[BadSpan]:
     r"""Return the first records that cannot be parsed, at most one more than `limit`.
 
     Runs of records that fail are halved until they parse or are one record, so that few bad ones cost the time of a few
@@ -68,9 +68,9 @@ def find_bad(data: bytes, ends: Sequence[int], rows: Callable[[bytes], int], lim
     ...         raise pa.ArrowInvalid("x")
     ...     return text.count(b"\n")
     >>> find_bad(b"1\n2\nx\n3\nx\n", [2, 4, 6, 8, 10], rows, limit=1)
-    [Found(begin=4, end=6, row=2), Found(begin=8, end=10, row=3)]
+    [BadSpan(begin=4, end=6, row=2), BadSpan(begin=8, end=10, row=3)]
     """
-    bad: list[Found] = []
+    bad: list[BadSpan] = []
     before, waiting = 0, [(0, len(ends))]
     while waiting and len(bad) <= limit:
         low, high = waiting.pop()
@@ -80,7 +80,7 @@ def find_bad(data: bytes, ends: Sequence[int], rows: Callable[[bytes], int], lim
         except pa.ArrowInvalid:
             middle = (low + high) // 2
             if middle == low:
-                bad.append(Found(begin, end, before))
+                bad.append(BadSpan(begin, end, before))
             else:
                 waiting += [(middle, high), (low, middle)]
     return bad

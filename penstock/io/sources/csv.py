@@ -30,7 +30,7 @@ from penstock.io.sources.ranges import (
     read_head,
     unclosed,
 )
-from penstock.io.sources.scanning import Open, Run, Scan, range_bytes, scan_ranges
+from penstock.io.sources.scanning import Open, ParseTask, Run, range_bytes, scan_ranges
 from penstock.io.sources.text import Scanned, TextSource, check_types, declaration_hint, guessed, shorten_text
 
 SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
@@ -227,7 +227,7 @@ def plan_csv(
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
     columns = _bind(opened, schema, missing_columns, extra_columns)
     check_free(columns, max_bad_records)
-    task = Scan(source, columns if schema is None else None, max_bad_records)
+    task = ParseTask(source, columns if schema is None else None, max_bad_records)
     scanned = scan_ranges(run, task, ranges(opened))
     if schema is None:
         schema = pa.schema([(name, settle(found.type)) for name, found in guessed(scanned, columns).items()])

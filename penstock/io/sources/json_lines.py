@@ -19,7 +19,7 @@ from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.inference import Guess, join, settle
 from penstock.io.sources.json_shape import NOT_ONE, SEVERAL, check_rows, decode, examine, is_joined, shown_value
 from penstock.io.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
-from penstock.io.sources.scanning import Open, Run, Scan, range_bytes, scan_ranges
+from penstock.io.sources.scanning import Open, ParseTask, Run, range_bytes, scan_ranges
 from penstock.io.sources.text import Scanned, TextSource, check_types, declaration_hint, shorten_text
 
 SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
@@ -231,7 +231,7 @@ def plan_json_lines(
     source = JsonLinesSource(schema or pa.schema([]), storage)
     check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
     opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
-    scanned = scan_ranges(run, Scan(source, () if schema is None else None, max_bad_records), ranges(opened))
+    scanned = scan_ranges(run, ParseTask(source, () if schema is None else None, max_bad_records), ranges(opened))
     types = {name: guess.type for name, (guess, _) in _joined(scanned).items()}
     types = types if schema is not None else {name: settle(kind) for name, kind in types.items()}
     lead = [] if schema is None else [("the declared schema", schema)]

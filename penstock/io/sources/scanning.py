@@ -33,7 +33,7 @@ def range_bytes(fragment_bytes: int) -> int:
     return max(1, fragment_bytes // _EXPANSION)
 
 
-def scan_ranges(run: Run, task: Scan, items: Sequence[Range]) -> list[Scanned]:
+def scan_ranges(run: Run, task: ParseTask, items: Sequence[Range]) -> list[Scanned]:
     """Return what parsing each range tells, in order.
 
     Raises
@@ -64,7 +64,7 @@ class Open:
 
 
 @dataclass(frozen=True)
-class Scan:
+class ParseTask:
     """Parses a range; run by the workers.
 
     Parameters

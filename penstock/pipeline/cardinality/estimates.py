@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from penstock.core.errors import DataValueError
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.tasks import Probe, Summarise
+from penstock.dataset.tasks import Probe, SummariseTask
 from penstock.io.fragments import Fragment, runs
 from penstock.io.sources.memory import own
 from penstock.statistics.base import State
@@ -53,7 +53,7 @@ def estimates(dataset: Dataset, columns: Mapping[int, Sequence[str]]) -> dict[tu
     It can tell nothing where the sample has values that a step refuses; that is for the scan to tell, with the place.
     """
     probes = tuple(Probe(place, (DistinctCounts(tuple(names)),)) for place, names in columns.items())
-    work = Summarise(dataset.reader, dataset.steps, probes, dataset.engine.kind)
+    work = SummariseTask(dataset.reader, dataset.steps, probes, dataset.engine.kind)
     sample = _sample(dataset.fragments)
     try:
         found = list(dataset.engine.map(work, [fragment for _, fragment in sample], label="estimate"))

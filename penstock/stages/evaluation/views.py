@@ -17,7 +17,7 @@ from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.counts import RowCount
-from penstock.statistics.grouped.base import Grouped, Whole
+from penstock.statistics.grouped.base import Grouped, Ungrouped
 from penstock.statistics.grouped.bootstrap import WEIGHT, Resampled
 from penstock.statistics.grouped.slices import Sliced
 
@@ -109,7 +109,7 @@ class AllRows(View):
 
     def group(self, statistics: Sequence[Statistic]) -> Grouped:
         """Return the statistics of all rows."""
-        return Whole.of(statistics)
+        return Ungrouped.of(statistics)
 
     def report(self, found: Mapping[Hashable, Results]) -> Evaluation:
         """Return the metrics, with reasons and tables."""

@@ -19,7 +19,7 @@ from penstock.stages.inference._examples import example
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.modules import CarriesModule, module_factory
-from penstock.stages.shapes import Anything, Fields, ListOf, Maybe, ModelFile, Text, Whole
+from penstock.stages.shapes import Anything, Fields, Integer, ListOf, Maybe, ModelFile, Text
 
 _KIND = "safetensors"
 
@@ -148,6 +148,6 @@ class TorchInference(CarriesModule, Inference):
 
 
 _GRAPH = Fields(
-    {"input": Text(), "takes": ListOf(Maybe(Whole())), "nodes": ListOf(Anything()), "output": Text()},
+    {"input": Text(), "takes": ListOf(Maybe(Integer())), "nodes": ListOf(Anything()), "output": Text()},
 )
 """What `read_program` keeps of a program; each of its nodes is checked before it runs."""

@@ -18,7 +18,7 @@ from penstock.core.selectors import Columns, is_numeric
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, Trainer, with_fields
-from penstock.stages.shapes import Anything, Fields, ModelFile, Whole
+from penstock.stages.shapes import Anything, Fields, Integer, ModelFile
 from penstock.stages.training import _float32
 from penstock.stages.training._learner import Classifier, Learner, check_weights
 from penstock.statistics.base import Statistic
@@ -107,7 +107,7 @@ class TreeModel(Learner, Trainer):
         return {}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
-        return Fields({"booster": ModelFile("xgboost-ubj"), "rounds": Whole()}, {"history": Anything()})
+        return Fields({"booster": ModelFile("xgboost-ubj"), "rounds": Integer()}, {"history": Anything()})
 
     def _converter(self, learned: Fitted) -> Any:
         """Return the `ToBatch` that reads what is learned from."""

@@ -16,7 +16,7 @@ from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_number, normalise_columns, with_fields
-from penstock.stages.shapes import Fields, Flag, ListOf, Number, Shape, TableOf, Whole
+from penstock.stages.shapes import Fields, Flag, Integer, ListOf, Number, Shape, TableOf
 from penstock.stages.training import _seeding
 from penstock.stages.training._binary_scaling import framing, scaling_of
 from penstock.stages.training._design import ToRows, finite_matrix, one_blas_thread
@@ -169,7 +169,7 @@ class GaussianMixture(Learner, Trainer):
         names, count = self.inputs(), len(fitted["weights"])
         numbers = dict.fromkeys(names, pa.types.is_floating)
         places = {"component": pa.types.is_integer, "feature": pa.types.is_string}
-        told = {"log_likelihood": Number(), "iterations": Whole(), "converged": Flag()}
+        told = {"log_likelihood": Number(), "iterations": Integer(), "converged": Flag()}
         shapes: dict[str, Shape] = {
             "weights": ListOf(Number(least=0), count),
             "means": TableOf(numbers, rows=count, least=1),

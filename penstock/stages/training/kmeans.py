@@ -27,7 +27,7 @@ from penstock.stages.base import (
     normalise_columns,
     with_fields,
 )
-from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, Whole
+from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, TableOf
 from penstock.stages.training import _lloyd, _seeding
 from penstock.stages.training._clusters import Clusters
 from penstock.stages.training._design import one_blas_thread
@@ -169,7 +169,7 @@ class KMeans(Learner, Trainer):
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names = self.inputs()
         centres = TableOf(dict.fromkeys(names, pa.types.is_floating), least=1)
-        told = {"sizes": ListOf(Whole()), "cost": Number(), "iterations": Whole()}
+        told = {"sizes": ListOf(Integer()), "cost": Number(), "iterations": Integer()}
         return Fields({"centres": centres, "origin": ListOf(Number(), len(names))}, told)
 
     def _largest_weight(self, extremes: Mapping[str, Extreme]) -> float:

@@ -23,12 +23,12 @@ from penstock.stages.base import (
 from penstock.stages.shapes import (
     Anything,
     Fields,
+    Integer,
     ListOf,
     Number,
     Shape,
     TableOf,
     Text,
-    Whole,
     numbers_at_indices,
 )
 from penstock.stages.training import _bayes
@@ -222,7 +222,7 @@ class NaiveBayes(VectorLearner, Classifier):
         tables = dict.fromkeys(names, plain) if numbers else {}
         if vector is None:
             return Fields({**shapes, **tables})
-        of_vector = {"vector": Text((vector,)), "vector_theta": numbers_at_indices(classes), "size": Whole()}
+        of_vector = {"vector": Text((vector,)), "vector_theta": numbers_at_indices(classes), "size": Integer()}
         others = ListOf(Number(), len(fitted["other_theta"]) and classes)
         return Fields({**shapes, **tables, **of_vector, "other_theta": others}, {"theta": Anything()})
 

@@ -25,7 +25,7 @@ from penstock.stages.base import (
     normalise_columns,
     with_fields,
 )
-from penstock.stages.shapes import Fields, ListOf, ModelFile, TableOf, Text, Whole, by_column, is_class
+from penstock.stages.shapes import Fields, Integer, ListOf, ModelFile, TableOf, Text, by_column, is_class
 from penstock.stages.stored_values import jsonable
 from penstock.stages.training._design import finite_matrix
 from penstock.stages.training._learner import Learner
@@ -314,9 +314,9 @@ class SklearnEstimator(Learner, Trainer):
         shapes = {
             "estimator": ModelFile("skops"),
             "sklearn": Text(),
-            "rows": Whole(),
+            "rows": Integer(),
             "warnings": ListOf(Text()),
-            "widths": by_column(self.outputs(), Whole()),
+            "widths": by_column(self.outputs(), Integer()),
         }
         classes = TableOf({"value": is_class}, least=1, unique=("value",))
         if self._described.kind == "classifier":

@@ -40,7 +40,7 @@ class Grouped(Statistic):
 
 
 @dataclass(frozen=True)
-class Whole(Grouped):
+class Ungrouped(Grouped):
     """Statistics of all rows, under the key ``()``.
 
     Examples
@@ -48,13 +48,13 @@ class Whole(Grouped):
     >>> from penstock import frames
     >>> from penstock.statistics import Counts
     >>> import pyarrow as pa
-    >>> whole = Whole.of([Counts(("x",))])
+    >>> whole = Ungrouped.of([Counts(("x",))])
     >>> whole.finish(whole.summarise(frames.from_arrow(pa.table({"x": [1, None]}))))
     {(): ({'x': Count(rows=2, nulls=1)},)}
     """
 
     @classmethod
-    def of(cls, statistics: Sequence[Statistic]) -> Whole:
+    def of(cls, statistics: Sequence[Statistic]) -> Ungrouped:
         """Return the statistics of all rows."""
         return cls(union(statistics), tuple(statistics))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.preprocessing.categories.vocabulary import coder, codes, values_of
-from penstock.stages.shapes import Fields, Shape, Whole, by_column, vocabulary
+from penstock.stages.shapes import Fields, Integer, Shape, by_column, vocabulary
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 
 
@@ -82,7 +82,7 @@ class CountEncoder(ColumnStage):
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))
-        return Fields({"counts": tables, "nulls": by_column(self.inputs(), Whole())})
+        return Fields({"counts": tables, "nulls": by_column(self.inputs(), Integer())})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call, and look the counts up."""

@@ -18,7 +18,7 @@ from penstock.frames import sparse
 from penstock.frames.ragged import Ragged, with_lists
 from penstock.stages.base import Fitted, RowFunction, Stage, check_number, normalise_columns, with_fields
 from penstock.stages.preprocessing.categories.vocabulary import check_new
-from penstock.stages.shapes import Fields, Shape, TableOf, Whole, by_column
+from penstock.stages.shapes import Fields, Integer, Shape, TableOf, by_column
 from penstock.statistics.base import Statistic
 from penstock.statistics.index_counts import IndexCounts, Indices, refuse_infinite
 
@@ -133,7 +133,7 @@ class IDF(Stage):
         names = [name for name, _ in self.pairs()]
         columns = {"index": pa.types.is_integer, "count": pa.types.is_integer, "idf": pa.types.is_floating}
         weights = by_column(names, TableOf(columns, unique=("index",)))
-        return Fields({"idf": weights, "vectors": by_column(names, Whole())})
+        return Fields({"idf": weights, "vectors": by_column(names, Integer())})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Weigh the values of all vectors of a column in one call."""

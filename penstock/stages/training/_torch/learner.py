@@ -20,7 +20,7 @@ from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, Trainer, check_choice, check_number, normalise_columns
 from penstock.stages.modules import CarriesModule, module_factory
-from penstock.stages.shapes import Anything, Fields, ListOf, ModelFile, Shape, Whole
+from penstock.stages.shapes import Anything, Fields, Integer, ListOf, ModelFile, Shape
 from penstock.stages.training._learner import Learner, check_weights
 from penstock.stages.training._torch import modules  # noqa: F401, registers those that are ready to use
 from penstock.statistics import Checks, Extremes, Statistic
@@ -258,9 +258,9 @@ class TorchLearner(CarriesModule, Learner, Trainer):
         return {"cardinalities": [code + 2 for code in largest]}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
-        codes = ListOf(Whole(least=2, most=len(fitted["weights"].data)), len(self.category_names))
-        shapes: dict[str, Shape] = {"weights": ModelFile("safetensors"), "cardinalities": codes, "epochs": Whole()}
-        return Fields({**shapes, "best_epoch": Whole()}, {"history": Anything()})
+        codes = ListOf(Integer(least=2, most=len(fitted["weights"].data)), len(self.category_names))
+        shapes: dict[str, Shape] = {"weights": ModelFile("safetensors"), "cardinalities": codes, "epochs": Integer()}
+        return Fields({**shapes, "best_epoch": Integer()}, {"history": Anything()})
 
     def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
         error = rule.error(name, count)
