@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.spmd import Rank, SpmdOptions
+from penstock.spmd import SpmdOptions
 from penstock.stages.training._mixture import shares
 from penstock.testing import LocalGang
 
@@ -205,31 +204,13 @@ def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size
     assert LocalGang(size, shuffle_sums=True).train(stage, data) == [Pipeline(stage).fit(data).fitted[0]] * size
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ends the process, as far as training can tell."""
-
-
-def test_a_training_goes_on_from_its_checkpoint(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     stage, data = st.GaussianMixture(NAMES, k=3, tol=0.0, max_iter=8), dataset(local)
-    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=3)
-    report, reported = Rank.report, list[int]()
-
-    def deadly(self: Rank, rounds: int, detail: str = "") -> None:
-        report(self, rounds, detail)
-        if rounds == 5:
-            raise Interrupted
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Rank, "report", deadly)
-        with pytest.raises(Interrupted):
-            Pipeline(stage).fit(data, options=options)
-    monkeypatch.setattr(
-        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
-    )
-    resumed = Pipeline(stage).fit(data, options=options).fitted[0]
-    assert reported[0] == 4
-    monkeypatch.undo()
-    assert resumed == Pipeline(stage).fit(data).fitted[0]
+    gang = LocalGang(1, options=SpmdOptions(checkpoint_interval=3))
+    undisturbed, checkpoints = gang.train(stage, data), gang.checkpoints
+    assert [each.rounds for each in checkpoints] == [3, 6]
+    assert gang.train(stage, data, checkpoint=checkpoints[0]) == undisturbed
+    assert gang.reports[0][0][0] == 4
 
 
 # Scoring, and what is refused

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.spmd import Rank, SpmdOptions
+from penstock.spmd import SpmdOptions
 from penstock.stages.training import _families
 from penstock.stages.training._exact_gram import Slices
 from penstock.stages.training._links import LINKS
@@ -343,31 +342,13 @@ def test_two_ranks_on_a_cluster_give_the_model_of_one_to_the_bit(
     assert Pipeline(stage).fit(dataset(engines.get(name)), options=options).fitted[0] == alone
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ends the process, as far as training can tell."""
-
-
-def test_a_training_goes_on_from_its_checkpoint(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     stage = st.GeneralizedLinearRegression("poisson", features=NAMES, family="poisson", tol=1e-9)
-    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=2)
-    report, reported = Rank.report, list[int]()
-
-    def deadly(self: Rank, rounds: int, detail: str = "") -> None:
-        report(self, rounds, detail)
-        if rounds == 3:
-            raise Interrupted
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Rank, "report", deadly)
-        with pytest.raises(Interrupted):
-            Pipeline(stage).fit(dataset(local), options=options)
-    monkeypatch.setattr(
-        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
-    )
-    resumed = Pipeline(stage).fit(dataset(local), options=options).fitted[0]
-    assert reported[0] == 3
-    monkeypatch.undo()
-    assert resumed == Pipeline(stage).fit(dataset(local)).fitted[0]
+    gang = LocalGang(1, options=SpmdOptions(checkpoint_interval=2))
+    undisturbed, (first, *_) = gang.train(stage, dataset(local)), gang.checkpoints
+    assert first.rounds == 2
+    assert gang.train(stage, dataset(local), checkpoint=first) == undisturbed
+    assert gang.reports[0][0][0] == 3
 
 
 # How it ends

@@ -17,10 +17,10 @@ from vector_rows import FAULTS, FEATURES, MATRIX, NUMBERS, ROWS, SIZE, VECTOR, W
 
 from penstock import stages as st
 from penstock.engines.base import Engine
-from penstock.errors import ConfigError, DataValueError, SchemaError, UserCodeError
+from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.spmd import Rank, SpmdOptions
+from penstock.spmd import SpmdOptions
 from penstock.stages.base import Trainer
 from penstock.stages.training import _sparse_design
 from penstock.testing import LocalGang
@@ -347,24 +347,12 @@ def test_every_engine_gives_the_model_of_one_rank_to_the_bit(
     assert theirs.equals(alone.transform(dataset(local, rows)).to_arrow())
 
 
-def test_a_training_that_was_cut_off_goes_on_from_its_checkpoint(
-    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, options = dataset(local, table()), SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=2)
-    undisturbed = Pipeline(stage(FEATURES)).fit(data).fitted[0]
-    reported: list[int] = []
-
-    def report(rank: Rank, rounds: int, detail: str = "") -> None:
-        reported.append(rounds)
-        if len(reported) == 5:
-            raise OSError("cut off")
-
-    monkeypatch.setattr(Rank, "report", report)
-    with pytest.raises(UserCodeError, match="cut off"):
-        Pipeline(stage(FEATURES)).fit(data, options=options)
-    resumed = Pipeline(stage(FEATURES)).fit(data, options=options).fitted[0]
-    assert reported[:6] == [1, 2, 3, 4, 5, 5]  # the last checkpoint was that of step 4
-    assert resumed == undisturbed
+def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
+    data, gang = dataset(local, table()), LocalGang(1, options=SpmdOptions(checkpoint_interval=2))
+    undisturbed, checkpoints = gang.train(stage(FEATURES), data), gang.checkpoints
+    assert [each.rounds for each in checkpoints[:2]] == [2, 4]
+    assert gang.train(stage(FEATURES), data, checkpoint=checkpoints[1]) == undisturbed
+    assert gang.reports[0][0][0] == 5
 
 
 # How it is trained

@@ -22,7 +22,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.spmd import Rank, SpmdOptions
+from penstock.spmd import SpmdOptions
 from penstock.stages.training import _design, _quasi_newton, logistic
 from penstock.stages.training._quasi_newton import Course
 from penstock.testing import LocalGang
@@ -346,32 +346,14 @@ def test_a_rank_without_rows_takes_part(request: pytest.FixtureRequest, engines:
     assert models[0].fitted[0] == models[1].fitted[0]
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ends the process, as far as training can tell."""
-
-
-def test_a_training_goes_on_from_its_checkpoint(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     x, label, _ = sample(3)
     stage, data = st.LogisticRegression("label", tol=1e-9), dataset(local, x, label=label)
-    options = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=3)
-    report, reported = Rank.report, list[int]()
-
-    def deadly(self: Rank, rounds: int, detail: str = "") -> None:
-        report(self, rounds, detail)
-        if rounds == 8:
-            raise Interrupted
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Rank, "report", deadly)
-        with pytest.raises(Interrupted):
-            Pipeline(stage).fit(data, options=options)
-    monkeypatch.setattr(
-        Rank, "report", lambda self, rounds, detail="": (reported.append(rounds), report(self, rounds, detail))
-    )
-    resumed = Pipeline(stage).fit(data, options=options).fitted[0]
-    assert reported[0] == 7
-    monkeypatch.undo()
-    assert resumed == Pipeline(stage).fit(data).fitted[0]
+    gang = LocalGang(1, options=SpmdOptions(checkpoint_interval=3))
+    undisturbed, (first, second, *_) = gang.train(stage, data), gang.checkpoints
+    assert (first.rounds, second.rounds) == (3, 6)
+    assert gang.train(stage, data, checkpoint=second) == undisturbed
+    assert gang.reports[0][0][0] == 7
 
 
 class Notes(Progress):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import narwhals as nw
@@ -16,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 import xgboost as xgb
 from sklearn.metrics import ndcg_score
-from xgboost import collective
 
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.spmd import SpmdOptions
+from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training._groups import bring_together
 from penstock.stages.training._matrix import Batch
+from penstock.testing import LocalGang
 
 ROWS, GROUPS = 600, 40
 ALL_PAIRS = {"objective": "rank:pairwise", "params": {"lambdarank_num_pair_per_sample": 100}}
@@ -91,34 +88,6 @@ def test_validation_stops_ranking_early(make: Callable[..., Dataset], grade: np.
 # Several ranks
 
 
-class Gang:
-    """Ranks that are threads of this process: objects are gathered by the coordinator, arrays joined by XGBoost."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self._barrier = size, threading.Barrier(size, timeout=30)
-        self._given: list[Any] = [None] * size
-        self._index = threading.local()
-
-    def gather(self, value: Any) -> list[Any]:
-        self._given[self._index.value] = value
-        self._barrier.wait()
-        values = list(self._given)
-        self._barrier.wait()
-        return values
-
-    def allreduce(self, data: np.ndarray, op: collective.Op) -> np.ndarray:
-        assert op is collective.Op.BITWISE_OR
-        return np.bitwise_or.reduce(self.gather(data.copy()))
-
-    def run(self, work: Callable[[int], Any]) -> list[Any]:
-        def start(index: int) -> Any:
-            self._index.value = index
-            return work(index)
-
-        with ThreadPoolExecutor(self.size) as pool:
-            return list(pool.map(start, range(self.size)))
-
-
 class Held:
     """Batches in memory, as `bring_together` takes and leaves them."""
 
@@ -141,18 +110,17 @@ def batches(rows: np.ndarray, group: np.ndarray) -> Iterator[Batch]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_every_group_is_whole_on_one_rank(monkeypatch: pytest.MonkeyPatch, group: np.ndarray, size: int) -> None:
-    gang = Gang(size)
-    monkeypatch.setattr(collective, "allreduce", gang.allreduce)
+def test_every_group_is_whole_on_one_rank(group: np.ndarray, size: int) -> None:
     dealt = np.array_split(np.arange(ROWS), size + 1)[:size]  # the rows that are left over are no one's
     held = [Held(list(batches(rows, group[rows]))) for rows in dealt]
 
-    def work(index: int) -> list[Batch]:
-        rank = SimpleNamespace(index=index, size=size, kind="cpu", gather=gang.gather)
-        bring_together(rank, held[index])  # type: ignore[arg-type]
-        return held[index].batches
+    def exchange(rank: Rank) -> list[Batch]:
+        with rank.collective():
+            bring_together(rank, held[rank.index])  # type: ignore[arg-type]
+        return held[rank.index].batches
 
-    parts = [part for rank in gang.run(work) for part in rank]
+    gang = LocalGang(size, options=SpmdOptions(allow_insecure=True))
+    parts = [part for batches in gang.run(exchange, {}) for part in batches]
     found: dict[int, list[list[int]]] = {}
     for part in parts:
         places = np.asarray(part.group)

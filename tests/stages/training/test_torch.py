@@ -26,6 +26,7 @@ from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.modules import _FACTORIES, register_module
 from penstock.stages.training._torch import modules
 from penstock.stages.training._torch.modules import mlp
+from penstock.testing import LocalGang
 
 ROWS = 101
 TWO_RANKS = pytest.mark.cpu("there are two ranks, and one GPU is for one rank")
@@ -343,12 +344,13 @@ def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Pat
         model.transform(data(local)).to_arrow()
 
 
-def test_progress_tells_the_losses(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, str]] = []
-    monkeypatch.setattr(Rank, "report", lambda rank, rounds, detail="": told.append((rounds, detail)))
-    model = Pipeline(regressor(**EXACT)).fit(data(local), validation=opposed(local))
-    losses = zip(*model.fitted[0]["history"].values(), strict=True)
-    assert told == [(epoch, f"loss {one:.5g}, validation {two:.5g}") for epoch, (one, two) in enumerate(losses, 1)]
+def test_progress_tells_the_losses(local: Engine) -> None:
+    gang = LocalGang(1)
+    [fitted] = gang.train(regressor(**EXACT), data(local), validation=opposed(local))
+    losses = zip(*fitted["history"].values(), strict=True)
+    assert gang.reports[0] == [
+        (epoch, f"loss {one:.5g}, validation {two:.5g}") for epoch, (one, two) in enumerate(losses, 1)
+    ]
 
 
 def test_random_numbers_and_threads_of_others_are_left_alone(local: Engine) -> None:

@@ -1,0 +1,36 @@
+"""A collective call is complete when every rank has come, and not before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.spmd.collectives import Collectives
+from penstock.spmd.messages import Gather, Gathered, Meet, Ready, Reduce, Reduced
+
+
+def calls(size: int) -> Collectives:
+    tracker = iter(range(100))
+    return Collectives(size, lambda: {"port": next(tracker)})
+
+
+def test_ranks_meet_each_time_when_all_of_them_are_ready() -> None:
+    collectives = calls(2)
+    answers = [collectives.add(Ready(index)) for index in (1, 0, 0, 1)]
+    assert answers == [None, Meet({"port": 0}), None, Meet({"port": 1})]
+
+
+def test_calls_of_different_kinds_do_not_complete_each_other() -> None:
+    collectives = calls(2)
+    assert collectives.add(Gather(0, "a")) is None
+    assert collectives.add(Reduce(1, np.zeros(1))) is None
+    assert collectives.add(Gather(1, "b")) == Gathered(["a", "b"])
+
+
+def test_a_sum_is_that_in_the_order_of_the_ranks_whoever_came_first() -> None:
+    collectives, terms = calls(3), [np.array([1e16]), np.array([1.0]), np.array([-1e16])]
+    for index in (2, 0):
+        assert collectives.add(Reduce(index, terms[index])) is None
+    answer = collectives.add(Reduce(1, terms[1]))
+    assert isinstance(answer, Reduced)
+    assert answer.values.tolist() == [(1e16 + 1.0) - 1e16]
+    assert terms[0].tolist() == [1e16]
