@@ -158,6 +158,14 @@ def distributed_engine(request: pytest.FixtureRequest, engines: Engines) -> Engi
 
 
 @pytest.fixture
+def cluster_notes(cluster: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What `cluster` notes while the test runs: that a training starts again, say."""
+    notes: list[str] = []
+    monkeypatch.setattr(cluster.progress, "note", notes.append)
+    return notes
+
+
+@pytest.fixture
 def local(engines: Engines) -> Engine:
     return engines.get("local")
 

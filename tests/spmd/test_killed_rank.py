@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,11 @@ from communicators import stricken
 
 import penstock as ps
 from penstock import stages as st
-from penstock.core.progress import Progress
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import WorkerLostError
 
 ROUNDS, HIT = 12, 7
-
-
-class Notes(Progress):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.lines.append(text)
 
 
 def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGBoostClassifier:
@@ -44,13 +34,6 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
 
 
 pytestmark = pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank")
-
-
-@pytest.fixture
-def cluster(cluster: Engine) -> Iterator[Engine]:
-    before, cluster.progress = cluster.progress, Notes()
-    yield cluster
-    cluster.progress = before
 
 
 def rows(engine: Engine) -> Dataset:
@@ -76,21 +59,21 @@ def undisturbed(engine: Engine, options: ps.SpmdOptions, **sampling: float) -> b
     ("interval", "sampling"), [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})]
 )
 def test_a_killed_rank_costs_nothing_but_time(
-    cluster: Engine, tmp_path: Path, interval: int, sampling: dict[str, float]
+    cluster: Engine, cluster_notes: list[str], tmp_path: Path, interval: int, sampling: dict[str, float]
 ) -> None:
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=interval, timeout=30)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, **sampling)).fit(rows(cluster), options=options)
     assert (tmp_path / "hit").exists()
     assert trees(model) == undisturbed(cluster, options, **sampling)
-    assert any("rank 1 (" in line and "its process ended" in line for line in cluster.progress.lines)  # type: ignore[attr-defined]
+    assert any("rank 1 (" in line and "its process ended" in line for line in cluster_notes)
 
 
 @pytest.mark.slow
-def test_a_frozen_rank_is_found_by_its_silence(cluster: Engine, tmp_path: Path) -> None:
+def test_a_frozen_rank_is_found_by_its_silence(cluster: Engine, cluster_notes: list[str], tmp_path: Path) -> None:
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=3, timeout=4)
     model = ps.Pipeline(struck(tmp_path / "hit", signal.SIGSTOP)).fit(rows(cluster), options=options)
     assert trees(model) == undisturbed(cluster, options)
-    assert any("rank 1 (" in line for line in cluster.progress.lines)  # type: ignore[attr-defined]
+    assert any("rank 1 (" in line for line in cluster_notes)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load
-from test_gang import Notes, Processes
+from test_gang import Processes
 
 import penstock as ps
 from penstock import stages as st
@@ -59,13 +59,6 @@ def test_three_processes_learn_what_one_does() -> None:
         torch.testing.assert_close(together[name], values, rtol=0, atol=1e-6)
 
 
-@pytest.fixture
-def cluster(cluster: Engine) -> Iterator[Engine]:
-    before, cluster.progress = cluster.progress, Notes()
-    yield cluster
-    cluster.progress = before
-
-
 def struck(marker: Path, blow: int) -> st.TorchRegressor:
     """Return a regressor whose rank 1 is once sent a signal in the middle of epoch 5; sent to workers by value."""
 
@@ -97,12 +90,12 @@ def struck(marker: Path, blow: int) -> st.TorchRegressor:
 @pytest.mark.slow
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 def test_a_rank_lost_in_the_middle_of_an_epoch_costs_nothing_but_time(
-    cluster: Engine, tmp_path: Path, blow: signal.Signals
+    cluster: Engine, cluster_notes: list[str], tmp_path: Path, blow: signal.Signals
 ) -> None:
     options = SpmdOptions(world_size=2, checkpoint_interval=2, timeout=8)
     model = ps.Pipeline(struck(tmp_path / "hit", blow)).fit(rows(cluster), options=options)
     assert (tmp_path / "hit").exists()
-    assert any("rank 1 (" in line and "after round 4" in line for line in cluster.progress.notes)  # type: ignore[attr-defined]
+    assert any("rank 1 (" in line and "after round 4" in line for line in cluster_notes)
     undisturbed = learned(cluster, options)
     found = load(model.fitted[0]["weights"].data)
     assert all(torch.equal(found[name], values) for name, values in undisturbed.items())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from communicators import stricken
 from sklearn import linear_model
 
 from penstock import stages as st
-from penstock.core.progress import Progress, Track
 from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
@@ -356,41 +354,6 @@ def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     assert gang.reports[0][0][0] == 7
 
 
-class Notes(Progress):
-    """Keeps the details of rounds, and notes."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def track(self, label: str, total: int) -> Any:
-        notes = self
-
-        class Kept(Track):
-            def __enter__(self) -> Track:
-                return self
-
-            def __exit__(self, *_: object) -> None:
-                pass
-
-            def advance(self, parts: int = 1, detail: str = "") -> None:
-                notes.lines.append(detail)
-
-        return Kept()
-
-    def note(self, text: str) -> None:
-        self.lines.append(text)
-
-
-@pytest.fixture(params=["dask", "spark"])
-def cluster(request: pytest.FixtureRequest, engines: Any) -> Iterator[Engine]:
-    if request.param not in request.config.getoption("--engines"):
-        pytest.skip(f"{request.param} is not among --engines")
-    engine = engines.get(request.param)
-    before, engine.progress = engine.progress, Notes()
-    yield engine
-    engine.progress = before
-
-
 def struck(marker: Path) -> st.LogisticRegression:
     """Return a regression whose rank 1 is killed after iteration 7, once; sent to workers by value."""
 
@@ -405,42 +368,40 @@ def struck(marker: Path) -> st.LogisticRegression:
 
 @pytest.mark.slow
 @pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank")
-def test_a_killed_rank_costs_nothing_but_time(cluster: Engine, local: Engine, tmp_path: Path) -> None:
+def test_a_killed_rank_costs_nothing_but_time(
+    cluster: Engine, cluster_notes: list[str], local: Engine, tmp_path: Path
+) -> None:
     x, label, _ = sample(3)
     options = SpmdOptions(world_size=2, checkpoint_interval=3, timeout=30)
     model = Pipeline(struck(tmp_path / "hit")).fit(dataset(cluster, x, label=label), options=options)
     assert (tmp_path / "hit").exists()
     plain = Pipeline(st.LogisticRegression("label", tol=1e-9)).fit(dataset(local, x, label=label))
     assert model.fitted[0] == plain.fitted[0]
-    assert any("rank 1 (" in line and "its process ended" in line for line in cluster.progress.lines)  # type: ignore[attr-defined]
+    assert any("rank 1 (" in line and "its process ended" in line for line in cluster_notes)
 
 
 # What is told of the outcome
 
 
-def test_too_few_iterations_are_recorded_and_told(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_iterations_are_recorded_and_told(local: Engine) -> None:
     x, label, _ = sample(3)
-    notes = Notes()
-    monkeypatch.setattr(local, "progress", notes)
-    learned = fitted(local, x, label, max_iter=2).fitted[0]
+    gang = LocalGang(1)
+    [learned] = gang.train(st.LogisticRegression("label", **{**TIGHT, "max_iter": 2}), dataset(local, x, label=label))
     assert (learned["converged"], learned["iterations"], len(learned["objective_history"])) == (False, 2, 3)
-    assert any(line.endswith("not converged") for line in notes.lines)
+    assert any(detail.endswith("not converged") for _, detail in gang.reports[0])
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_separable_classes_without_a_penalty_end_and_are_told(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, classes: int
-) -> None:
+def test_separable_classes_without_a_penalty_end_and_are_told(local: Engine, classes: int) -> None:
     x, _, _ = sample(2, scaled=True)
     label = np.digitize(x[:, 0], [-0.5, 0.5][: classes - 1])
-    notes = Notes()
-    monkeypatch.setattr(local, "progress", notes)
-    model = fitted(local, x, label, tol=1e-6, max_iter=60)
-    learned = model.fitted[0]
+    model, gang = fitted(local, x, label, tol=1e-6, max_iter=60), LocalGang(1)
+    [learned] = gang.train(model.stages[0], dataset(local, x, label=label))
+    assert learned == model.fitted[0]
     assert not learned["converged"]
     assert learned["iterations"] <= 60
     assert learned["objective_history"][-1] < 1e-3
-    assert any("separable" in line or "not converged" in line for line in notes.lines)
+    assert any("separable" in detail or "not converged" in detail for _, detail in gang.reports[0])
     np.testing.assert_array_equal(scored(model, dataset(local, x))[2], label)
 
 
