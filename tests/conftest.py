@@ -158,10 +158,10 @@ def distributed_engine(request: pytest.FixtureRequest, engines: Engines) -> Engi
 
 
 @pytest.fixture
-def cluster_notes(cluster: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What `cluster` notes while the test runs: that a training starts again, say."""
+def engine_notes(distributed_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What `distributed_engine` notes while the test runs: that a training starts again, say."""
     notes: list[str] = []
-    monkeypatch.setattr(cluster.progress, "note", notes.append)
+    monkeypatch.setattr(distributed_engine.progress, "note", notes.append)
     return notes
 
 

@@ -369,15 +369,15 @@ def struck(marker: Path) -> st.LogisticRegression:
 @pytest.mark.slow
 @pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank")
 def test_a_killed_rank_costs_nothing_but_time(
-    cluster: Engine, cluster_notes: list[str], local: Engine, tmp_path: Path
+    distributed_engine: Engine, engine_notes: list[str], local: Engine, tmp_path: Path
 ) -> None:
     x, label, _ = sample(3)
     options = SpmdOptions(world_size=2, checkpoint_interval=3, timeout=30)
-    model = Pipeline(struck(tmp_path / "hit")).fit(dataset(cluster, x, label=label), options=options)
+    model = Pipeline(struck(tmp_path / "hit")).fit(dataset(distributed_engine, x, label=label), options=options)
     assert (tmp_path / "hit").exists()
     plain = Pipeline(st.LogisticRegression("label", tol=1e-9)).fit(dataset(local, x, label=label))
     assert model.fitted[0] == plain.fitted[0]
-    assert any("rank 1 (" in line and "its process ended" in line for line in cluster_notes)
+    assert any("rank 1 (" in line and "its process ended" in line for line in engine_notes)
 
 
 # What is told of the outcome
