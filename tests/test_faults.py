@@ -384,6 +384,7 @@ for write in (noise.write_parquet, model.save):
 """
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_leaves_the_old_output_and_nothing_else(local: Engine, tmp_path: Path) -> None:
     numbers(local).write_parquet(tmp_path / "out")
     before = contents(tmp_path)
@@ -408,6 +409,7 @@ data.map_partitions(kill, {"x": "float64"}).write_parquet(sys.argv[1], overwrite
 """
 
 
+@pytest.mark.thorough
 def test_a_write_that_is_killed_leaves_the_old_output_and_the_next_cleans_up(
     local: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -442,6 +444,7 @@ except ps.errors.CommitConflictError as error:
 """
 
 
+@pytest.mark.thorough
 def test_of_two_processes_one_wins_and_the_other_is_told_of_it(local: Engine, tmp_path: Path) -> None:
     out, one, other = tmp_path / "out", tmp_path / "one", tmp_path / "other"
     numbers(local).write_parquet(out)

@@ -78,6 +78,7 @@ print(json.dumps(model.transform(rows).to_arrow()["prediction"].to_pylist()))
 """
 
 
+@pytest.mark.thorough
 def test_a_model_scores_where_no_cluster_library_is_installed(engine: Engine, tmp_path: Path) -> None:
     table = pa.table(
         {"x": [float(i) for i in range(60)], "c": ["a", "b", None] * 20, "y": [2.0 * i for i in range(60)]}
@@ -93,6 +94,7 @@ def test_a_model_scores_where_no_cluster_library_is_installed(engine: Engine, tm
     assert json.loads(python(SCORE, str(tmp_path / "model"))) == here
 
 
+@pytest.mark.thorough
 def test_a_model_without_boosting_is_loaded_without_xgboost(local: Engine, tmp_path: Path) -> None:
     data = local.from_arrow(pa.table({"x": [1.0, None, 3.0]}))
     ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(data).save(tmp_path / "model")

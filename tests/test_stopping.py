@@ -17,6 +17,8 @@ import pytest
 from penstock.cli.stopping import GRACE
 from penstock.core.bounded_pool import ahead, is_working
 
+pytestmark = pytest.mark.thorough  # processes that are waited for
+
 ROOT = Path(__file__).parents[1]
 SOON = 5.0
 SIGNALS = [(signal.SIGINT, "SIGINT", 130), (signal.SIGTERM, "SIGTERM", 143)]

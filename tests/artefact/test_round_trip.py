@@ -197,6 +197,7 @@ def test_a_stage_of_another_version_is_refused(tmp_path):
         load(tmp_path / "m", stages={"Keep": newer})
 
 
+@pytest.mark.thorough
 def test_loading_needs_no_engine(saved):
     script = """
 import sys
@@ -225,6 +226,7 @@ def test_no_module_of_the_load_path_can_unpickle_or_import_by_name():
     assert {name: found for name, found in used.items() if found} == {}
 
 
+@pytest.mark.thorough
 def test_loading_opens_nothing_outside_and_runs_nothing(saved, tmp_path):
     script = """
 import sys
@@ -257,6 +259,7 @@ def test_standard_stage_is_found_without_being_passed(dataset, tmp_path):
     assert load(tmp_path / "m").fitted == (fitted,)
 
 
+@pytest.mark.thorough
 def test_reading_a_table_leaves_no_thread_that_could_outlive_python(tmp_path):
     write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), tmp_path / "t.parquet")
     code = """

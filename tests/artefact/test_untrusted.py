@@ -129,6 +129,7 @@ def test_a_document_that_is_far_too_large_is_not_read(saved, relist):
         load(saved)
 
 
+@pytest.mark.thorough
 def test_a_large_file_of_a_wrong_hash_is_never_in_memory_whole(saved, relist):
     with open(saved / "booster/3.1.ubj", "r+b") as file:
         file.truncate(2**28)
@@ -199,6 +200,7 @@ def test_a_changed_page_of_a_table_is_found_by_its_checksum(saved, reseal):
         load(saved)
 
 
+@pytest.mark.thorough
 def test_damage_under_fitting_hashes_never_crashes(saved):
     """Flips in every file, the manifest made to fit; in a process of its own, for a crash would end it."""
     script = """

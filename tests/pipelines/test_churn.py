@@ -84,6 +84,7 @@ def test_customers_without_an_answer_are_scored(folder, fitted):
     assert not set(scored["prediction"].to_pylist()) - {0, 1}
 
 
+@pytest.mark.thorough
 def test_one_customer_is_scored_as_in_a_batch(folder, fitted):
     model = PipelineModel.load(fitted.model)
     scored = pq.read_table(folder / "scored").slice(0, 5).to_pylist()

@@ -63,6 +63,7 @@ def test_replicates_are_independent_of_each_other_and_of_their_neighbours():
         assert abs(np.corrcoef(left, right)[0, 1]) < 5 / np.sqrt(len(rows))
 
 
+@pytest.mark.thorough
 def test_the_spread_of_the_replicates_is_the_standard_error_of_a_mean():
     label = np.random.default_rng(2).normal(size=2000)
     table = pa.table({"prediction": np.zeros(2000), "label": label, ROW: np.arange(2000)})

@@ -22,6 +22,7 @@ def rows(found):
     return list(zip(found.table["value"].to_pylist(), found.table["count"].to_pylist(), strict=True))
 
 
+@pytest.mark.thorough
 @given(st.lists(st.lists(st.none() | st.text(st.sampled_from("aZ\xe9\uff21\U0001f600"), max_size=2)), min_size=1))
 def test_any_partitioning_gives_the_counts_in_order(partitions):
     everything = [value for part in partitions for value in part]

@@ -223,6 +223,7 @@ def test_tables_are_short(local):
     assert {name: len(table) for name, table in found.tables.items()} == {"confusionMatrix": 500, "byLabel": 500}
 
 
+@pytest.mark.thorough
 def test_slices_and_replicates_take_the_same_metrics(local):
     columns = {**data(), "half": ["a", "b"] * 200}
     dataset = local.from_arrow(pa.table(columns), fragment_bytes=4000)

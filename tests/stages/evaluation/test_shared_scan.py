@@ -104,6 +104,7 @@ def test_a_slice_by_a_column_that_is_not_there_names_the_nearest():
         ps.evaluate(scored, [AREA], slices=["contry"])
 
 
+@pytest.mark.thorough
 def test_intervals_are_percentiles_of_weighted_replicates(scored):
     found = ps.evaluate(scored, [ERROR], bootstrap=ps.Bootstrap(40, seed=9, confidence=0.8))
     error = np.abs(TABLE["amount"].to_numpy() - TABLE["predicted"].to_numpy())
@@ -113,6 +114,7 @@ def test_intervals_are_percentiles_of_weighted_replicates(scored):
     assert found["mae"] == pytest.approx(np.average(error, weights=TABLE["w"].to_numpy()), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     engine = ps.LocalEngine(device="cpu")
     hits = 0

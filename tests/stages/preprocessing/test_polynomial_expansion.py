@@ -91,6 +91,7 @@ def test_a_parabola_is_a_line_in_the_expansion(local):
     assert model.fitted[1]["coefficients"] == pytest.approx([-2, 3], rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_too_many_terms_are_refused_before_they_are_named():
     wide = pa.schema({f"x{place}": pa.float64() for place in range(3000)})
     with pytest.raises(ConfigError, match="of 3000 columns would add 4,501,500 columns, expected at most 10,000"):

@@ -120,6 +120,7 @@ def few_points() -> dict[str, tuple[np.ndarray, int]]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", few_points())
 def test_every_seed_reaches_the_best_that_scikit_learn_reaches(local: Engine, name: str) -> None:
     x, k = few_points()[name]

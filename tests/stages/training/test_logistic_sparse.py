@@ -60,6 +60,7 @@ def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
 # scikit-learn, on the same CSR matrix: C is 1 / (n * reg_param)
 
 
+@pytest.mark.thorough
 @pytest.mark.pairwise
 @pytest.mark.parametrize(("reg_param", "l1_ratio"), PENALTIES)
 @pytest.mark.parametrize("classes", [2, 3])
@@ -198,6 +199,7 @@ def test_rows_of_weight_0_are_as_if_absent(local: Engine) -> None:
 # Partitions, threads, ranks and engines
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_fragments_and_threads_change_no_bit(local: Engine, monkeypatch: pytest.MonkeyPatch, classes: int) -> None:
     monkeypatch.setattr(_sparse_design, "_ENTRIES", 100)  # several parts for each thread

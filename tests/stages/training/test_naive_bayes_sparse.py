@@ -108,6 +108,7 @@ def test_everything_is_as_in_mllib(local: Engine, spark: Any, model_type: str) -
     np.testing.assert_array_equal(prediction, [row["prediction"] for row in made])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model_type", TYPES)
 def test_numbers_beside_a_vector_are_columns_of_one_matrix(local: Engine, model_type: str) -> None:
     given = matrix(model_type)

@@ -47,6 +47,7 @@ def expected(x: np.ndarray, parameters: dict[str, Any], **targets: Any) -> np.nd
 # The model is XGBoost's own, also after it was stored
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", LABELS)
 def test_an_objective_gives_what_xgboost_gives_and_is_loaded_without_trust(
     make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, tmp_path: Path, objective: str
