@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from kill_runs import Workplace, failures
 
 PIPELINE = """
@@ -26,6 +27,7 @@ def evaluators(parameters):
 """
 
 
+@pytest.mark.thorough
 def test_fits_that_are_killed_or_race_leave_the_outputs_of_one_run_whole(tmp_path: Path) -> None:
     (tmp_path / "quick.py").write_text(PIPELINE)
     x = np.arange(100.0)

@@ -34,7 +34,10 @@ def struck(marker: Path, blow: int, times: int = 1, **sampling: float) -> st.XGB
     return Struck("label", num_boost_round=ROUNDS, max_depth=3, **sampling)
 
 
-pytestmark = pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank")
+pytestmark = [
+    pytest.mark.cpu("the second of two ranks is killed, and one GPU is for one rank"),
+    pytest.mark.thorough,
+]
 
 
 def rows(engine: Engine) -> Dataset:

@@ -24,7 +24,10 @@ from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
 from penstock.spmd import Body, SpmdOptions, run_gang
 
-pytestmark = pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank")
+pytestmark = [
+    pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank"),
+    pytest.mark.thorough,
+]
 
 OPTIONS: dict[str, Any] = {
     "features": ("a", "b"), "categories": ("c",), "module": "tabular", "module_options": {"hidden": [8]},

@@ -33,7 +33,10 @@ from penstock.stages.training._torch.pipelined import padded
 from penstock.stages.training._torch.sharded import layers
 from penstock.stages.training._torch.tabular import Tabular
 
-pytestmark = pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank")
+pytestmark = [
+    pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank"),
+    pytest.mark.thorough,
+]
 
 CATEGORIES = 3
 EXACT = st.TorchRegressor(

@@ -282,6 +282,7 @@ print([each.hex() for each in statistic.finish(statistic.summarise(frame)).weigh
 """
 
 
+@pytest.mark.thorough
 def test_the_number_of_threads_does_not_change_a_bit():
     command = [sys.executable, "-c", _SUMMED]
     runs = [{**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONPATH": os.pathsep.join(sys.path)} for threads in "14"]

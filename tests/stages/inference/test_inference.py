@@ -68,6 +68,7 @@ def test_a_saved_model_scores_without_the_files(form, digits, local, tmp_path):
     assert not list((tmp_path / "model").rglob("*.pt2"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_loading_a_model_imports_neither_library(form, digits, local, tmp_path):
     ps.Pipeline(stage(form, digits)).fit(local.from_arrow(digits.table.slice(0, 3))).save(tmp_path / "model")
