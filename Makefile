@@ -41,10 +41,12 @@ check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, 
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q --doctest-modules penstock
 	$(BIN)/python tools/stage_table.py --check
+	$(BIN)/python tools/package_graph.py --check
 	tools/lock.sh --check $(BIN)/uv
 
-docs: $(VENV)/.dev ## write docs/stages.md from the stages
+docs: $(VENV)/.dev ## write docs/stages.md from the stages, and the drawing of docs/architecture.md from the imports
 	$(BIN)/python tools/stage_table.py
+	$(BIN)/python tools/package_graph.py
 
 bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own integrations; ROWS=4000000 for the full size
 	tools/java.sh $(BIN)/python

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock import stages
+from penstock import authoring, stages
 from penstock.stages.base import Trainer
 from penstock.stages.registry import discover
 from penstock.testing import examples_of, tables
@@ -71,8 +71,24 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
     _run(DOCS / "own-stages.md", page_module)
 
 
-def test_the_code_on_relational_etl_runs(page_module):
-    _run(DOCS / "relational.md", page_module)
+@pytest.mark.parametrize("page", ["relational", "own-statistic", "own-engine", "own-trainer"])
+def test_the_code_on_a_page_runs(page, page_module):
+    _run(DOCS / f"{page}.md", page_module)
+
+
+PUBLIC = {"authoring", "devices", "errors", "frames", "selectors", "stages", "statistics", "testing"}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("own-*.md")), ids=lambda page: page.stem)
+def test_what_is_written_by_oneself_needs_the_surface_for_authors_alone(page):
+    imports = re.findall(r"^(?:>>> )?from penstock\.(\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(imports) <= PUBLIC
+
+
+def test_the_surface_for_authors_is_small_and_sorted():
+    assert [name for name in authoring.__all__ if not hasattr(authoring, name)] == []
+    assert authoring.__all__ == sorted(authoring.__all__)
+    assert len(authoring.__all__) <= 32
 
 
 def test_the_code_on_parameters_runs(page_module):

@@ -6,15 +6,14 @@ import ast
 import io
 import sys
 import tokenize
-from collections import Counter, defaultdict
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import grimp
 
 from penstock.stages.base import Stage
 from penstock.stages.registry import discover
 from penstock.statistics.base import Statistic
+from tools.package_graph import package_imports
 
 PACKAGE = Path(__file__).parents[1] / "penstock"
 LIMITS = {
@@ -77,16 +76,9 @@ def code_lines(text: str) -> int:
 
 
 def package_cycle() -> tuple[str, ...]:
-    """Return packages that import each other in a circle, imports for type checkers included; none if there is none."""
-    graph = grimp.build_graph("penstock", cache_dir=None)
-    edges: dict[str, set[str]] = defaultdict(set)
-    for module in graph.modules:
-        for imported in graph.find_modules_directly_imported_by(module):
-            ours, other = module.split(".")[1:2], imported.split(".")[1:2]
-            if ours and other and ours != other:
-                edges[ours[0]].add(other[0])
+    """Return packages that import each other in a circle; none if there is none."""
     try:
-        TopologicalSorter(edges).prepare()
+        TopologicalSorter(package_imports()).prepare()
     except CycleError as error:
         return tuple(error.args[1])
     return ()

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import narwhals as nw
 import pyarrow as pa
 
+from penstock.authoring import ColumnStage, Fitted, Tags, check_number
 from penstock.errors import DataValueError
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
 from penstock.statistics import Moments, Statistic
 
 

@@ -18,6 +18,7 @@ from penstock.statistics.evaluation.regression import Errors, RegressionErrors
 from penstock.statistics.extremes import Extreme, Extremes
 from penstock.statistics.gram import CrossProducts, Gram
 from penstock.statistics.grouped.folds import Folded
+from penstock.statistics.grouped.group_sums import GroupSums
 from penstock.statistics.moments import Moment, Moments
 from penstock.statistics.null_if import NullIf
 from penstock.statistics.quantiles import Distribution, Quantiles
@@ -44,6 +45,7 @@ __all__ = [
     "Folded",
     "Frequencies",
     "Gram",
+    "GroupSums",
     "LabelScores",
     "LabelSets",
     "Moment",

@@ -115,7 +115,7 @@ class Evaluator(ABC):
 
         return evaluate(dataset, [self])
 
-    def _report(
+    def report(
         self,
         values: Mapping[str, float | None],
         reasons: Mapping[str, str | None],

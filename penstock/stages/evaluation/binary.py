@@ -142,7 +142,7 @@ class BinaryClassificationEvaluator(Evaluator):
             absent = f"there is no column {_OPTIONAL!r}"
             parts.append(Evaluation(dict.fromkeys(_OF_PROBABILITY), dict.fromkeys(_OF_PROBABILITY, absent)))
         whole = Evaluation.joined(parts)
-        return self._report(whole, whole.reasons, tables=whole.tables, bounds=whole.bounds)
+        return self.report(whole, whole.reasons, tables=whole.tables, bounds=whole.bounds)
 
     def reweighted(self, weight: str) -> Self:
         """Return the evaluator of a replicate; its curves are of cells, so that its state is small."""

@@ -128,7 +128,7 @@ class ClusteringEvaluator(Evaluator):
     ) -> Evaluation:
         table = pa.table({"prediction": ids, "weight": weight, "silhouette": silhouette})
         heaviest = np.sort(np.argsort(-weight, kind="stable")[:_SHOWN])
-        return self._report({"silhouette": mean}, {"silhouette": reason}, tables={"clusters": table.take(heaviest)})
+        return self.report({"silhouette": mean}, {"silhouette": reason}, tables={"clusters": table.take(heaviest)})
 
     def _wrong(self, name: str, kind: pa.DataType, expected: str) -> SchemaError:
         return SchemaError(

@@ -157,7 +157,7 @@ class MulticlassClassificationEvaluator(Evaluator):
         if self._asks_probability():
             parts.append(self._of_probabilities(results.get("probabilities")))
         whole = Evaluation.joined(parts)
-        return self._report(whole, whole.reasons, tables=whole.tables)
+        return self.report(whole, whole.reasons, tables=whole.tables)
 
     def _of_labels(self, matrix: ConfusionMatrix) -> Evaluation:
         label, beta = self.metric_label, self.beta

@@ -96,7 +96,7 @@ class MultilabelClassificationEvaluator(ListPairEvaluator):
             "microRecall": micro.recall,
             "microF1Measure": micro.f1_measure,
         }
-        return self._report(values, self._reasons(scores), tables={"byLabel": scores.by_label(_MOST)})
+        return self.report(values, self._reasons(scores), tables={"byLabel": scores.by_label(_MOST)})
 
     def _reasons(self, scores: LabelScores) -> dict[str, str]:
         """Return why each metric that can be undefined is, if it is."""

@@ -92,7 +92,7 @@ class RankingEvaluator(ListPairEvaluator):
             "hitRateAtK": ranking.hit_rate,
         }
         tables = {"atK": ranking.at_k(_MOST), "documents": _documents(ranking)}
-        return self._report(values, dict.fromkeys(values, "no row has a positive weight"), tables=tables)
+        return self.report(values, dict.fromkeys(values, "no row has a positive weight"), tables=tables)
 
 
 def _documents(ranking: Ranking) -> pa.Table:

@@ -107,10 +107,10 @@ class RegressionEvaluator(Evaluator):
             values, reasons = self._from_errors(results["errors"])
         residuals: ResidualDistribution | None = results.get("residuals")
         if residuals is None:
-            return self._report(values, reasons)
+            return self.report(values, reasons)
         values[_FROM_DISTRIBUTION], reasons[_FROM_DISTRIBUTION] = residuals.median_absolute, residuals.reason
         bounds = {_FROM_DISTRIBUTION: residuals.width}
-        return self._report(values, reasons, tables=_tables(residuals), bounds=bounds)
+        return self.report(values, reasons, tables=_tables(residuals), bounds=bounds)
 
     def _from_errors(self, errors: Errors) -> tuple[dict[str, float | None], dict[str, str | None]]:
         values = {

@@ -1,0 +1,53 @@
+"""The surface for stages, statistics, trainers, evaluators and engines of one's own.
+
+What is here keeps its name and meaning from version to version; other modules of the library may change. The pages
+``docs/own-*.md`` use nothing else but this, `penstock`, `penstock.stages`, `penstock.statistics`, `penstock.frames`,
+`penstock.errors`, `penstock.selectors` and `penstock.testing`.
+"""
+
+from penstock.core.progress import Progress
+from penstock.core.schemas import require
+from penstock.core.selectors import Columns, resolve
+from penstock.dataset.task_errors import translate_errors
+from penstock.engines.base import Engine, TreeReduction
+from penstock.engines.settings import EngineSettings
+from penstock.spmd import Rank, SpmdOptions, run_alone
+from penstock.stages.base import ColumnStage, Fitted, Stage, Tags, Trainer, check_number, normalise_columns
+from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.preprocessing.categories.vocabulary import codes, values_of
+from penstock.stages.shapes import Fields, Number, by_column
+from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.statistics.distinct.partitionable import Partitionable
+
+__all__ = [
+    "ColumnStage",
+    "ColumnStatistic",
+    "Columns",
+    "Engine",
+    "EngineSettings",
+    "Evaluation",
+    "Evaluator",
+    "Fields",
+    "Fitted",
+    "Number",
+    "Partitionable",
+    "Progress",
+    "Rank",
+    "SpmdOptions",
+    "Stage",
+    "State",
+    "Statistic",
+    "Tags",
+    "Trainer",
+    "TreeReduction",
+    "by_column",
+    "check_number",
+    "codes",
+    "normalise_columns",
+    "require",
+    "resolve",
+    "run_alone",
+    "translate_errors",
+    "values_of",
+]
