@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from penstock.core import errors
 from penstock.core.errors import ExecutionError, MemoryLimitError, PenstockError
 from penstock.core.redaction import presentable
 from penstock.io.fragments import Fragment
@@ -106,7 +105,9 @@ def portable(error: PenstockError) -> PenstockError:
     """Return the error, or where it would not arrive, one of the nearest class of Penstock's in the same words."""
     if pickles(error) and len(_text(error)) <= 2 * _LONGEST:
         return error
-    kind: type[PenstockError] = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    kind: type[PenstockError] = next(
+        kind for kind in type(error).__mro__ if kind.__module__ == PenstockError.__module__
+    )
     message, hint, place = (vars(error).get(name) for name in ("message", "hint", "place"))
     same = kind(_shortened(str(message or _text(error))), hint=hint, **(place or {}))
     return same if pickles(same) else kind(_shortened(_text(error)))

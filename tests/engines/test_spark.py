@@ -208,7 +208,7 @@ def test_interrupt_cancels_the_job(spark):
         list(spark.map(lambda item: time.sleep(60), range(2)))
     start = time.monotonic()
     assert list(spark.map(abs, [-1, -2])) == [1, 2]  # the slots are free
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 40  # those that were interrupted would have taken 60 s
 
 
 def test_dataset_is_read_by_the_workers(numbers):
