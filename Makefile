@@ -34,7 +34,7 @@ test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs
 	tools/chromium.sh
 	$(VENV_GPU)/bin/python -m pytest --device gpu $(ARGS)
 
-check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, lock files
+check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, lock files, the newest versions allowed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -43,6 +43,7 @@ check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, 
 	$(BIN)/python tools/stage_table.py --check
 	$(BIN)/python tools/package_graph.py --check
 	tools/lock.sh --check $(BIN)/uv
+	tools/newest.sh $(BIN)/uv $(VENV)
 
 docs: $(VENV)/.dev ## write docs/stages.md from the stages, and the drawing of docs/architecture.md from the imports
 	$(BIN)/python tools/stage_table.py
@@ -80,4 +81,4 @@ $(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu
 	$(BIN)/python data/clicks.py --rows $(ROWS) --out $(SAMPLE) --overwrite
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) $(VENV_GPU) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info
