@@ -12,11 +12,12 @@ from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine, TreeReduction
 from penstock.engines.settings import EngineSettings
 from penstock.spmd import Rank, SpmdOptions, run_alone
-from penstock.stages.base import ColumnStage, Fitted, Stage, Tags, Trainer, check_number, normalise_columns
+from penstock.stages.base import ColumnStage, Fitted, Stage, Tags, check_number, normalise_columns
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.preprocessing.categories.vocabulary import codes, values_of
 from penstock.stages.shapes import Fields, Number, by_column
+from penstock.stages.trainer import Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.distinct.partitionable import Partitionable
 

@@ -31,7 +31,7 @@ from penstock.engines.local import LocalEngine
 from penstock.errors import SchemaError
 from penstock.frames import cudf, hashing, matrices
 from penstock.stages.base import Stage
-from penstock.stages.training import _boosting
+from penstock.stages.training.trees import _boosting
 from penstock.testing import discover_examples, trials
 from penstock.testing.cases import CASES, cases_for
 from penstock.testing.checks.frames import check_schema

@@ -45,7 +45,7 @@ def preprocessing_digest(model: PipelineModel) -> str:
 def _digest(learned: Iterable[tuple[Stage, Fitted]]) -> str:
     sink = hashlib.sha256()
     for stage, fitted in learned:
-        _add(sink, [type(stage).__name__, stage.parameters(), fitted])
+        _add(sink, [*stage._identity(fitted), fitted])
     return f"sha256:{sink.hexdigest()}"
 
 

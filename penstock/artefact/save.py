@@ -111,7 +111,7 @@ def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
     documents: dict[str, bytes] = {}
     encoders = []
     for number, (stage, fitted, given) in enumerate(zip(model.stages, model.fitted, model.given_names, strict=True)):
-        name = stage.stored_as
+        name = type(stage).__name__
         encoder = Encoder(number, name)
         parameters = encoder.encode(stage.parameters(), "parameters")
         own = {} if given is None else {"name": given}

@@ -17,7 +17,8 @@ from penstock.dataset.tasks import Probe
 from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, CountPlan, plan_counts
 from penstock.pipeline.plan import Level, Plan, Request, Scan
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Fitted, Trainer
+from penstock.stages.base import Fitted
+from penstock.stages.trainer import Trainer
 from penstock.statistics.base import State
 from penstock.statistics.distinct.footprint import Found
 from penstock.statistics.distinct.partitionable import Partitionable

@@ -52,7 +52,7 @@ def _checked(address: Any, stages: Mapping[str, Stage]) -> str:
     name, dot, _ = str(address).partition(".")
     if isinstance(address, str) and name in stages:
         return address
-    of_class = [known for known, stage in stages.items() if stage.stored_as == name]
+    of_class = [known for known, stage in stages.items() if type(stage).__name__ == name]
     if of_class:
         raise ConfigError(
             f"{address!r} names no stage: the {name} of this pipeline is called {' or '.join(of_class)}",

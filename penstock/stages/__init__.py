@@ -87,21 +87,23 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.text.text_length import TextLength as TextLength
     from penstock.stages.preprocessing.text.tokenizer import RegexTokenizer as RegexTokenizer
     from penstock.stages.preprocessing.text.tokenizer import Tokenizer as Tokenizer
-    from penstock.stages.training.forest import RandomForestClassifier as RandomForestClassifier
-    from penstock.stages.training.forest import RandomForestRegressor as RandomForestRegressor
-    from penstock.stages.training.gaussian_mixture import GaussianMixture as GaussianMixture
-    from penstock.stages.training.generalized_linear import GeneralizedLinearRegression as GeneralizedLinearRegression
-    from penstock.stages.training.kmeans import KMeans as KMeans
-    from penstock.stages.training.linear import LinearRegression as LinearRegression
-    from penstock.stages.training.linear_cv import LinearRegressionCV as LinearRegressionCV
-    from penstock.stages.training.logistic import LogisticRegression as LogisticRegression
-    from penstock.stages.training.naive_bayes import NaiveBayes as NaiveBayes
-    from penstock.stages.training.ranker import XGBoostRanker as XGBoostRanker
-    from penstock.stages.training.sklearn import SklearnEstimator as SklearnEstimator
-    from penstock.stages.training.torch import TorchClassifier as TorchClassifier
-    from penstock.stages.training.torch import TorchRegressor as TorchRegressor
-    from penstock.stages.training.xgboost import XGBoostClassifier as XGBoostClassifier
-    from penstock.stages.training.xgboost import XGBoostRegressor as XGBoostRegressor
+    from penstock.stages.training.bayes.naive_bayes import NaiveBayes as NaiveBayes
+    from penstock.stages.training.clustering.gaussian_mixture import GaussianMixture as GaussianMixture
+    from penstock.stages.training.clustering.kmeans import KMeans as KMeans
+    from penstock.stages.training.linear.generalized_linear_regression import (
+        GeneralizedLinearRegression as GeneralizedLinearRegression,
+    )
+    from penstock.stages.training.linear.linear_regression import LinearRegression as LinearRegression
+    from penstock.stages.training.linear.linear_regression_cv import LinearRegressionCV as LinearRegressionCV
+    from penstock.stages.training.linear.logistic_regression import LogisticRegression as LogisticRegression
+    from penstock.stages.training.sklearn.sklearn_estimator import SklearnEstimator as SklearnEstimator
+    from penstock.stages.training.torch.torch_classifier import TorchClassifier as TorchClassifier
+    from penstock.stages.training.torch.torch_regressor import TorchRegressor as TorchRegressor
+    from penstock.stages.training.trees.random_forest import RandomForestClassifier as RandomForestClassifier
+    from penstock.stages.training.trees.random_forest import RandomForestRegressor as RandomForestRegressor
+    from penstock.stages.training.trees.xgboost_classifier import XGBoostClassifier as XGBoostClassifier
+    from penstock.stages.training.trees.xgboost_ranker import XGBoostRanker as XGBoostRanker
+    from penstock.stages.training.trees.xgboost_regressor import XGBoostRegressor as XGBoostRegressor
 
 _MODULES = {
     "Arcsinh": "penstock.stages.preprocessing.numeric.arcsinh",
@@ -123,8 +125,8 @@ _MODULES = {
     "Expect": "penstock.stages.preprocessing.expect",
     "FeatureHasher": "penstock.stages.preprocessing.categories.feature_hasher",
     "FunctionStage": "penstock.stages.preprocessing.function_stage",
-    "GaussianMixture": "penstock.stages.training.gaussian_mixture",
-    "GeneralizedLinearRegression": "penstock.stages.training.generalized_linear",
+    "GaussianMixture": "penstock.stages.training.clustering.gaussian_mixture",
+    "GeneralizedLinearRegression": "penstock.stages.training.linear.generalized_linear_regression",
     "GroupScaler": "penstock.stages.preprocessing.scaling.group_scaler",
     "GroupStatistics": "penstock.stages.preprocessing.categories.group_statistics",
     "HashBucket": "penstock.stages.preprocessing.categories.hash_bucket",
@@ -136,14 +138,14 @@ _MODULES = {
     "IndexToString": "penstock.stages.preprocessing.categories.index_to_string",
     "Interaction": "penstock.stages.preprocessing.numeric.interaction",
     "KBinsDiscretizer": "penstock.stages.preprocessing.binning.kbins_discretizer",
-    "KMeans": "penstock.stages.training.kmeans",
-    "LinearRegression": "penstock.stages.training.linear",
-    "LinearRegressionCV": "penstock.stages.training.linear_cv",
+    "KMeans": "penstock.stages.training.clustering.kmeans",
+    "LinearRegression": "penstock.stages.training.linear.linear_regression",
+    "LinearRegressionCV": "penstock.stages.training.linear.linear_regression_cv",
     "ListPad": "penstock.stages.preprocessing.lists.list_slice",
     "ListSlice": "penstock.stages.preprocessing.lists.list_slice",
     "Log": "penstock.stages.preprocessing.numeric.log",
     "Log1p": "penstock.stages.preprocessing.numeric.log1p",
-    "LogisticRegression": "penstock.stages.training.logistic",
+    "LogisticRegression": "penstock.stages.training.linear.logistic_regression",
     "MaxAbsScaler": "penstock.stages.preprocessing.scaling.max_abs_scaler",
     "MinMaxScaler": "penstock.stages.preprocessing.scaling.min_max_scaler",
     "MissingIndicator": "penstock.stages.preprocessing.missing.missing_indicator",
@@ -151,7 +153,7 @@ _MODULES = {
     "MulticlassClassificationEvaluator": "penstock.stages.evaluation.multiclass",
     "MultilabelClassificationEvaluator": "penstock.stages.evaluation.multilabel",
     "NGram": "penstock.stages.preprocessing.text.ngram",
-    "NaiveBayes": "penstock.stages.training.naive_bayes",
+    "NaiveBayes": "penstock.stages.training.bayes.naive_bayes",
     "Normalizer": "penstock.stages.preprocessing.scaling.normalizer",
     "OneHotEncoder": "penstock.stages.preprocessing.categories.one_hot_encoder",
     "OnnxInference": "penstock.stages.inference.onnx",
@@ -162,14 +164,14 @@ _MODULES = {
     "PowerTransformer": "penstock.stages.preprocessing.numeric.power_transformer",
     "QuantileDiscretizer": "penstock.stages.preprocessing.binning.quantile_discretizer",
     "QuantileTransformer": "penstock.stages.preprocessing.numeric.quantile_transformer",
-    "RandomForestClassifier": "penstock.stages.training.forest",
-    "RandomForestRegressor": "penstock.stages.training.forest",
+    "RandomForestClassifier": "penstock.stages.training.trees.random_forest",
+    "RandomForestRegressor": "penstock.stages.training.trees.random_forest",
     "RankingEvaluator": "penstock.stages.evaluation.ranking",
     "ReduceDtypes": "penstock.stages.preprocessing.numeric.reduce_dtypes",
     "RegexTokenizer": "penstock.stages.preprocessing.text.tokenizer",
     "RegressionEvaluator": "penstock.stages.evaluation.regression",
     "RobustScaler": "penstock.stages.preprocessing.scaling.robust_scaler",
-    "SklearnEstimator": "penstock.stages.training.sklearn",
+    "SklearnEstimator": "penstock.stages.training.sklearn.sklearn_estimator",
     "Sqrt": "penstock.stages.preprocessing.numeric.power",
     "StandardScaler": "penstock.stages.preprocessing.scaling.standard_scaler",
     "StopWordsRemover": "penstock.stages.preprocessing.text.stop_words_remover",
@@ -177,17 +179,17 @@ _MODULES = {
     "TargetEncoder": "penstock.stages.preprocessing.categories.target_encoder",
     "TextLength": "penstock.stages.preprocessing.text.text_length",
     "Tokenizer": "penstock.stages.preprocessing.text.tokenizer",
-    "TorchClassifier": "penstock.stages.training.torch",
+    "TorchClassifier": "penstock.stages.training.torch.torch_classifier",
     "TorchInference": "penstock.stages.inference.torch",
-    "TorchRegressor": "penstock.stages.training.torch",
+    "TorchRegressor": "penstock.stages.training.torch.torch_regressor",
     "TruncatedSVD": "penstock.stages.preprocessing.projection.truncated_svd",
     "UnivariateFeatureSelector": "penstock.stages.preprocessing.selection.univariate_feature_selector",
     "VarianceThresholdSelector": "penstock.stages.preprocessing.selection.variance_threshold_selector",
     "WeightOfEvidenceEncoder": "penstock.stages.preprocessing.categories.weight_of_evidence_encoder",
     "Winsorizer": "penstock.stages.preprocessing.numeric.winsorizer",
-    "XGBoostClassifier": "penstock.stages.training.xgboost",
-    "XGBoostRanker": "penstock.stages.training.ranker",
-    "XGBoostRegressor": "penstock.stages.training.xgboost",
+    "XGBoostClassifier": "penstock.stages.training.trees.xgboost_classifier",
+    "XGBoostRanker": "penstock.stages.training.trees.xgboost_ranker",
+    "XGBoostRegressor": "penstock.stages.training.trees.xgboost_regressor",
 }
 
 __all__ = sorted(_MODULES)

@@ -21,7 +21,6 @@ from penstock.stages.stored_values import hashable, jsonable
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:
-    from penstock.spmd import Rank
     from penstock.stages.shapes import Shape
 
 Fitted = Mapping[str, Any]
@@ -112,18 +111,11 @@ class Stage(ABC):
     @property
     def title(self) -> str:
         """What plans and errors call it."""
-        return self.stored_as
-
-    @property
-    def stored_as(self) -> str:
-        """The name, in a saved model, of the class whose `from_parameters` makes it of its `parameters`."""
         return type(self).__name__
 
     @abstractmethod
     def bind(self, schema: pa.Schema) -> Self:
         """Return the stage with selectors resolved and column types checked against what comes in.
-
-        It may be of another class, a trainer say, where what comes in decides how it learns; see `stored_as`.
 
         Raises
         ------
@@ -171,7 +163,7 @@ class Stage(ABC):
         return {}
 
     def trains(self, schema: pa.Schema) -> bool:
-        """Return whether it learns from rows, as a `Trainer` does, once its statistics are finished; it is bound."""
+        """Return whether a `Trainer` learns from rows once its statistics are finished; the stage is bound."""
         return False
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
@@ -233,6 +225,10 @@ class Stage(ABC):
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         return {name: jsonable(self.title, name, value) for name, value in values.items()}
 
+    def _identity(self, fitted: Fitted) -> list[Any]:
+        """Return what a digest says of the stage beside what it learned."""
+        return [type(self).__name__, self.parameters()]
+
     def notes(self, fitted: Fitted) -> list[str]:
         """Return what a user should know of the fit, and would not find out from what comes out; mostly nothing."""
         return []
@@ -262,37 +258,6 @@ class Stage(ABC):
                     stage=cls.__name__,
                 )
         return cls(**{name: hashable(value) for name, value in values.items()})
-
-
-class Trainer(Stage):
-    """A stage that learns by iterating: the same body runs on every rank at the same time."""
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds training takes at most, for progress; 0 when it cannot be told."""
-        return 0
-
-    def trains(self, schema: pa.Schema) -> bool:
-        return True
-
-    @abstractmethod
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns that `train` reads; the stage is bound."""
-
-    @abstractmethod
-    def train(self, rank: Rank, learned: Fitted) -> Fitted:
-        """Learn from the frames of every rank; what rank 0 returns is kept.
-
-        Parameters
-        ----------
-        learned : mapping
-            What `finish` made of the statistics before.
-        """
-
-    def notes(self, fitted: Fitted) -> list[str]:
-        if fitted.get("converged", True):
-            return []
-        return [f"not converged after {fitted['iterations']} iterations; raise max_iter or tol"]
 
 
 @dataclass(frozen=True)
@@ -381,3 +346,14 @@ def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...]) -> None
                 column=name,
                 stage=stage.title,
             )
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return `Trainer` for those who know it from here."""
+        if name != "Trainer":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from penstock.stages.trainer import Trainer
+
+        return Trainer

@@ -20,9 +20,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _DRAWING = threading.Lock()
 _FACTORIES: Named[Any] = Named("module", "register_module")
 _BUILT_IN = {
-    "mlp": "penstock.stages.training._torch.modules",
+    "mlp": "penstock.stages.training.torch._modules",
     "resnet18": "penstock.stages.inference._resnet",
-    "tabular": "penstock.stages.training._torch.modules",
+    "tabular": "penstock.stages.training.torch._modules",
 }
 """The library's own modules and where each is registered; imported, with PyTorch, when one is asked for."""
 

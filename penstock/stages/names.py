@@ -23,7 +23,7 @@ def split_names(items: Sequence[Any]) -> tuple[tuple[Stage, ...], tuple[str | No
     """
     pairs = [_pair(item) for item in items]
     # A stage that is called as its class is one without a name.
-    names = (None if name == stage.stored_as else name for name, stage in pairs)
+    names = (None if name == type(stage).__name__ else name for name, stage in pairs)
     return tuple(stage for _, stage in pairs), tuple(names)
 
 
@@ -41,7 +41,7 @@ def stage_names(stages: Sequence[Stage], given: Sequence[str | None]) -> tuple[s
     >>> stage_names([st.Log1p("x"), st.Clip("x", lower=0), st.Log1p("y"), st.Log1p("z")], ["log", None, None, None])
     ('log', 'Clip', 'Log1p-1', 'Log1p-2')
     """
-    classes = [stage.stored_as for stage in stages]
+    classes = [type(stage).__name__ for stage in stages]
     for place, name in enumerate(given):
         if name in classes[:place] + classes[place + 1 :]:
             raise ConfigError(
@@ -70,7 +70,7 @@ def _pair(item: Any) -> tuple[str | None, Stage]:
     name, stage = item
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ConfigError(
-            f"a {stage.stored_as} is named {name!r}, expected letters, digits, '_' and '-', not '-' first",
+            f"a {type(stage).__name__} is named {name!r}, expected letters, digits, '_' and '-', not '-' first",
             hint="A dot stands between the name of a stage and its parameter.",
             stage=stage.title,
         )

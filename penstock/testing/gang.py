@@ -21,7 +21,8 @@ from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.collectives import Collectives, Contribution
 from penstock.spmd.messages import Gather, Ready, Reduce
 from penstock.spmd.xgboost_ports import Rendezvous
-from penstock.stages.base import Fitted, Trainer
+from penstock.stages.base import Fitted
+from penstock.stages.trainer import Trainer
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

@@ -13,7 +13,8 @@ import pytest
 from penstock import stages as st
 from penstock.errors import UnsupportedStepError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.stages.base import Blob, ColumnStage, Fitted, Trainer
+from penstock.stages.base import Blob, ColumnStage, Fitted
+from penstock.stages.trainer import Trainer
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def struck(marker: Path, blow: int) -> st.TorchRegressor:
     @dataclass(frozen=True)
     class Struck(st.TorchRegressor):
         def train(self, rank: Any, learned: Any) -> Any:
-            from penstock.stages.training._torch import strategy
+            from penstock.stages.training.torch import _strategy as strategy
 
             backward = strategy.DataParallel.backward
             calls = iter(range(10**6))

@@ -27,11 +27,11 @@ from penstock.errors import ConfigError
 from penstock.spmd import Communicator, Rank, SpmdOptions
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.stages.base import Fitted
-from penstock.stages.training._torch.cutting import cut
-from penstock.stages.training._torch.data import Rows
-from penstock.stages.training._torch.pipelined import padded
-from penstock.stages.training._torch.sharded import layers
-from penstock.stages.training._torch.tabular import Tabular
+from penstock.stages.training.torch._cutting import cut
+from penstock.stages.training.torch._data import Rows
+from penstock.stages.training.torch._pipelined import padded
+from penstock.stages.training.torch._sharded import layers
+from penstock.stages.training.torch._tabular import Tabular
 
 pytestmark = [
     pytest.mark.cpu("ranks are processes that share this machine, and one GPU is for one rank"),

@@ -16,41 +16,12 @@ import pyarrow as pa
 from scipy import sparse as scipy_sparse
 
 from penstock import frames
-from penstock.core.errors import SchemaError
 from penstock.frames import matrices, sparse
 from penstock.statistics.index_counts import refuse_infinite
 from penstock.statistics.vector_faults import refuse_broken
 
 Names = tuple[tuple[str, ...], str]
 """The columns of numbers, and the name of the vector."""
-
-
-def vector_among(features: Sequence[str], schema: pa.Schema, stage: str) -> str | None:
-    """Return the name of the vector whose two columns are among features; None where these have no lists.
-
-    Raises
-    ------
-    SchemaError
-        Lists that are not the two columns of one vector, or not of their types.
-
-    Examples
-    --------
-    >>> schema = pa.schema([("x", pa.int64()), *sparse.fields(["tf"]).items()])
-    >>> vector_among(["x", "tf_indices", "tf_values"], schema, "XGBoostRegressor")
-    'tf'
-    """
-    lists = [name for name in features if pa.types.is_list(schema.field(name).type)]
-    if not lists:
-        return None
-    vector = lists[0].rpartition("_")[0]
-    if not set(lists) <= set(sparse.columns(vector)) <= set(features):
-        raise SchemaError(
-            f"features of {stage} have lists, {', '.join(map(repr, lists))}, expected numbers, or beside them"
-            " the two columns of one sparse vector, <name>_indices and <name>_values",
-            hint="Name both columns of one vector; to have several, hash all words into one.",
-            column=lists[0], stage=stage,
-        )  # fmt: skip
-    return sparse.resolve(vector, schema, stage)[0]
 
 
 def split(frame: nw.DataFrame[Any], columns: Sequence[str]) -> Names:

@@ -16,7 +16,8 @@ from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.spmd import Rank
 from penstock.stages import TargetEncoder
-from penstock.stages.base import Fitted, Trainer
+from penstock.stages.base import Fitted
+from penstock.stages.trainer import Trainer
 
 RNG = np.random.default_rng(19)
 N = 600

@@ -24,8 +24,8 @@ from penstock.errors import (
 )
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions
-from penstock.stages.training import _boosting, _matrix
-from penstock.stages.training._matrix import Batches, ToBatch
+from penstock.stages.training.trees import _boosting, _matrix
+from penstock.stages.training.trees._matrix import Batches, ToBatch
 from penstock.testing import LocalGang
 
 # Checkpoints

@@ -17,7 +17,8 @@ from penstock.dataset import Dataset
 from penstock.errors import ConfigError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline
-from penstock.stages.training import _coefficient_memory, _vector_inputs
+from penstock.stages.training import _coefficient_memory
+from penstock.stages.training.linear import _vector_inputs
 from penstock.statistics.class_indices import SumsByClass
 
 VECTOR = sparse.columns("v")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.stages.training import _exact_products
-from penstock.stages.training._design import Rows, Scaling, ToRows
-from penstock.stages.training._exact_products import Coefficients, Grid, ProductDesign, Slices
+from penstock.stages.training.exact import products as _exact_products
+from penstock.stages.training.exact.design import Rows, Scaling, ToRows
+from penstock.stages.training.exact.products import Coefficients, FeatureGrid, ProductDesign, Slices
 
 FEATURES, ROWS = 6, 500
 DRAW = np.random.default_rng(3)
@@ -65,7 +65,7 @@ def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> No
 
 
 def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
-    grid = Grid.of(np.abs(X).max(axis=1), "cpu")
+    grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
     rounded = X.copy()
     grid.round(rounded)
     high, low = np.split(grid.halves(rounded, grid.room(ROWS)), 2)
@@ -78,7 +78,7 @@ def test_halves_of_features_add_up_to_them_and_have_few_bits() -> None:
 
 
 def test_margins_are_those_of_exact_arithmetic() -> None:
-    grid = Grid.of(np.abs(X).max(axis=1), "cpu")
+    grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
     rounded = X.copy()
     grid.round(rounded)
     coefficients = DRAW.normal(size=(2, FEATURES)) / np.ldexp(1.0, grid.exponents)
@@ -90,7 +90,7 @@ def test_margins_are_those_of_exact_arithmetic() -> None:
 
 
 def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
-    grid = Grid.of(np.abs(X).max(axis=1), "cpu")
+    grid = FeatureGrid.of(np.abs(X).max(axis=1), "cpu")
     coefficients = Coefficients.of(DRAW.normal(size=(3, FEATURES)), grid)
     whole = coefficients.times(grid.halves(X, grid.room(ROWS)))
     alone = [coefficients.times(grid.halves(X[:, place : place + 1], grid.room(1))) for place in range(40)]

@@ -16,8 +16,8 @@ from xgboost import collective
 
 import penstock
 from penstock.errors import ExecutionError
-from penstock.stages.training._exchange import broadcast
-from penstock.stages.training._matrix import Batch
+from penstock.stages.training.trees._exchange import broadcast
+from penstock.stages.training.trees._matrix import Batch
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 Y = np.array([0, 1, 2], np.float32)

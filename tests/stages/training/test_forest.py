@@ -17,7 +17,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.stages.training import _boosting
+from penstock.stages.training.trees import _boosting
 
 ROWS = 600
 STAGES = [st.RandomForestClassifier, st.RandomForestRegressor]

@@ -18,7 +18,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
-from penstock.stages.training._mixture import shares
+from penstock.stages.training.clustering._mixture import shares
 from penstock.testing import LocalGang
 
 NAMES = ("a", "b")

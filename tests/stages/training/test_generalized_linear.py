@@ -19,9 +19,9 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
-from penstock.stages.training import _families
-from penstock.stages.training._exact_gram import Slices
-from penstock.stages.training._links import LINKS
+from penstock.stages.training.exact.gram import RowSlices
+from penstock.stages.training.linear import _families
+from penstock.stages.training.linear._links import LINKS
 from penstock.testing import LocalGang
 
 ROWS = 300
@@ -287,7 +287,7 @@ def test_neither_features_nor_an_intercept_is_refused() -> None:
 def test_exact_products_are_those_of_fractions_in_any_order() -> None:
     draw = np.random.default_rng(2)
     matrix = draw.normal(size=(3, 700)) * 10.0 ** draw.integers(-3, 3, size=(3, 700)) * [[1e-9], [1.0], [1e200]]
-    slices = Slices.of(np.abs(matrix).max(axis=1), 700, 700)
+    slices = RowSlices.of(np.abs(matrix).max(axis=1), 700, 700)
     found = slices.join(slices.products(matrix, "cpu"))
     parts = np.array_split(matrix[:, draw.permutation(700)], 5, axis=1)
     np.testing.assert_array_equal(slices.join(sum(slices.products(part, "cpu") for part in parts)), found)
@@ -301,7 +301,7 @@ def test_exact_products_are_those_of_fractions_in_any_order() -> None:
 def test_exact_products_of_numbers_far_below_the_largest_keep_40_bits() -> None:
     draw = np.random.default_rng(4)
     small = draw.normal(size=500) * 1e-6
-    slices = Slices.of(np.ones(1), 2**13, 10**9)
+    slices = RowSlices.of(np.ones(1), 2**13, 10**9)
     products = slices.products(np.append(small, 1.0)[None], "cpu") - slices.products(np.ones((1, 1)), "cpu")
     exact = sum(Fraction(a) ** 2 for a in small)
     assert slices.join(products)[0, 0] == pytest.approx(float(exact), rel=2**-38)

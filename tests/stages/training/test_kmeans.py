@@ -20,9 +20,9 @@ from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.stages.base import Fitted
-from penstock.stages.training import _lloyd, _seeding, kmeans
-from penstock.stages.training._clusters import Clusters
-from penstock.stages.training._exact_sums import ExactSums
+from penstock.stages.training.clustering import _lloyd, _seeding, kmeans
+from penstock.stages.training.clustering._clusters import Clusters
+from penstock.stages.training.exact.sums import ExactSums
 from penstock.statistics import Moment
 from penstock.testing import LocalGang
 

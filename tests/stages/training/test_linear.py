@@ -20,7 +20,7 @@ from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.stages.training.linear import regularisation_path
+from penstock.stages.training.linear.linear_regression import regularisation_path
 from penstock.statistics import Gram
 
 NAMES = ("a", "b", "c", "d")

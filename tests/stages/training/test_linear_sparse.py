@@ -21,8 +21,7 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Trainer
-from penstock.stages.training import _sparse_design
+from penstock.stages.training.linear import _sparse_design
 from penstock.testing import LocalGang
 
 TIGHT = {"tol": 1e-11, "max_iter": 3000}
@@ -371,8 +370,7 @@ def test_what_has_not_converged_says_so(local: Engine) -> None:
 def test_numbers_are_learned_in_one_scan_and_a_vector_by_a_trainer_after_it(local: Engine) -> None:
     data = dataset(local, table())
     of_numbers, of_vector = (Pipeline(stage(names)).fit(data) for names in (NUMBERS, FEATURES))
-    assert not isinstance(of_numbers.stages[0], Trainer)
-    assert isinstance(of_vector.stages[0], Trainer)
+    assert [model.stages[0].trains(data.schema) for model in (of_numbers, of_vector)] == [False, True]
     assert list(of_numbers.report.seconds) == ["scan 1"]
     assert list(of_vector.report.seconds) == ["scan 1", "train LinearRegression"]
     explained = Pipeline(stage(FEATURES)).explain(data)
@@ -384,7 +382,16 @@ def test_a_bound_stage_is_bound_to_other_columns_anew() -> None:
     assert bound.bind(table().schema) == bound
     numbers = pa.schema(dict.fromkeys([*FEATURES, "y"], pa.float64()))
     assert bound.bind(numbers) == stage(FEATURES, reg_param=0.1).bind(numbers)
-    assert not isinstance(bound.bind(numbers), Trainer)
+    assert not bound.bind(numbers).trains(numbers)
+
+
+def test_a_model_of_a_vector_that_was_saved_by_a_class_of_its_own_is_the_same() -> None:
+    schema = pa.schema([("x", pa.float64()), ("y", pa.float64()), *sparse.fields(["v"]).items()])
+    bound = st.LinearRegression("y", features=("x", "v_indices", "v_values")).bind(schema)
+    assert st.LinearRegression.from_parameters({**bound.parameters(), "vector": "v"}) == bound
+    model = PipelineModel((bound,), ({"vector": "v", "intercept": 1.5},), schema)
+    assert model.digest == "sha256:56b70d556789b57aed81e604d235f74262c7262d33c0ae34cb20b7faccc1c748"
+    assert model.preprocessing_digest == PipelineModel((), (), schema).digest
 
 
 # Texts

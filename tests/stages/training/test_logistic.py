@@ -21,8 +21,10 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
-from penstock.stages.training import _design, _quasi_newton, logistic
-from penstock.stages.training._quasi_newton import Course
+from penstock.stages.training.exact import design as _design
+from penstock.stages.training.linear import _quasi_newton
+from penstock.stages.training.linear import logistic_regression as logistic
+from penstock.stages.training.linear._quasi_newton import Course
 from penstock.testing import LocalGang
 
 ROWS, WIDTH = 400, 4

@@ -21,7 +21,7 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
-from penstock.stages.training import _sparse_design
+from penstock.stages.training.linear import _sparse_design
 from penstock.testing import LocalGang
 
 TIGHT = {"tol": 1e-10, "max_iter": 2000}

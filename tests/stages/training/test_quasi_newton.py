@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.stages.training._quasi_newton import Course, minimise
+from penstock.stages.training.linear._quasi_newton import Course, minimise
 
 N = 12
 

@@ -32,7 +32,7 @@ from penstock.errors import ConfigError, DataValueError, EmptyInputError, Missin
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.spmd.rank import Rank
-from penstock.stages.training._sklearn import fit
+from penstock.stages.training.sklearn import _fit as fit
 
 ROWS = 240
 FEATURES = ("a", "b", "c")

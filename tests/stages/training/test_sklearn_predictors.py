@@ -34,7 +34,7 @@ from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline
-from penstock.stages.training._sklearn.kinds import METHODS, describe
+from penstock.stages.training.sklearn._kinds import METHODS, describe
 
 X = np.random.default_rng(5).normal(size=(60, 2)) + 5
 CLASSES = np.where(X[:, 0] + X[:, 1] > 10, "large", "small")

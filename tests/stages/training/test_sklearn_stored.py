@@ -47,7 +47,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ArtifactError, ArtifactVersionError, UnsupportedStepError, UntrustedArtifactError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob
-from penstock.stages.training._sklearn.store import TRUSTED, InMemory, fitted_estimator, installed, store
+from penstock.stages.training.sklearn._store import TRUSTED, InMemory, fitted_estimator, installed, store
 
 ROWS = 80
 X = np.random.default_rng(7).normal(size=(ROWS, 4))

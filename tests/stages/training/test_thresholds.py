@@ -18,8 +18,8 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Fitted
-from penstock.stages.training._learner import Classifier
-from penstock.stages.training._thresholds import winners
+from penstock.stages.thresholds import winners
+from penstock.stages.trainer import Trainer
 
 ROWS = 200
 CLASSES = ["high", "low", "middle"]
@@ -52,7 +52,7 @@ def table(classes: int) -> pa.Table:
     return pa.table({"a": x[:, 0], "b": x[:, 1], "label": [CLASSES[place] for place in label]})
 
 
-def fitted(local: Engine, rows: pa.Table, stage: type[Classifier], **options: Any) -> PipelineModel:
+def fitted(local: Engine, rows: pa.Table, stage: type[Trainer], **options: Any) -> PipelineModel:
     return Pipeline(stage("label", features=("a", "b"), **options)).fit(local.from_arrow(rows))
 
 
@@ -72,7 +72,7 @@ def test_the_winner_is_that_of_mllib_also_where_shares_are_equal_and_numbers_zer
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS, ids=NAMES)
 def test_every_classifier_predicts_by_thresholds(
-    local: Engine, stage: type[Classifier], options: dict[str, Any], classes: int
+    local: Engine, stage: type[Trainer], options: dict[str, Any], classes: int
 ) -> None:
     rows = table(classes)
     thresholds = [0.05, 0.6, 1.5][:classes]
@@ -88,7 +88,7 @@ def test_every_classifier_predicts_by_thresholds(
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS[:4], ids=NAMES[:4])
 def test_a_row_gets_the_class_that_it_gets_in_a_batch(
-    local: Engine, stage: type[Classifier], options: dict[str, Any], classes: int
+    local: Engine, stage: type[Trainer], options: dict[str, Any], classes: int
 ) -> None:
     rows = table(classes)
     model = fitted(local, rows, stage, thresholds=[0.05, 0.6, 0.0][:classes], **options)
@@ -117,7 +117,7 @@ def test_a_row_with_a_null_has_no_class_whatever_the_thresholds(local: Engine) -
 
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS, ids=NAMES)
 def test_thresholds_for_other_classes_than_there_are_refused_before_training(
-    local: Engine, monkeypatch: pytest.MonkeyPatch, stage: type[Classifier], options: dict[str, Any]
+    local: Engine, monkeypatch: pytest.MonkeyPatch, stage: type[Trainer], options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(stage, "train", lambda *_: pytest.fail("it trains"), raising=False)
     with pytest.raises(ConfigError, match=r"has 2 numbers, and .* has 3 classes: 'high', 'low', 'middle'"):
@@ -130,7 +130,7 @@ def test_thresholds_for_other_classes_than_there_are_refused_before_training(
     ids=repr,
 )
 @pytest.mark.parametrize("stage", [stage for stage, _ in CLASSIFIERS])
-def test_wrong_thresholds_are_refused_when_they_are_given(stage: type[Classifier], thresholds: Any) -> None:
+def test_wrong_thresholds_are_refused_when_they_are_given(stage: type[Trainer], thresholds: Any) -> None:
     with pytest.raises(ConfigError, match="thresholds of"):
         stage("label", thresholds=thresholds)
 
@@ -142,7 +142,7 @@ def test_a_threshold_beside_thresholds_is_refused() -> None:
 
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS, ids=NAMES)
 def test_a_model_whose_thresholds_are_not_of_its_classes_does_not_load(
-    local: Engine, stage: type[Classifier], options: dict[str, Any]
+    local: Engine, stage: type[Trainer], options: dict[str, Any]
 ) -> None:
     rows = table(2)
     model = fitted(local, rows, stage, thresholds=(0.5, 0.5), **options)
@@ -152,7 +152,7 @@ def test_a_model_whose_thresholds_are_not_of_its_classes_does_not_load(
         check(dataclasses.replace(bound, thresholds=(0.5, 0.5, 0.5)), rows.schema, model.fitted[0])
 
 
-def check(stage: Classifier, schema: pa.Schema, learned: Fitted) -> None:
+def check(stage: Trainer, schema: pa.Schema, learned: Fitted) -> None:
     """Check what was learned as loading a model does."""
     shape = stage.fitted_shape(schema, learned)
     assert shape is not None

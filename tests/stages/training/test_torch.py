@@ -24,8 +24,8 @@ from penstock.errors import ConfigError, DataValueError, UnsupportedStepError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.modules import _FACTORIES, register_module
-from penstock.stages.training._torch import modules
-from penstock.stages.training._torch.modules import mlp
+from penstock.stages.training.torch import _modules as modules
+from penstock.stages.training.torch._modules import mlp
 from penstock.testing import LocalGang
 
 ROWS = 101

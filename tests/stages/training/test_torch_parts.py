@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from penstock.stages.modules import make_for_weights
-from penstock.stages.training._torch.group import _interface, interface_of
-from penstock.stages.training._torch.optimisers import Rates
-from penstock.stages.training._torch.order import Order, round_keys, shuffled
-from penstock.stages.training._torch.state import pack, unpack
+from penstock.stages.training.torch._group import _interface, interface_of
+from penstock.stages.training.torch._optimisers import Rates
+from penstock.stages.training.torch._order import Order, round_keys, shuffled
+from penstock.stages.training.torch._state import pack, unpack
 
 # The order of rows
 

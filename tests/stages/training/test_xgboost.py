@@ -23,7 +23,7 @@ from penstock.errors import (
 )
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.base import Blob
-from penstock.stages.training import _boosting
+from penstock.stages.training.trees import _boosting
 
 ROWS = 600
 ROUNDS = 12

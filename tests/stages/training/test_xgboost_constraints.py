@@ -15,7 +15,7 @@ from penstock.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.pipeline import Pipeline
-from penstock.stages.training._boosting import load_booster
+from penstock.stages.training.trees._boosting import load_booster
 
 FEATURES = ("f0", "f1", "f2")
 

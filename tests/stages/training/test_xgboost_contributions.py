@@ -14,7 +14,7 @@ import xgboost as xgb
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.stages.training import _boosting
+from penstock.stages.training.trees import _boosting
 
 ROWS = 600
 

@@ -15,8 +15,8 @@ from penstock.dataset import Dataset
 from penstock.errors import DataValueError
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank
-from penstock.stages.training import _boosting
-from penstock.stages.training._matrix import Batches
+from penstock.stages.training.trees import _boosting
+from penstock.stages.training.trees._matrix import Batches
 
 
 @pytest.fixture(autouse=True)

@@ -23,8 +23,8 @@ from penstock.errors import (
     SchemaError,
 )
 from penstock.pipeline import Pipeline
-from penstock.stages.training import _boosting_parameters
-from penstock.stages.training._objectives import REGRESSION
+from penstock.stages.training.trees import _boosting_parameters
+from penstock.stages.training.trees._objectives import REGRESSION
 
 ROWS = 600
 

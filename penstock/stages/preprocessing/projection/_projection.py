@@ -17,7 +17,7 @@ from penstock.core.errors import ConfigError
 from penstock.frames import matrices
 from penstock.stages.base import Fitted, RowFunction, check_number
 from penstock.stages.preprocessing._added import AddedColumns
-from penstock.stages.training._design import linear
+from penstock.stages.training.exact.design import linear
 from penstock.statistics import Statistic
 from penstock.statistics.gram import CrossProducts, Gram
 from penstock.statistics.rules import Rule

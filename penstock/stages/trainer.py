@@ -1,0 +1,111 @@
+"""A stage that learns from features and a target: from statistics, and from rows where these are not enough."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.core.schemas import require
+from penstock.core.selectors import Columns, numeric, resolve
+from penstock.stages.base import Fitted, Stage, check_types, normalise_columns, with_fields
+from penstock.stages.features import Features, refuse_vectors
+from penstock.stages.target import Target
+
+if TYPE_CHECKING:
+    from penstock.spmd import Rank
+
+
+class Trainer(Stage):
+    """A stage that learns from columns; where statistics are not enough, by iterating over rows.
+
+    Subclasses are dataclasses with the fields `features` (None for every numeric column without another role),
+    `weight`, and for what is supervised `label`, and say what they learn by `target`. With a `train` of its own, a
+    trainer is trained: the same body runs on every rank at the same time.
+    """
+
+    features: Columns | None
+    weight: str | None
+
+    roles: ClassVar[tuple[str, ...]] = ("label", "weight")
+    """Fields that name columns which are no features."""
+    takes_vectors: ClassVar[bool] = False
+    """Whether the two columns of a sparse vector may be among the features."""
+    needs_features: ClassVar[bool] = True
+    """Whether there is no model without features, as an intercept is."""
+
+    def __post_init__(self) -> None:
+        if hasattr(self, "features"):
+            normalise_columns(self, "features")
+
+    @property
+    def target(self) -> Target:
+        """What is learned beside features, and the columns that are written."""
+        return Target(None, {})
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds training takes at most, for progress; 0 when it cannot be told."""
+        return 0
+
+    def trains(self, schema: pa.Schema) -> bool:
+        return type(self).train is not Trainer.train
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        """Learn from the frames of every rank; what rank 0 returns is kept.
+
+        Parameters
+        ----------
+        learned : mapping
+            What `finish` made of the statistics before; it is returned where nothing more is learned.
+        """
+        return learned
+
+    def bind(self, schema: pa.Schema) -> Self:
+        aside = self._aside()
+        require(schema, aside.values(), stage=self.title)
+        chosen = numeric() - list(aside.values()) if self.features is None else self.features
+        names = resolve(chosen, schema, self.title) if self.needs_features or chosen != () else ()
+        if not self.takes_vectors:
+            refuse_vectors(self, names, schema)
+        numbers = Features.of(names, schema, self.title).numbers if self.takes_vectors else names
+        check_types(self, schema, (*numbers, *self._weights))
+        for role, name in aside.items():
+            if name in names:
+                raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
+        self.target.check(self, schema)
+        return dataclasses.replace(self, features=names)  # type: ignore[type-var]
+
+    def _aside(self) -> dict[str, str]:
+        """Return the columns that are no features, by their roles."""
+        named = {role: getattr(self, role, None) for role in self.roles}
+        return {role: name for role, name in named.items() if name}
+
+    @property
+    def _weights(self) -> tuple[str, ...]:
+        """The weight, where there is one."""
+        weight = getattr(self, "weight", None)
+        return (weight,) if weight else ()
+
+    def inputs(self) -> tuple[str, ...]:
+        return self.features  # type: ignore[return-value]
+
+    def training_columns(self) -> tuple[str, ...]:
+        """Return the columns that are read at fit: the features, and those of other roles."""
+        return (*self.inputs(), *self._aside().values())
+
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(self.target.columns)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, self.target.types(schema))
+
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        return with_fields(self.output_schema(schema), self.target.learned_types(schema, fitted))
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        if fitted.get("converged", True):
+            return []
+        return [f"not converged after {fitted['iterations']} iterations; raise max_iter or tol"]

@@ -1,0 +1,116 @@
+"""The clusters of a rank's points from round to round: only points that may have changed sides are looked at.
+
+A point whose centre is nearer than any other by more than both have moved keeps its centre, after Hamerly, "Making
+k-means even faster", SIAM International Conference on Data Mining 2010. And where sums are exact, as they are here,
+points that change sides may be taken from one sum and added to another without leaving a trace: the centres are those
+that all points together give, to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from penstock.spmd import Rank
+from penstock.stages.training.clustering._lloyd import Points, nearest_by, rounding, rows_at_a_time, squared_distances
+from penstock.stages.training.exact.sums import ExactSums
+
+_SLACK = 1 + 1e-12
+Places = slice | np.ndarray
+
+
+class Clusters:
+    """Which centre each point is nearest to, and the sums of the points of each.
+
+    Parameters
+    ----------
+    points : Points
+
+    Attributes
+    ----------
+    compared : int
+        Points whose distances from the centres were computed in the last round, on this rank.
+    """
+
+    def __init__(self, points: Points) -> None:
+        self.compared = 0
+        self._points = points
+        self._places = np.full(len(points.weight), -1)
+        self._lead = np.full(len(points.weight), -np.inf)
+        """By how much the centre of a point is nearer than any other, at least."""
+        self._exact = ExactSums(points.largest_weight * np.append(1.0, points.largest), points.count)
+        self._reach = 2 * float(np.max(points.sizes, initial=0.0))
+        self._centres: np.ndarray | None = None
+        self._sums = np.zeros(())
+
+    def means(self, rank: Rank, centres: np.ndarray) -> np.ndarray:
+        """Return the weighted mean of the points, on all ranks, that are nearest to each of the centres.
+
+        A centre that no point is nearest to stays where it is. Every rank calls it: one all-reduce.
+
+        Parameters
+        ----------
+        centres : numpy.ndarray of shape (n_clusters, n_features)
+            As many in each round, in the same order.
+        """
+        falls = self._falls(centres)
+        threads, rows = self._points.threads, len(self._places)
+        runs = [slice(rows * each // threads, rows * (each + 1) // threads) for each in range(threads)]
+        with ThreadPoolExecutor(threads) as pool:
+            gains = list(pool.map(lambda run: self._follow(run, centres, falls), runs))
+        self._sums = self._sums + np.sum([gain for gain, _ in gains], axis=0)
+        self.compared = sum(compared for _, compared in gains)
+        sums = rank.allreduce(self._sums).sum(axis=0)
+        weight = sums[:, :1]
+        means: np.ndarray = np.where(weight > 0, sums[:, 1:] / np.where(weight > 0, weight, 1.0), centres)
+        return means
+
+    def _falls(self, centres: np.ndarray) -> np.ndarray:
+        """Return by how much the lead of a point may have fallen, by its centre, since the last round."""
+        before, self._centres = centres if self._centres is None else self._centres, centres
+        moved = np.sqrt(squared_distances(before.T, centres.T)) * _SLACK
+        falls: np.ndarray = moved + moved.max() + self._doubt(centres)
+        return falls
+
+    def _doubt(self, centres: np.ndarray) -> float:
+        """Return more than what rounding may add to distances from centres, or take from them."""
+        reach = self._reach + 2 * float(np.sqrt((centres * centres).sum(axis=1).max()))
+        return rounding(centres.shape[1]) * reach
+
+    def _follow(self, run: slice, centres: np.ndarray, falls: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return what the clusters gain, as they are summed, in a run of points, and how many were compared."""
+        lead = self._lead[run]
+        lead -= falls[self._places[run]]
+        doubtful = run.start + np.flatnonzero(lead <= self._doubt(centres))
+        step = rows_at_a_time(*centres.shape)
+        room = np.empty((2, centres.shape[1] + 1, step if len(doubtful) else 0))
+        gained = np.zeros((2, len(centres), centres.shape[1] + 1))
+        for places in _pieces(doubtful, run, step):
+            gained += self._moved(places, centres, room)
+        return gained, len(doubtful)
+
+    def _moved(self, places: Places, centres: np.ndarray, room: np.ndarray) -> np.ndarray | float:
+        """Find the nearest centres of some points anew, and return what the clusters gain."""
+        vectors, before = self._points.vectors[:, places], self._places[places].copy()
+        now, self._lead[places] = nearest_by(vectors, centres, self._points.sizes[places])
+        self._places[places] = now
+        changed = np.flatnonzero(now != before)
+        if not len(changed):
+            return 0.0
+        weight = self._points.weight[places]
+        if 2 * len(changed) < len(now):
+            vectors, weight, now, before = vectors[:, changed], weight[changed], now[changed], before[changed]
+        values, spare = room[:, :, : len(now)]
+        values[0] = weight
+        np.multiply(vectors, weight, out=values[1:])
+        return self._exact.by_group(now, values, len(centres), spare, before)
+
+
+def _pieces(doubtful: np.ndarray, run: slice, step: int) -> Iterator[Places]:
+    """Yield the places of some points of a run, or of all where that is most of them, a few at a time."""
+    if 2 * len(doubtful) > run.stop - run.start:
+        yield from (slice(start, min(start + step, run.stop)) for start in range(run.start, run.stop, step))
+    else:
+        yield from (doubtful[start : start + step] for start in range(0, len(doubtful), step))

@@ -1,0 +1,166 @@
+"""Where centres begin: k-means||, or rows at random; the same whatever the engine, the fragments and the ranks.
+
+A draw is decided by the seed and the number of the row among those that are learned from, never by a generator that
+runs along with the rows of one rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.io.fragments import hash_rows
+from penstock.spmd import Rank
+from penstock.stages.training.clustering._lloyd import Points, nearest, squared_distances, totals
+from penstock.stages.training.exact.sums import ExactSums
+
+GATHERED = 10_000
+"""Up to so many rows are all candidates: then not even their order shows in the centres."""
+_FIRST, _PLUS_PLUS, _STEPS = 0, 1, 2
+_OVERSAMPLING = 2
+"""Candidates drawn in a step, times k; MLlib's."""
+
+
+def seeds(rank: Rank, points: Points, *, k: int, init_mode: str, init_steps: int, seed: int) -> np.ndarray:
+    """Return k of the points, all different; fewer where there are not that many.
+
+    Candidates are drawn as in Bahmani et al., "Scalable k-means++", PVLDB 5, 2012, and k of them chosen, each weighted
+    with the points that are nearest to it, by k-means++ (Arthur and Vassilvitskii, SODA 2007), greedily: of several
+    draws the one that lowers the cost most.
+    """
+    if init_mode == "random":
+        return _distinct(_first(rank, points, k, seed))[0]
+    if points.count <= GATHERED:
+        return plus_plus(*sample(rank, points, seed), k, seed)
+    candidates = _distinct(_oversampled(rank, points, k, init_steps, seed))[0]
+    if len(candidates) < k:
+        candidates = _distinct(np.concatenate([candidates, _first(rank, points, k, seed)]))[0]
+    weight = totals(rank, points, candidates, np.array([points.largest_weight]), _weights)[:, 0]
+    return plus_plus(candidates, weight, k, seed)
+
+
+def sample(rank: Rank, points: Points, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different points among some, in ascending order, and the weight of each; the same on every rank.
+
+    All points are taken where there are no more than `GATHERED`, else so many, drawn without replacement in proportion
+    to their weights, each of weight 1.
+    """
+    if points.count > GATHERED:
+        return _distinct(_first(rank, points, GATHERED, seed))
+    gathered = gather(rank, np.column_stack([points.vectors.T, points.weight]))
+    return _distinct(gathered[:, :-1], gathered[:, -1])
+
+
+def _weights(_: np.ndarray, weight: np.ndarray, __: np.ndarray, out: np.ndarray) -> None:
+    out[0] = weight
+
+
+def gather(rank: Rank, rows: np.ndarray) -> np.ndarray:
+    """Return the rows of all ranks, in the order of the ranks."""
+    counts = np.zeros(rank.size, dtype=np.int64)
+    counts[rank.index] = len(rows)
+    counts = rank.allreduce(counts)
+    whole = np.zeros((int(counts.sum()), rows.shape[1]))
+    start = int(counts[: rank.index].sum())
+    whole[start : start + len(rows)] = rows
+    return rank.allreduce(whole) if len(whole) else whole
+
+
+def _oversampled(rank: Rank, points: Points, k: int, steps: int, seed: int) -> np.ndarray:
+    """Return one point, and about 2 k more a step, likelier the further they are from those before."""
+    candidates = added = _first(rank, points, 1, seed)
+    distances = np.full(len(points.weight), np.inf)
+    for step in range(steps):
+        distances = np.minimum(distances, _distances(points, added))
+        cost = _cost(rank, points, distances)
+        if not cost:
+            break
+        share = _OVERSAMPLING * k * points.weight * distances / cost
+        added = gather(rank, points.vectors[:, _draws(points, seed, _STEPS + step) < share].T)
+        candidates = np.concatenate([candidates, added])
+    return candidates
+
+
+def _distances(points: Points, centres: np.ndarray) -> np.ndarray:
+    """Return the squared distance of each point from the nearest of `centres`; infinite when there is none."""
+    found = np.full(len(points.weight), np.inf)
+
+    def fill(runs: Sequence[slice]) -> None:
+        for rows in runs:
+            vectors = points.vectors[:, rows]
+            found[rows] = squared_distances(vectors, centres[nearest(vectors, centres, points.sizes[rows])].T)
+
+    if len(centres):
+        points.share(fill, len(centres))
+    return found
+
+
+def _cost(rank: Rank, points: Points, distances: np.ndarray) -> float:
+    exact = ExactSums(np.array([points.largest_weight * points.largest_square]), points.count)
+    terms = (points.weight * distances)[None]
+    return float(rank.allreduce(exact.by_group(np.zeros(terms.size, dtype=np.int64), terms, 1)).sum())
+
+
+def _first(rank: Rank, points: Points, n: int, seed: int) -> np.ndarray:
+    """Return n points drawn without replacement, in proportion to their weights; all when there are no more.
+
+    Each waits for a time of its own, exponential with its weight as the rate, and the first n are taken: Efraimidis and
+    Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006.
+    """
+    times = -np.log1p(-_draws(points, seed, _FIRST)) / points.weight
+    soon = np.flatnonzero(times <= np.partition(times, n - 1)[n - 1]) if len(times) > n else np.arange(len(times))
+    own = soon[np.argsort(times[soon], kind="stable")[:n]]
+    rows = gather(rank, np.column_stack([times[own], points.vectors[:, own].T]))
+    return rows[np.argsort(rows[:, 0], kind="stable")[:n], 1:]
+
+
+def _draws(points: Points, seed: int, stream: int) -> np.ndarray:
+    """Return a fraction in [0, 1) for each point."""
+    rows = np.arange(points.first, points.first + len(points.weight), dtype=np.uint64)
+    return hash_rows(rows, _stream(seed, stream))
+
+
+def _stream(seed: int, stream: int) -> int:
+    return int(np.random.SeedSequence([seed % 2**64, stream]).generate_state(1, np.uint64)[0])
+
+
+def _distinct(points: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different points in ascending order, and the weight of each; in which order they came is forgotten."""
+    weight = np.ones(len(points)) if weight is None else weight
+    order = np.lexsort([weight, *points.T[::-1]])
+    points, weight = points[order], weight[order]
+    starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
+    return points[starts], np.add.reduceat(weight, starts)
+
+
+def plus_plus(candidates: np.ndarray, weight: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Choose k of the candidates by k-means++; fewer when all others lie on those that are chosen."""
+    trials = 2 + int(math.log(k))  # as many as Arthur and Vassilvitskii tried, and scikit-learn does
+    draws = hash_rows(np.arange(k * trials, dtype=np.uint64), _stream(seed, _PLUS_PLUS)).reshape(k, trials)
+    chosen = [int(_drawn(weight, draws[0])[0])]
+    distances = _from(candidates, chosen[0])
+    for fractions in draws[1:]:
+        mass = weight * distances
+        if not mass.any():
+            break
+        tried = _drawn(mass, fractions)
+        left = [np.minimum(distances, _from(candidates, place)) for place in tried]
+        best = int(np.argmin([np.sum(weight * each) for each in left]))
+        chosen.append(int(tried[best]))
+        distances = left[best]
+    return candidates[chosen]
+
+
+def _from(candidates: np.ndarray, place: int) -> np.ndarray:
+    away = candidates - candidates[place]
+    squares: np.ndarray = np.einsum("ij,ij->i", away, away)
+    return squares
+
+
+def _drawn(mass: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    """Return places in proportion to their mass, one for each fraction in [0, 1)."""
+    reached = np.cumsum(mass)
+    places = np.searchsorted(reached, fractions * reached[-1], side="right")
+    return np.asarray(places.clip(max=np.flatnonzero(mass)[-1]))

@@ -1,0 +1,246 @@
+"""Clusters as a mixture of normal distributions, trained by all ranks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.core.selectors import Columns
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, Tags, check_number
+from penstock.stages.shapes import Fields, Flag, Integer, ListOf, Number, Shape, TableOf
+from penstock.stages.target import Target, refuse_overflow
+from penstock.stages.trainer import Trainer
+from penstock.stages.training.clustering import _seeding
+from penstock.stages.training.clustering._lloyd import Points
+from penstock.stages.training.clustering._mixture import Mixture, shares
+from penstock.stages.training.clustering._mixture_design import MixtureDesign
+from penstock.stages.training.clustering._mixture_start import Sample
+from penstock.stages.training.exact.binary_scaling import framing, scaling_of
+from penstock.stages.training.exact.design import ToRows, finite_matrix, one_blas_thread
+from penstock.statistics import Checks, Extremes, Moments, Statistic
+from penstock.statistics.rules import Rule, rules_for
+
+
+class _Unlabelled(ToRows):
+    """Makes rows whose label nobody asks for: the first feature stands in its place."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(super().columns))
+
+
+@dataclass(frozen=True)
+class GaussianMixture(Trainer):
+    """Gives each row its likeliest component of a mixture of normal distributions, and how likely each of them is.
+
+    The mixture is fitted by expectation and maximisation, with a full covariance for each component.
+
+    Parameters
+    ----------
+    features : str, sequence of str, or Selector, optional
+        Columns of numbers or booleans (0 and 1); all but the weight, unless given. Without null.
+    k : int, default=2
+        Components, at least 2. There are fewer when fewer points than k are different.
+    weight : str, optional
+        Column of row weights, not negative, without null.
+    max_iter : int, default=100
+        The largest number of steps; 0 leaves the components as they begin.
+    tol : float, default=0.01
+        Stop once a step changes the log-likelihood of all rows by less; MLlib's. scikit-learn's is that of a row.
+    reg_covar : float, default=1e-6
+        Added to the variances of components, in units of the variance of the feature in all rows: no component can
+        shrink to a point. scikit-learn's is in units of the feature.
+    seed : int, default=0
+    prediction : str
+        Name of the int32 column of components, from 0; null where a feature is null.
+    probability : str
+        Name of the column of lists of float64: how likely each component is.
+
+    Raises
+    ------
+    ConfigError, SchemaError
+        Before reading: a parameter is out of range, a column is missing or not numeric.
+    EmptyInputError
+        At fit: there is no row.
+    DataValueError
+        At fit: a feature is null or infinite, or its square is; a weight is null, infinite or negative, or all are 0;
+        a component collapses, which only a `reg_covar` of 0, or features that explain each other, allow. At scoring: a
+        feature is infinite, or so far from all means that densities cannot be compared.
+
+    Notes
+    -----
+    Components begin as the clusters of k-means, the best of four tries by k-means++, with their covariances and shares:
+    in features as they are, as in scikit-learn, or in units of their deviations, whichever is likelier after ten steps.
+    That is found out on all rows, or on 10,000 of more, drawn by `seed`. MLlib begins elsewhere, and may end at another
+    maximum of the likelihood.
+
+    Learned are ``weights`` (a list), ``means`` (a table, one row a component, one column a feature), ``covariances`` (a
+    table of a row for each component and feature, named in its first two columns, and a column for each feature),
+    ``log_likelihood`` (of all rows, weighted), ``iterations`` and ``converged``.
+
+    Every rank reads its rows once and keeps them in memory, 8 bytes a value. The same rows in the same order give the
+    same model to the bit, whatever the engine, the fragments and the number of ranks.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]}))
+    >>> model = ps.Pipeline(st.GaussianMixture("x", k=2)).fit(data)
+    >>> sorted(round(value, 3) for value in model.fitted[0]["means"]["x"].to_pylist())
+    [1.0, 11.0]
+    """
+
+    features: Columns | None = None
+    _: KW_ONLY
+    k: int = 2
+    weight: str | None = None
+    max_iter: int = 100
+    tol: float = 0.01
+    reg_covar: float = 1e-6
+    seed: int = 0
+    prediction: str = "prediction"
+    probability: str = "probability"
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self, "k", least=2, whole=True)
+        check_number(self, "max_iter", least=0, whole=True)
+        check_number(self, "tol", least=0)
+        check_number(self, "reg_covar", least=0)
+        check_number(self, "seed", whole=True)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return cls(("n3", "y"), k=2, seed=1), cls(("n3", "y", "label"), k=3, weight="w", max_iter=5)
+
+    @property
+    def rounds(self) -> int:
+        return self.max_iter
+
+    @property
+    def target(self) -> Target:
+        return Target(None, {self.prediction: pa.int32(), self.probability: pa.list_(pa.float64())})
+
+    def _checks(self) -> Checks:
+        """Return what is checked over all rows before training; `Moments` refuses infinities, and squares that are."""
+        weight = rules_for(self._weights, "null", "infinite", "too_large", "negative")
+        return Checks((*rules_for(self.inputs(), "null"), *weight))
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
+        spread = {"moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+        return {"checks": self._checks(), **spread}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return how to centre and scale the columns to train with."""
+        results["checks"].refuse(self._refused)
+        moments, extremes = results["moments"], results["extremes"]
+        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
+        if not largest_weight:
+            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        rows = moments[self.inputs()[0]].count
+        return {
+            "rows": rows,
+            "largest_weight": largest_weight,
+            **framing(moments, extremes, self.inputs(), None),
+        }
+
+    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
+        error = rule.error(name, count)
+        if rule.test == "null" and name in self.inputs():
+            error.hint = "Put an Imputer before this step, or filter these rows."
+        return error
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names, count = self.inputs(), len(fitted["weights"])
+        numbers = dict.fromkeys(names, pa.types.is_floating)
+        places = {"component": pa.types.is_integer, "feature": pa.types.is_string}
+        told = {"log_likelihood": Number(), "iterations": Integer(), "converged": Flag()}
+        shapes: dict[str, Shape] = {
+            "weights": ListOf(Number(least=0), count),
+            "means": TableOf(numbers, rows=count, least=1),
+            "covariances": TableOf({**places, **numbers}, rows=count * len(names)),
+        }
+        return Fields(shapes, told)
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        scaling = scaling_of(learned, intercept=True)
+        units = np.where(scaling.scale == 0, 1.0, scaling.scale)
+        convert = _Unlabelled(self.inputs(), self.inputs()[0], None, self.weight, scaling)
+        design = MixtureDesign(rank, convert, learned["rows"], learned["largest_weight"])
+        with one_blas_thread():
+            variances, weight = design.variances()
+            floor = self.reg_covar * np.where(variances > 0, variances, 1.0)
+            mixture, outcome = self._iterate(rank, design, self._begin(rank, design, units, floor), floor)
+        outcome["log_likelihood"] -= weight * float(np.log(units).sum())
+        return {**self._tables(mixture, units, scaling.shift), **outcome}
+
+    def _begin(self, rank: Rank, design: MixtureDesign, units: np.ndarray, floor: np.ndarray) -> Mixture:
+        """Return the mixture to begin with, in scaled features; that of the checkpoint, if there is one."""
+        if rank.checkpoint is not None:
+            return Mixture.unpack(rank.checkpoint.data[8:], len(floor))
+        points = Points.of(rank, *design.vectors(), design.bounds[:-1], design.largest_weight)
+        begun = Sample(*_seeding.sample(rank, points, self.seed), floor).mixture(self.k, units, self.seed)
+        return Mixture.unpack(design.agreed(np.frombuffer(begun.pack())).tobytes(), len(floor))
+
+    def _iterate(
+        self, rank: Rank, design: MixtureDesign, mixture: Mixture, floor: np.ndarray
+    ) -> tuple[Mixture, dict[str, Any]]:
+        """Return the mixture at the end, and how it ended; the log-likelihood is that of scaled features."""
+        rounds, before, converged = 0, -np.inf, False
+        if rank.checkpoint is not None:
+            rounds = rank.checkpoint.rounds
+            before = float(np.frombuffer(rank.checkpoint.data[:8], dtype="<f8")[0])
+        while True:
+            improved, likelihood = design.step(mixture, floor)
+            converged = abs(likelihood - before) < self.tol
+            if converged or rounds == self.max_iter:
+                break
+            mixture, before, rounds = improved, likelihood, rounds + 1
+            rank.report(rounds, f"log-likelihood {likelihood:.8g}")
+            if rounds % rank.checkpoint_interval == 0:
+                rank.save(rounds, np.array([before], dtype="<f8").tobytes() + mixture.pack())
+        return mixture, {"log_likelihood": likelihood, "iterations": rounds, "converged": converged}
+
+    def _tables(self, mixture: Mixture, units: np.ndarray, shift: np.ndarray) -> dict[str, Any]:
+        """Return shares, means and covariances of features as they are."""
+        names, count = self.inputs(), len(mixture.weights)
+        means = mixture.means * units + shift
+        rows = (mixture.covariances * np.outer(units, units)).reshape(-1, len(names))
+        places = {"component": np.arange(count).repeat(len(names)), "feature": list(names) * count}
+        columns = [pa.array(values) for values in (*places.values(), *rows.T)]
+        return {
+            "weights": mixture.weights.tolist(),
+            "means": pa.table(dict(zip(names, means.T, strict=True))),
+            "covariances": pa.table(columns, names=[*places, *names]),
+        }
+
+    def _mixture(self, fitted: Fitted) -> Mixture:
+        names = self.inputs()
+        means = np.column_stack([fitted["means"][name].to_numpy() for name in names])
+        columns = fitted["covariances"].columns[-len(names) :]
+        rows = np.column_stack([column.to_numpy() for column in columns])
+        return Mixture(np.array(fitted["weights"]), means, rows.reshape(-1, len(names), len(names)))
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        matrix = finite_matrix(frame, self.inputs())
+        missing = np.isnan(matrix).any(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            likely, logs = shares(self._mixture(fitted).log_densities(matrix.T, frames.kind_of(frame)))
+        problem = "are so far from all components that no density is left to compare"
+        refuse_overflow(np.isfinite(logs), missing, problem, self.inputs())
+        places = likely.argmax(axis=0).astype("int32")
+        results = {self.prediction: places, self.probability: likely.T.copy()}
+        return self.target.with_columns(frame, results, fitted, missing)

@@ -1,0 +1,296 @@
+"""k-means: clusters around centres, by Lloyd's algorithm from the seeds of k-means||."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, TableOf
+from penstock.stages.target import Target, check_weights
+from penstock.stages.trainer import Trainer
+from penstock.stages.training.clustering import _lloyd, _seeding
+from penstock.stages.training.clustering._clusters import Clusters
+from penstock.stages.training.exact.design import one_blas_thread
+from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
+from penstock.statistics.checks import Checks
+from penstock.statistics.points import DISTANCES
+from penstock.statistics.rules import LARGE, refuse, rules_for, valid_rows
+
+
+@dataclass(frozen=True)
+class KMeans(Trainer):
+    """Gives each row the number of the nearest of k centres, an int32, and learns these by Lloyd's algorithm.
+
+    Parameters
+    ----------
+    features : str, sequence of str, or Selector, optional
+        Columns of numbers or booleans (0 and 1); all but the weight, unless given.
+    k : int, default=2
+        Clusters, at least 2. There are fewer when fewer points than k are different, as in MLlib.
+    weight : str, optional
+        Column of row weights, not negative, without null; a row of weight 0 is left out.
+    init_mode : {"k-means||", "random"}
+        How centres begin; "random" takes k rows.
+    init_steps : int, default=2
+        Steps of k-means||, in each of which about 2 k candidates are drawn.
+    max_iter : int, default=20
+        Rounds at most.
+    tol : float, default=1e-4
+        Stop once no centre moves further, by the Euclidean distance; or by one minus the cosine, with that measure.
+        MLlib's: scikit-learn's is relative to the variance of the data.
+    seed : int, default=0
+    distance_measure : {"squaredEuclidean", "cosine"}
+        With "cosine", one minus the cosine of the angle between row and centre: rows count by their directions, and
+        centres have length 1.
+    prediction : str
+        Name of the column of clusters, from 0.
+    distance : str, optional
+        Name of a float64 column to add: the distance from the centre, in the distance measure.
+
+    Raises
+    ------
+    ConfigError, SchemaError
+        Before reading: a parameter is out of range, a column is missing or not numeric.
+    EmptyInputError
+        At fit: there is no row.
+    DataValueError
+        At fit: a feature is null, infinite or larger than 1e150; a weight is null, infinite or negative, or all are 0;
+        a row is all zero and the measure is "cosine". In `transform`: the same, but for null, whose row has a null
+        cluster. Column, count and, at fit, the first file and row are told.
+
+    Notes
+    -----
+    Learned are ``centres`` (a table, one row a cluster, one column a feature), ``sizes`` (rows of each cluster),
+    ``cost`` (weighted sum of the rows' distances from their centres, in the distance measure), ``iterations``, and
+    ``origin``, which is subtracted from rows and centres before they are compared. A cluster that loses all of its rows
+    keeps its centre, as in MLlib; of equally near centres the first has the row.
+
+    The same rows in the same order give the same model to the bit, whatever the engine, the fragments and the number of
+    ranks. Of up to 10,000 rows k-means|| draws none and takes all as candidates: then not even their order matters.
+
+    Each rank reads its rows once and keeps them as float64, 8 bytes a value: in float32 rows that are nearly as near to
+    two centres would change sides. A round is one pass over them and one all-reduce. Training runs on the CPU: where
+    the rows fit into the memory of one GPU, prefer cuML's KMeans, which `SklearnEstimator` takes.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 9.0, 1.0, 11.0]}))
+    >>> model = ps.Pipeline(st.KMeans("x", k=2)).fit(data)
+    >>> sorted(model.fitted[0]["centres"]["x"].to_pylist()), model.fitted[0]["cost"]
+    ([0.5, 10.0], 2.5)
+    """
+
+    features: Columns | None = None
+    _: KW_ONLY
+    k: int = 2
+    weight: str | None = None
+    init_mode: str = "k-means||"
+    init_steps: int = 2
+    max_iter: int = 20
+    tol: float = 1e-4
+    seed: int = 0
+    distance_measure: str = "squaredEuclidean"
+    prediction: str = "prediction"
+    distance: str | None = None
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self, "k", least=2, whole=True)
+        check_choice(self, "init_mode", ("k-means||", "random"))
+        check_number(self, "init_steps", least=1, whole=True)
+        check_number(self, "max_iter", least=0, whole=True)
+        check_number(self, "tol", least=0)
+        check_number(self, "seed", whole=True)
+        check_choice(self, "distance_measure", DISTANCES)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        angles = cls(("n3", "y", "w"), k=2, distance_measure="cosine", distance="distance")
+        return cls(("n3", "y"), k=3, seed=1), cls(("n3", "y"), k=2, weight="w", tol=0.0), angles
+
+    @property
+    def rounds(self) -> int:
+        return self.max_iter
+
+    @property
+    def _by_angle(self) -> bool:
+        return self.distance_measure == "cosine"
+
+    @property
+    def target(self) -> Target:
+        distance = {self.distance: pa.float64()} if self.distance else {}
+        return Target(None, {self.prediction: pa.int32(), **distance})
+
+    def _checks(self) -> Checks:
+        """Return what is checked over all rows before training; `Moments` refuses infinities besides."""
+        weight = rules_for(self._weights, "null", "infinite", "negative")
+        return Checks((*rules_for(self.inputs(), "null", "too_large"), *weight))
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        spread = {"moments": Moments(self.inputs()), "extremes": Extremes(self.training_columns())}
+        return {"checks": self._checks(), **spread}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return the origin, and how far values are from it at most."""
+        results["checks"].refuse()
+        extremes, names = results["extremes"], self.inputs()
+        moved = {} if self._by_angle else {name: _origin(results["moments"][name]) for name in names}
+        origin = [moved.get(name, 0.0) for name in names]
+        largest = [_reach(extremes[name], centre) for name, centre in zip(names, origin, strict=True)]
+        return {"origin": origin, "largest": largest, "largest_weight": self._largest_weight(extremes)}
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = self.inputs()
+        centres = TableOf(dict.fromkeys(names, pa.types.is_floating), least=1)
+        told = {"sizes": ListOf(Integer()), "cost": Number(), "iterations": Integer()}
+        return Fields({"centres": centres, "origin": ListOf(Number(), len(names))}, told)
+
+    def _largest_weight(self, extremes: Mapping[str, Extreme]) -> float:
+        largest = float(extremes[self.weight].max) if self.weight else 1.0
+        check_weights(self.weight, largest)
+        return largest
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        vectors, weight = self._read(rank, np.array(learned["origin"]))
+        largest = np.ones(len(learned["origin"])) if self._by_angle else np.array(learned["largest"])
+        with one_blas_thread():
+            points = _lloyd.Points.of(rank, vectors, weight, largest, learned["largest_weight"])
+            centres, rounds = self._iterate(rank, points, np.array(learned["origin"]))
+            found = _lloyd.sizes_and_costs(rank, points, centres - learned["origin"])
+        return {
+            "centres": pa.table(dict(zip(self.inputs(), centres.T.copy(), strict=True))),
+            "origin": learned["origin"],
+            "sizes": [int(rows) for rows in found[:, 0]],
+            "cost": float(found[:, 1].sum() * self._scale),
+            "iterations": rounds,
+        }
+
+    @property
+    def _scale(self) -> float:
+        """Of two directions half of the squared distance is one minus their cosine."""
+        return 0.5 if self._by_angle else 1.0
+
+    def _read(self, rank: Rank, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return this rank's rows, checked before, and their weights."""
+
+        def convert(frame: nw.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+            vectors = matrices.to_host(self._vectors(frame)) - origin[:, None]
+            if self.weight is None:
+                return vectors, np.ones(vectors.shape[1])
+            weight = matrices.to_host(matrices.to_matrix(frame, (self.weight,), "float64"))[:, 0]
+            return vectors[:, weight > 0], weight[weight > 0]
+
+        batches = list(rank.batches("train", self.training_columns(), convert))
+        weight = np.concatenate([np.empty(0), *(part for _, part in batches)])
+        return _stacked([part for part, _ in batches], len(weight), len(origin)), weight
+
+    def _iterate(self, rank: Rank, points: _lloyd.Points, origin: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return the centres and the number of rounds; centres are rounded as they are stored, before they are used."""
+        if rank.checkpoint is None:
+            options = {"k": self.k, "init_mode": self.init_mode, "init_steps": self.init_steps, "seed": self.seed}
+            centres, rounds = _seeding.seeds(rank, points, **options) + origin, 0  # type: ignore[arg-type]
+        else:
+            centres = np.frombuffer(rank.checkpoint.data).reshape(-1, len(origin))
+            rounds = rank.checkpoint.rounds
+        clusters = Clusters(points)
+        while rounds < self.max_iter:
+            before, centres, rounds = centres, self._moved(rank, clusters, centres - origin) + origin, rounds + 1
+            furthest = self._furthest(before, centres)
+            rank.report(rounds, f"centres moved {furthest:.3g}")
+            if furthest <= self.tol:
+                break
+            if rounds % rank.checkpoint_interval == 0 and rounds < self.max_iter:
+                rank.save(rounds, centres.tobytes())
+        return centres, rounds
+
+    def _moved(self, rank: Rank, clusters: Clusters, centres: np.ndarray) -> np.ndarray:
+        """Return the means of the clusters; of directions, their direction, unless they cancel."""
+        found = clusters.means(rank, centres)
+        if not self._by_angle:
+            return found
+        found = np.where(found.any(axis=1, keepdims=True), found, centres)
+        directed: np.ndarray = _lloyd.directed(found.T).T
+        return directed
+
+    def _furthest(self, before: np.ndarray, after: np.ndarray) -> float:
+        furthest = float(_lloyd.squared_distances(before.T, after.T).max())
+        return furthest / 2 if self._by_angle else math.sqrt(furthest)
+
+    def _vectors(self, frame: nw.DataFrame) -> Any:
+        """Return the rows as columns of a float64 matrix, NaN for null; of length 1 where angles count."""
+        vectors = matrices.to_rows(frame, self.inputs())
+        if bool((vectors > LARGE).any()) or bool((vectors < -LARGE).any()):
+            checks = rules_for(self.inputs(), "infinite", "too_large")
+            refuse(checks, valid_rows(frame, checks)[1])
+        if not self._by_angle:
+            return vectors
+        if zeros := int((vectors == 0).all(axis=0).sum()):
+            raise _without_direction(self.inputs(), zeros)
+        return _lloyd.directed(vectors)
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        vectors = self._vectors(frame)
+        missing = np.isnan(vectors).any(axis=0)
+        origin = np.array(fitted["origin"])
+        kind = frames.kind_of(frame)
+        centres = np.column_stack([fitted["centres"][name].to_numpy() for name in self.inputs()]) - origin
+        centres = matrices.to_device(centres, kind)
+        vectors = np.where(missing, 1.0, vectors) - matrices.to_device(origin[:, None], kind)
+        found = _lloyd.assigned(vectors, centres)
+        results = {self.prediction: found.astype("int32")}
+        if self.distance:
+            results[self.distance] = _lloyd.squared_distances(vectors, centres[found].T) * self._scale
+        return self.target.with_columns(frame, results, fitted, missing)
+
+
+def _origin(moment: Moment) -> float:
+    """Return the mean, without its last digits: they depend on how rows are cut to fragments."""
+    mean, deviation = moment.mean or 0.0, moment.std() or 0.0
+    step = math.ldexp(1.0, math.frexp(deviation)[1] - 1)
+    return mean if not deviation or abs(mean) >= step * 2**52 else round(mean / step) * step
+
+
+def _reach(extreme: Extreme, origin: float) -> float:
+    return max(float(extreme.max) - origin, origin - float(extreme.min), 0.0)
+
+
+def _stacked(batches: list[np.ndarray], rows: int, width: int) -> np.ndarray:
+    """Return the vectors of all batches in one matrix; each batch is freed as it is copied."""
+    whole = np.empty((width, rows))
+    end = rows
+    while batches:
+        part = batches.pop()
+        whole[:, end - part.shape[1] : end] = part
+        end -= part.shape[1]
+    return whole
+
+
+def _without_direction(columns: tuple[str, ...], count: int) -> DataValueError:
+    """Return the error of the evaluator of clusters for the same rows."""
+    names = ", ".join(map(repr, columns))
+    error = DataValueError(
+        f"columns {names}: {count} row(s) of nothing but 0, expected a direction: the distance is the cosine one",
+        hint="Clean, fill or filter these rows before this step.",
+        column=columns[0] if len(columns) == 1 else None,
+    )
+    error.predicate = reduce(and_, [nw.col(name).cast(nw.Float64) == 0 for name in columns])
+    return error

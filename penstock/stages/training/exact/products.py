@@ -1,0 +1,247 @@
+"""Products of features with a few vectors, the same to the bit wherever a row lies and whichever rank has it.
+
+An iterative trainer asks in each round for the margins ``B @ x`` and the gradient ``R @ x.T``, where x has a row for
+each feature. BLAS adds up in an order of its own, so that the last digits of both would depend on how rows are dealt.
+Here features are cut into two halves, and the other factor into slices, of so few bits that every product of the two is
+exact in float64: the error-free transformation of Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
+multiplication by using fast routines of matrix multiplication", Numerical Algorithms 59, 2012. Sums of such products
+over blocks of rows are kept in two parts, which are exact as well.
+
+Features are rounded once, to multiples of 2**-51 of a power of two that is not below their bound, and not above twice
+it. Of the other factor the first 47 bits count: how many slices these are cut into depends on the device, and what they
+add up to does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from penstock.frames import Kind, matrices
+from penstock.spmd import Rank
+from penstock.stages.training.exact.design import Design, Rows, Split, ToRows
+
+_HALF = 25
+"""Bits of a half of a feature, besides the sign: two of them, and the bit that rounding to nearest saves, are 51."""
+_MANTISSA = 53
+_BITS, _BITS_OF_LOW = 47, 23
+_LOSSES = 2**16
+_ROWS = {"cpu": 2**13, "gpu": 2**18}
+"""How many rows are multiplied together: few enough for the cache of a core, many enough that calls cost little."""
+
+Loss = Callable[[Any, Any], tuple[Any, Any]]
+"""Gives, of margins of shape (outputs, rows) and labels, the loss of each row and its derivatives by the margins."""
+
+
+@dataclass(frozen=True)
+class Slices:
+    """How to cut numbers of a known size into slices of at most `bits` bits each, multiples of `units`.
+
+    Examples
+    --------
+    >>> parts = Slices.of(1.0, terms=4, total=48).cut(np.array([[1 / 3]]))
+    >>> len(parts), abs(float(sum(parts)[0, 0]) - 1 / 3) < 2.0**-48
+    (2, True)
+    """
+
+    bits: int
+    units: tuple[float, ...]
+
+    @classmethod
+    def of(cls, largest: float, terms: int, total: int) -> Self:
+        """Return the slices for `total` bits of numbers no larger than `largest`, `terms` of which meet halves."""
+        bits = _MANTISSA - _HALF - math.ceil(math.log2(max(terms, 1)))
+        power = math.frexp(largest)[1]
+        ends = [min(bits + place * (bits + 1), total) for place in range(-(-(total + 1) // (bits + 1)))]
+        return cls(bits, tuple(math.ldexp(1.0, power - end) for end in ends))
+
+    def cut(self, values: Any) -> list[Any]:
+        """Return the slices, of the shape of `values`; they add up to the nearest multiples of the last unit."""
+        parts = []
+        for unit in self.units:
+            parts.append(_rounded(values, 1.5 / _ULP * unit))
+            values = values - parts[-1]
+        return parts
+
+
+_ULP = 2.0**-52
+
+
+def _rounded(values: Any, large: Any) -> Any:
+    """Return values as multiples of the last digit of `large`, which is 1.5 times a power of two, and much larger."""
+    made = values + large
+    made -= large
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGrid:
+    """What features are multiples of, from bounds on their sizes; ``exponents`` of powers of two that are larger."""
+
+    exponents: np.ndarray
+    kind: Kind
+
+    @classmethod
+    def of(cls, bounds: np.ndarray, kind: Kind) -> Self:
+        """Return the grid for features no larger than `bounds`."""
+        return cls(np.frexp(bounds)[1], kind)
+
+    def round(self, x: Any) -> None:
+        """Round features in place, which are rows of `x`."""
+        large = self._large(1)
+        x += large
+        x -= large
+
+    def halves(self, x: Any, room: Any) -> Any:
+        """Return the high halves of features that were rounded, and below them the low ones.
+
+        They are written into `room`: new memory for each block would cost more than what is computed there.
+        """
+        both = room[:, : x.shape[1]]
+        high, low = _parted(both)
+        large = self._large(_MANTISSA - 1 - _HALF)
+        np.add(x, large, out=high)
+        high -= large
+        np.subtract(x, high, out=low)
+        return both
+
+    def room(self, rows: int) -> Any:
+        """Return an array for the halves of so many rows."""
+        return matrices.to_device(np.empty((2 * len(self.exponents), rows)), self.kind)
+
+    def _large(self, above: int) -> Any:
+        return matrices.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Rows of coefficients, cut for products with the high halves of features, and with the low ones."""
+
+    high: Any
+    low: Any
+    outputs: int
+
+    @classmethod
+    def of(cls, coefficients: np.ndarray, grid: FeatureGrid) -> Self:
+        """Cut coefficients of shape (outputs, features)."""
+        scales = np.ldexp(1.0, grid.exponents)
+        scaled = coefficients * scales
+        largest = float(np.abs(scaled).max(initial=0.0))
+        high, low = (
+            np.concatenate(Slices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
+            for total in (_BITS, _BITS_OF_LOW)
+        )
+        return cls(matrices.to_device(high, grid.kind), matrices.to_device(low, grid.kind), len(coefficients))
+
+    def times(self, halves: Any) -> Any:
+        """Return the products with features, of shape (outputs, rows)."""
+        high, low = _parted(halves)
+        first, *others = [*self._each(self.low @ low), *self._each(self.high @ high)]
+        for part in others:
+            first += part
+        return first
+
+    def _each(self, products: Any) -> list[Any]:
+        """Return the products of each slice, the smallest first."""
+        return [products[end - self.outputs : end] for end in range(len(products), 0, -self.outputs)]
+
+
+def _parted(halves: Any) -> tuple[Any, Any]:
+    """Return the high and the low halves. OpenBLAS multiplies by each faster than by both together."""
+    features = len(halves) // 2
+    return halves[:features], halves[features:]
+
+
+class ProductDesign(Design):
+    """A :class:`Design` whose features are rounded, to be multiplied without error."""
+
+    def __init__(self, rank: Rank, convert: ToRows, total: int, largest_weight: float = 1.0) -> None:
+        super().__init__(rank, convert, total, largest_weight)
+        self.grid = FeatureGrid.of(self.bounds, self.kind)
+        for rows in self._rows:
+            self.grid.round(rows.x)
+
+    def loss_and_gradient(
+        self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float
+    ) -> tuple[float, np.ndarray]:
+        """Return the weighted sum of the losses of all rows, and its gradient; every rank calls it.
+
+        Parameters
+        ----------
+        coefficients : numpy.ndarray of shape (outputs, features)
+            The same on every rank.
+        loss : callable
+            Its derivatives are not larger than 1.
+        largest_loss : float
+            No loss of a row is larger.
+        """
+        work = _Round(self, coefficients, loss, largest_loss)
+        parts = list(self._blocks(work.length))
+        shares = [parts[place :: self._threads] for place in range(self._threads)]
+        return work.finished(self._rank.allreduce(np.sum(list(self._pool.map(work, shares)), axis=0)))
+
+
+class _Round:
+    """One evaluation of a loss and its gradient over the rows of a rank."""
+
+    def __init__(self, design: ProductDesign, coefficients: np.ndarray, loss: Loss, largest_loss: float) -> None:
+        self.grid, self.loss, self.shape = design.grid, loss, coefficients.shape
+        self.length = _ROWS[design.kind]
+        self.coefficients = Coefficients.of(coefficients, design.grid)
+        self.losses = Split.of(np.array([design.largest_weight * largest_loss]), design.total, design.kind)
+        self.residuals = Slices.of(design.largest_weight, self.length, _BITS)
+        units = np.array(self.residuals.units)[:, None]
+        halves = np.append(self.grid.exponents, self.grid.exponents - _HALF - 1)
+        exponents = np.frexp(design.total)[1] + self.residuals.bits + halves
+        self.large = (np.ldexp(1.5, exponents) * units)[:, None, :]
+
+    def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
+        """Return two parts of each sum, one after the other; those of several ranks may be added."""
+        sums = np.zeros((2, len(self.large), self.shape[0], 2 * self.shape[1]))
+        losses = matrices.to_device(np.empty(sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
+        room, end = self.grid.room(self.length if parts else 0), 0
+        for rows in parts:
+            halves = self.grid.halves(rows.x, room)
+            lost, residuals = self.loss(self.coefficients.times(halves), rows.label)
+            begin, end = end, end + halves.shape[1]
+            losses[begin:end] = rows.weighted(lost)
+            made = self._products(rows.weighted(residuals), halves)
+            coarse = _rounded(made, self.large)
+            sums[0] += coarse
+            sums[1] += made - coarse
+        return np.concatenate([self._summed(losses), sums.ravel()])
+
+    def _products(self, residuals: Any, halves: Any) -> np.ndarray:
+        """Return the products of each slice, of shape (slices, outputs, 2 * features)."""
+        slices = np.concatenate(self.residuals.cut(residuals))
+        products = [matrices.to_host(slices @ half.T) for half in _parted(halves)]
+        return np.concatenate(products, axis=1).reshape(len(self.large), self.shape[0], -1)
+
+    def _summed(self, losses: Any) -> np.ndarray:
+        """Return two parts of the sum of the losses; many at a time, as calls for a few would take longer."""
+        starts = range(0, len(losses), _LOSSES)
+        return sum((self.losses.sums(losses[None, start : start + _LOSSES]) for start in starts), np.zeros((2, 1)))[
+            :, 0
+        ]
+
+    def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum of the losses and that of the gradients."""
+        outputs, features = self.shape
+        products = sums[2:].reshape(-1, outputs, 2, features).swapaxes(1, 2)
+        return float(sums[0] + sums[1]), _added(products.reshape(-1, outputs * features))
+
+
+def _added(parts: np.ndarray) -> np.ndarray:
+    """Return the sum of some rows, rounded once but for rare cases: Knuth's sum keeps what each addition rounds off."""
+    total, lost = np.zeros_like(parts[0]), np.zeros_like(parts[0])
+    for part in parts:
+        added = total + part
+        kept = added - part
+        lost += (total - kept) + (part - (added - kept))
+        total = added
+    summed: np.ndarray = total + lost
+    return summed

@@ -1,0 +1,148 @@
+"""What can be said of a generalised linear model besides its coefficients; named as in MLlib's training summary."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from penstock.frames import matrices
+from penstock.stages.training.exact.design import Rows
+from penstock.stages.training.exact.gram import GramDesign, host
+from penstock.stages.training.linear._irls import Likelihood, Point
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Sums over the rows of all ranks that have a weight above 0.
+
+    Attributes
+    ----------
+    rows : int
+    weight : float
+    mean, deviation : float
+        Weighted, of the label, or of the label without its offset.
+    feature_variances : numpy.ndarray
+        Weighted, of the terms of the design that are no intercept.
+    """
+
+    rows: int
+    weight: float
+    mean: float
+    deviation: float
+    feature_variances: np.ndarray
+
+    @classmethod
+    def of(cls, design: GramDesign, count: int, origin: float, offset: int | None) -> Self:
+        """Add them up; every rank calls it.
+
+        Parameters
+        ----------
+        count : int
+            How many terms are no intercept.
+        origin : float
+            A number near the labels.
+        offset : int or None
+            Which term to take from the label.
+        """
+
+        def terms(rows: Rows) -> Any:
+            label, weight = host(rows)
+            label = label - (0.0 if offset is None else matrices.to_host(rows.x[offset]))
+            root = np.sqrt(weight)
+            parts = np.stack([root, (weight > 0).astype(float), root * (label - origin)])
+            roots, others = (matrices.to_device(each, design.kind) for each in (root, parts))
+            return np.concatenate([rows.x[:count] * roots, others])
+
+        found = design.gram(terms, count + 3)
+        assert found is not None, "weights, labels and features were checked to be finite, and not too large"
+        weight = float(found[count, count])
+        means = found[count] / weight
+        variances = np.maximum(np.diag(found) / weight - means**2, 0.0)
+        apart, deviation = float(means[count + 2]), math.sqrt(variances[count + 2])
+        return cls(round(found[count + 1, count + 1]), weight, origin + apart, deviation, variances[:count])
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Statistics of coefficients at the end of a training.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    point : Point
+    totals : Totals
+    null : Point or None
+        That of the model without features.
+    fit_intercept : bool
+    known_dispersion : bool
+        The dispersion is 1, and is not estimated.
+    """
+
+    likelihood: Likelihood
+    point: Point
+    totals: Totals
+    null: Point | None
+    fit_intercept: bool
+    known_dispersion: bool
+
+    def summary(self, estimates: np.ndarray, raw: np.ndarray) -> dict[str, Any]:
+        """Return the summary; every rank calls it.
+
+        Parameters
+        ----------
+        estimates : numpy.ndarray
+            Coefficients of the features as they are, the intercept's last.
+        raw : numpy.ndarray
+            The matrix that makes `estimates` of the coefficients of the point.
+        """
+        inverse, regular = self.likelihood.inverse_information(self.point)
+        rank = len(inverse) if regular else int(np.linalg.matrix_rank(inverse, hermitian=True))
+        freedom = max(self.totals.rows - rank, 0)
+        dispersion = self._dispersion(freedom)
+        variances = np.einsum("ij,jk,ik->i", raw, inverse, raw) * (dispersion or 0.0) * regular
+        errors = [math.sqrt(each) or None for each in np.maximum(variances, 0.0)]
+        values = [error and estimate / error for estimate, error in zip(estimates.tolist(), errors, strict=True)]
+        return {
+            "num_instances": self.totals.rows,
+            "rank": rank,
+            "degrees_of_freedom": freedom,
+            "residual_degree_of_freedom_null": self.totals.rows - self.fit_intercept,
+            "deviance": self.point.deviance,
+            "null_deviance": None if self.null is None else self.null.deviance,
+            "dispersion": dispersion,
+            "aic": self._aic(rank),
+            "coefficient_standard_errors": errors,
+            "t_values": values,
+            "p_values": [None if each is None else self._chance(each, freedom) for each in values],
+        }
+
+    def _dispersion(self, freedom: int) -> float | None:
+        if self.known_dispersion:
+            return 1.0
+        return self.point.chi_square / freedom if freedom else None
+
+    def _chance(self, value: float, freedom: int) -> float:
+        """Return how likely a value as far from 0 as this is, for a coefficient of 0."""
+        from scipy.special import ndtr, stdtr
+
+        return float(2 * (ndtr(-abs(value)) if self.known_dispersion else stdtr(freedom, -abs(value))))
+
+    def _aic(self, rank: int) -> float | None:
+        family, totals = self.likelihood.family, self.totals
+        dispersion = family.likely_dispersion(self.point.deviance, totals.rows, totals.weight)
+        if not dispersion:
+            return None
+
+        def terms(rows: Rows) -> Any:
+            label, weight = host(rows)
+            with np.errstate(all="ignore"):
+                mean = self.likelihood.means(rows, self.point.coefficients)
+                each = family.log_likelihood(label, mean, weight, dispersion)
+            parts = np.stack([np.ones_like(label), np.where(weight > 0, each, 0.0)])
+            return matrices.to_device(parts, self.likelihood.design.kind)
+
+        found = self.likelihood.design.gram(terms, 2)
+        return None if found is None else -2 * float(found[0, 1]) + 2 * (rank + family.has_dispersion)

@@ -1,0 +1,144 @@
+"""What linear regressions share: the fit of one penalty, and predictions from coefficients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.notices import warn
+from penstock.frames import matrices
+from penstock.stages.base import Fitted
+from penstock.stages.constant_columns import constant_note
+from penstock.stages.features import Features
+from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text, numbers_at_indices
+from penstock.stages.target import Target
+from penstock.stages.trainer import Trainer
+from penstock.stages.training.linear._coordinate_descent import Descent
+from penstock.stages.training.linear._least_squares import LeastSquares, Penalty
+from penstock.statistics.gram import CrossProducts
+from penstock.statistics.rules import Rule, refuse
+
+
+class LinearModel(Trainer):
+    """What linear regressions share once they have coefficients; the column that they add is `prediction`, float64."""
+
+    label: str
+    fit_intercept: bool
+    prediction: str
+
+    @property
+    def target(self) -> Target:
+        return Target(self.label, {self.prediction: pa.float64()})
+
+    @abstractmethod
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return at least ``features``, ``coefficients``, ``intercept`` and ``summary``."""
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        features = Features.of(self.inputs(), schema, self.title)
+        names, vector = features.numbers, features.vector
+        coefficients = ListOf(Number(), len(names))
+        shapes = {"features": ListOf(Text(names), len(names)), "coefficients": coefficients, "intercept": Number()}
+        if vector is None:
+            return Fields(shapes, dict.fromkeys(("constant", "summary", "reg_param", "mean_rmse", "rmse"), Anything()))
+        told = ("constant", "summary", "converged", "iterations", "objective_history")
+        of_vector = {"vector": Text((vector,)), "vector_coefficients": numbers_at_indices(1)}
+        return Fields({**shapes, **of_vector}, dict.fromkeys(told, Anything()))
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Name the features that take no part."""
+        return [*constant_note(fitted["constant"], "of coefficient 0"), *super().notes(fitted)]
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Predict.
+
+        Raises
+        ------
+        DataValueError
+            A feature is infinite.
+        """
+        column = matrices.column(frame, self.prediction, self._predicted(frame, fitted))
+        return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+
+    def _predicted(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
+        """Return predictions, NaN where a feature is null."""
+        return predicted(frame, self.inputs(), fitted)
+
+    def table(self, fitted: Fitted) -> pa.Table:
+        """Return a row per feature, and one for the intercept, to be read.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``; the last three are null
+            after a penalised fit.
+        """
+        return coefficient_table(
+            self._terms(fitted), fitted["intercept"] if self.fit_intercept else None, fitted["summary"]
+        )
+
+    def _terms(self, fitted: Fitted) -> list[tuple[str, float]]:
+        """Return features and their coefficients."""
+        return list(zip(fitted["features"], fitted["coefficients"], strict=True))
+
+
+def coefficient_table(
+    terms: Sequence[tuple[str, float]], intercept: float | None, summary: Mapping[str, Any]
+) -> pa.Table:
+    """Return a row per term, and one for the intercept if there is one, with what was inferred of each, or null.
+
+    Examples
+    --------
+    >>> coefficient_table([("x", 2.0)], 1.0, {"p_values": [0.01, 0.5]}).to_pylist()[1]
+    {'term': '(intercept)', 'coefficient': 1.0, 'standard_error': None, 't_value': None, 'p_value': 0.5}
+    """
+    rows = [*terms, *([] if intercept is None else [("(intercept)", intercept)])]
+    names = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
+    none = [None] * len(rows)
+    inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in names.items()}
+    return pa.table({"term": [term for term, _ in rows], "coefficient": [value for _, value in rows], **inferred})
+
+
+def predicted(frame: nw.DataFrame, numbers: tuple[str, ...], fitted: Fitted) -> Any:
+    """Return what columns of numbers predict, NaN where one is null; DataValueError where one is infinite."""
+    matrix = matrices.to_matrix(frame, numbers, "float64")
+    refuse([(name, Rule("infinite")) for name in numbers], matrices.count_infinite(matrix))
+    coefficients = matrices.to_device(np.array(fitted["coefficients"]), frames.kind_of(frame))
+    # Not a product of matrices: in BLAS a row's last digits may depend on where in the matrix it stands.
+    return (matrix * coefficients).sum(axis=1) + fitted["intercept"]
+
+
+def fitted_model(features: Sequence[str], gram: CrossProducts, penalty: Penalty, *, fit_intercept: bool) -> Fitted:
+    """Return coefficients, intercept and summary of a regression on `features` of the last column of `gram`."""
+    problem = LeastSquares.of(gram, fit_intercept=fit_intercept)
+    descent = minimum(problem, penalty)
+    coefficients, intercept = problem.coefficients(descent.coefficients)
+    return {
+        "features": list(features),
+        "coefficients": coefficients.tolist(),
+        "intercept": intercept,
+        "constant": [name for name, constant in zip(features, gram.constant[:-1], strict=True) if constant],
+        "summary": {
+            "num_instances": gram.count,
+            **problem.quality(descent.coefficients),
+            **({} if penalty.reg_param else problem.inference(descent.coefficients)),
+        },
+    }
+
+
+def minimum(problem: LeastSquares, penalty: Penalty, start: np.ndarray | None = None) -> Descent:
+    """Return the minimum, and warn where the search for it ended early."""
+    descent = problem.minimise(penalty, start)
+    if not descent.converged:
+        warn(
+            f"coefficients for reg_param {penalty.reg_param} have not converged after {descent.sweeps} sweeps;"
+            " raise max_iter or tol",
+            stacklevel=4,
+        )
+    return descent

@@ -1,0 +1,161 @@
+"""What a logistic regression does in one way for numbers, and in another for features with a sparse vector."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.frames import matrices
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted
+from penstock.stages.training.exact.design import Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training.exact.products import ProductDesign
+from penstock.stages.training.linear._curvature import affordable, inverse_hessian, second_moments, times
+from penstock.stages.training.linear._quasi_newton import Inverse
+from penstock.statistics import CrossProducts, Extreme, Extremes, Gram, Moment, Moments, Statistic
+from penstock.statistics.rules import Rule, rules_for
+
+
+@dataclass(frozen=True)
+class Inputs(ABC):
+    """The features of a regression.
+
+    Parameters
+    ----------
+    numbers : tuple of str
+        Those that are numbers.
+    label : str
+    weight : str or None
+    intercept : bool
+    l1 : bool
+        Whether there is an L1 penalty.
+    """
+
+    numbers: tuple[str, ...]
+    label: str
+    weight: str | None
+    intercept: bool
+    l1: bool
+
+    @abstractmethod
+    def rules(self) -> Sequence[tuple[str, Rule]]:
+        """Return what features must be, besides what their statistics refuse themselves."""
+
+    @abstractmethod
+    def statistics(self) -> dict[str, Statistic]:
+        """Ask for what there is to know before training; of the weight at least its ``extremes``."""
+
+    @abstractmethod
+    def learned(self, results: Mapping[str, Any]) -> Fitted:
+        """Return what to train with."""
+
+    @abstractmethod
+    def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...]) -> Any:
+        """Return the design of this rank, its rows in memory: a `LossDesign` once `standardise` was called."""
+
+    @abstractmethod
+    def standardise(self, design: Any, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
+        """Return how features are standardised, and sums over all rows; every rank calls it, once."""
+
+    @abstractmethod
+    def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
+        """Return what multiplies by about the inverse of the Hessian at the start; None where it is not worth its time.
+
+        Parameters
+        ----------
+        probabilities : numpy.ndarray of shape (classes,)
+            Of the classes at the start.
+        l2 : numpy.ndarray of shape (outputs, width)
+        """
+
+    @abstractmethod
+    def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
+        """Return the names of the features that are chosen, a mask in the order of coefficients."""
+
+    @abstractmethod
+    def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
+        """Return the coefficients, of shape (outputs, features), as a model has them."""
+
+    @abstractmethod
+    def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
+        """Return the margins without intercepts, of shape (outputs, rows), and a mask of rows that lack a feature."""
+
+
+class NumberInputs(Inputs):
+    """Features that are all numbers: a dense matrix."""
+
+    def rules(self) -> Sequence[tuple[str, Rule]]:
+        return rules_for(self.numbers, "null")
+
+    def statistics(self) -> dict[str, Statistic]:
+        weight = (self.weight,) if self.weight else ()
+        together = Gram((*self.numbers, *weight), weighted=bool(weight)) if self._inverts else Moments(self.numbers)
+        return {"moments": together, "extremes": Extremes((*self.numbers, *weight))}
+
+    @property
+    def _inverts(self) -> bool:
+        """Whether it starts from the inverse of a Hessian. Where L1 keeps coefficients at 0, it would mislead."""
+        return not self.l1 and affordable(1, len(self.numbers) + 1)
+
+    def learned(self, results: Mapping[str, Any]) -> Fitted:
+        """Return means, scales and bounds."""
+        ranges = [results["extremes"][name] for name in self.numbers]
+        return {
+            "low": [float(extreme.min) for extreme in ranges],
+            "high": [float(extreme.max) for extreme in ranges],
+            **(self._together if self._inverts else self._apart)(results["moments"], ranges),
+        }
+
+    def _apart(self, moments: Mapping[str, Moment], ranges: Sequence[Extreme]) -> dict[str, Any]:
+        """Return means and scales of features that were looked at one by one."""
+        found = [moments[name] for name in self.numbers]
+        scales = [
+            0.0 if extreme.min == extreme.max else moment.std(ddof=1)
+            for moment, extreme in zip(found, ranges, strict=True)
+        ]
+        return {"mean": [moment.mean for moment in found], "scale": scales, "covariance": None}
+
+    def _together(self, products: CrossProducts, ranges: Sequence[Extreme]) -> dict[str, Any]:
+        """Return means, scales and covariances; of rows that have weights, of a weight above 0."""
+        freedom = products.weight - products.weight_squares / products.weight
+        scale = np.sqrt(np.diag(products.cross) / freedom) if freedom > 0 else np.zeros(len(products.mean))
+        covariance = {"covariance": products.covariance().ravel().tolist()}
+        return {"mean": products.mean.tolist(), "scale": scale.tolist(), **covariance}
+
+    def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...]) -> ProductDesign:
+        convert = ToRows(self.numbers, self.label, classes, self.weight, self._scaling(learned))
+        return ProductDesign(rank, convert, learned["rows"], learned["largest_weight"])
+
+    def _scaling(self, learned: Fitted) -> Scaling:
+        mean, scale, low, high = (np.array(learned[name]) for name in ("mean", "scale", "low", "high"))
+        return Scaling(mean, scale, low, high, self.intercept)
+
+    def standardise(self, design: ProductDesign, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
+        scaling = self._scaling(learned)
+        return scaling, Totals.of(design, scaling, classes)
+
+    def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
+        if learned["covariance"] is None or not affordable(*l2.shape):
+            return None
+        moments = second_moments(np.array(learned["covariance"]).reshape(len(scaling.mean), -1), scaling)
+        return times(inverse_hessian(moments, probabilities, l2))
+
+    def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
+        return [name for name, taken in zip(self.numbers, chosen, strict=True) if taken]
+
+    def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
+        return {"coefficients": pa.table(dict(zip(self.numbers, coefficients.T, strict=True)))}
+
+    def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
+        matrix = finite_matrix(frame, self.numbers)
+        columns = [fitted["coefficients"][name].to_numpy() for name in self.numbers]
+        coefficients = matrices.to_device(np.stack(columns, axis=1), frames.kind_of(frame))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return linear(matrix.T, coefficients), np.isnan(matrix).any(axis=1)

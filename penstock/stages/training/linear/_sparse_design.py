@@ -1,0 +1,271 @@
+"""A rank's rows as sparse matrices that stay in memory, and sums over the rows of all ranks that are exact.
+
+Features are standardised without a dense matrix. Numbers beside the vector have an entry in every row, from which their
+mean is taken. Of a vector's index it is never taken from an entry, or what is left out would no longer be zero: with b
+a coefficient, s the standard deviation and m the mean, ``b * (x - m) / s`` is ``x * (b / s)``, of entries alone, and
+``-m * b / s`` the same for all rows, to be added to the intercept. Objective, gradient and minimum are those of dense
+columns.
+
+A margin is added up entry by entry, in the order of the row, wherever the row lies. A gradient is a sum over rows, and
+is the same to the bit in any order: entries are divided by powers of two, so that none is above 1, and terms split into
+two parts whose sums never round, see `_design.Split`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy import sparse as scipy_sparse
+
+from penstock.spmd import Rank
+from penstock.stages.training.exact.design import Scaling, Split
+from penstock.stages.training.exact.products import Loss
+from penstock.stages.training.linear._sparse_rows import SparseRows, ToSparseRows
+
+_ENTRIES = 2**17
+"""How many entries are looked at together, at least: each time every feature has a sum of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSums:
+    """Exact sums of terms, one an entry, by the column of the entry.
+
+    Parameters
+    ----------
+    bound : float
+        No term is larger in size.
+    rows : int
+        How many rows all ranks have.
+
+    Examples
+    --------
+    >>> x = scipy_sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]])
+    >>> total = np.zeros((2, 2))
+    >>> ColumnSums(1.0, 2).add(x, np.array([0.1, 0.2, 0.7]), total)
+    >>> total.sum(axis=0).tolist()
+    [0.30000000000000004, 0.7]
+    """
+
+    bound: float
+    rows: int
+
+    def add(self, x: scipy_sparse.csr_matrix, terms: np.ndarray, total: np.ndarray) -> None:
+        """Add terms, which are written over, to two parts of sums, of shape (2, columns)."""
+        split = Split.of(np.array([self.bound]), self.rows, "cpu")
+        large, small = split.large[0, 0], split.small[0, 0]
+        high = terms + large
+        high -= large
+        terms -= high
+        terms += small
+        terms -= small
+        each = np.ones(x.shape[0])
+        for part, sums in zip((high, terms), total, strict=True):
+            sums += scipy_sparse.csc_matrix((part, x.indices, x.indptr), shape=x.shape[::-1], copy=False) @ each
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedMoments:
+    """What the rows of all ranks, weighted, tell of each column; what a vector leaves out is zero.
+
+    Attributes
+    ----------
+    weight, weight_squares : float
+        Sums of the weights and of their squares.
+    of_classes : numpy.ndarray
+        Sums of the weights of each class.
+    mean, spread : numpy.ndarray
+        Means, and roots of the sums of squared distances from them, which are 0 where all rows have one value.
+    """
+
+    weight: float
+    weight_squares: float
+    of_classes: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Of the population."""
+        return self.spread / math.sqrt(self.weight)
+
+    @property
+    def sample_deviation(self) -> np.ndarray:
+        """With n - 1 in the denominator, which is ``sum(w) - sum(w**2) / sum(w)`` of weights; 0 where that is."""
+        freedom = self.weight - self.weight_squares / self.weight
+        return self.spread / math.sqrt(freedom) if freedom > 0 else np.zeros(len(self.spread))
+
+
+class SparseDesign:
+    """The rows of one rank, read once, and sums over those of all ranks.
+
+    After it is made, every rank calls :meth:`moments`, and then :meth:`standardise`, once.
+
+    Parameters
+    ----------
+    rank : Rank
+    convert : ToSparseRows
+    total : int
+        How many rows all ranks have.
+    largest_weight : float
+    low, high : numpy.ndarray
+        The smallest and the largest value of the vector at each of its indices.
+    """
+
+    def __init__(
+        self, rank: Rank, convert: ToSparseRows, total: int, largest_weight: float, low: np.ndarray, high: np.ndarray
+    ) -> None:
+        self._rank, self.total, self.largest_weight = rank, total, largest_weight
+        self._numbers, self._intercept, self._low, self._high = len(convert.in_every_row), convert.intercept, low, high
+        fragments = list(rank.batches("train", convert.columns, convert))
+        self._width = self._numbers + len(low) + self._intercept
+        self._rows = [part for rows in fragments for part in rows.parts(max(_ENTRIES, self._width))]
+        self._threads = rank.threads
+        self._pool = ThreadPoolExecutor(self._threads)
+
+    def _added(self, work: Callable[[Sequence[SparseRows]], np.ndarray]) -> np.ndarray:
+        shares = [self._rows[place :: self._threads] for place in range(self._threads)]
+        return self._rank.allreduce(reduce(np.add, self._pool.map(work, shares)))
+
+    def moments(self, classes: int = 0) -> WeightedMoments:
+        """Return means and deviations of the features, and the weights of so many classes."""
+        self._measure()
+        of_rows, counted, first = self._first_sums(classes)
+        *of_classes, weight, squares = of_rows
+        mean = np.where(self._low == self._high, self._low / self._unit, first / weight)
+        self._centre = mean.copy()
+        if self._intercept:
+            self._take_off(mean[: self._numbers])
+            self._centre[: self._numbers] = 0.0
+        second = np.maximum(self._second_sums() + (weight - counted) * self._centre**2, 0.0)
+        spread = np.where(self._low == self._high, 0.0, np.sqrt(second)) * self._unit
+        return WeightedMoments(float(weight), float(squares), np.array(of_classes), mean * self._unit, spread)
+
+    def _measure(self) -> None:
+        """Find out how large numbers are, and divide what is larger than 1."""
+        ends = self._ends_of_numbers()
+        self._low, self._high = np.append(-ends[0], self._low), np.append(ends[1], self._high)
+        # Larger than any value, so that what is divided by it is below 1; that of the intercept's ones is 1.
+        self._unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(self._low), np.abs(self._high)))[1])
+        inverse = np.append(1.0 / self._unit, 1.0)
+        for rows in self._rows:
+            rows.x.data *= inverse[rows.x.indices]
+
+    def _ends_of_numbers(self) -> np.ndarray:
+        """Return minus the smallest and the largest value of each number, of all ranks."""
+        if not self._numbers:
+            return np.empty((2, 0))
+        of_ranks = np.zeros((self._rank.size, 2, self._numbers))
+        of_ranks[self._rank.index] = -np.inf
+        for rows in self._rows:
+            numbers = rows.x.data[self._places_of_numbers(rows)]
+            ends = np.stack([(-numbers).max(axis=0, initial=-np.inf), numbers.max(axis=0, initial=-np.inf)])
+            of_ranks[self._rank.index] = np.maximum(of_ranks[self._rank.index], ends)
+        found: np.ndarray = self._rank.allreduce(of_ranks).max(axis=0)
+        return found
+
+    def _places_of_numbers(self, rows: SparseRows) -> np.ndarray:
+        """Return which entries are numbers, the first ones of each row, of shape (rows, numbers)."""
+        places: np.ndarray = rows.x.indptr[:-1, None] + np.arange(self._numbers)
+        return places
+
+    def standardise(self, mean: np.ndarray, scale: np.ndarray) -> Scaling:
+        """Take columns, from their means, in these units from now on; 0 leaves out one. Bounds are known then."""
+        self._scale = np.where(scale == 0, np.inf, scale) / self._unit
+        scaling = Scaling(mean, scale, self._low, self._high, self._intercept)
+        self.bounds = np.append(scaling.bounds, [1.0] * self._intercept)
+        return scaling
+
+    def _first_sums(self, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sums of the weights of classes, of weights and their squares, and of each feature's, and its values.
+
+        The last two are of the weights of the rows that have an entry, and of its weighted values.
+        """
+        largest = self.largest_weight
+        rows_split = Split.of(np.append(np.full(classes + 1, largest), largest**2), self.total, "cpu")
+        columns = ColumnSums(largest, self.total)
+
+        def work(parts: Sequence[SparseRows]) -> np.ndarray:
+            of_rows, of_entries = np.zeros((2, classes + 2)), np.zeros((2, 2, self._width))
+            for rows in parts:
+                weight = rows.weights
+                of_rows += rows_split.sums(np.stack([*rows.weights_by_class(classes), weight, weight**2]))
+                spread = rows.spread(weight)
+                columns.add(rows.x, rows.x.data * spread, of_entries[1])
+                columns.add(rows.x, spread, of_entries[0])
+            return np.concatenate([of_rows.ravel(), of_entries.ravel()])
+
+        of_rows, of_entries = np.split(self._added(work), [2 * (classes + 2)])
+        counted, first = of_entries.reshape(2, 2, -1).sum(axis=1)[:, : len(self._low)]
+        return of_rows.reshape(2, -1).sum(axis=0), counted, first
+
+    def _second_sums(self) -> np.ndarray:
+        """Return the weighted sums of the squared distances of entries from the centres."""
+        columns, centre = ColumnSums(4 * self.largest_weight, self.total), np.append(self._centre, 0.0)
+
+        def work(parts: Sequence[SparseRows]) -> np.ndarray:
+            total = np.zeros((2, self._width))
+            for rows in parts:
+                away = rows.x.data - centre[rows.x.indices]
+                columns.add(rows.x, away * away * rows.spread(rows.weights), total)
+            return total
+
+        summed: np.ndarray = self._added(work).sum(axis=0)[: len(self._low)]
+        return summed
+
+    def _take_off(self, mean: np.ndarray) -> None:
+        """Take their means from the numbers."""
+        for rows in self._rows:
+            rows.x.data[self._places_of_numbers(rows)] -= mean
+
+    def loss_and_gradient(
+        self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float, steepest: float = 1.0
+    ) -> tuple[float, np.ndarray]:
+        """Return the weighted sum of the losses of all rows, and its gradient; every rank calls it.
+
+        Parameters
+        ----------
+        coefficients : numpy.ndarray of shape (outputs, features)
+            Of standardised features; the intercepts last, if there are any. The same on every rank.
+        loss : callable
+        largest_loss, steepest : float
+            No loss of a row is larger, and no derivative.
+        """
+        slopes = self._slopes(coefficients)
+        losses = Split.of(np.array([self.largest_weight * largest_loss]), self.total, "cpu")
+        columns = ColumnSums(2 * self.largest_weight * steepest, self.total)  # numbers are below 2, less their means
+
+        def work(parts: Sequence[SparseRows]) -> np.ndarray:
+            lost, sums = np.zeros((2, 1)), np.zeros((len(coefficients), 2, self._width))
+            for rows in parts:
+                margins = np.ascontiguousarray((rows.x @ slopes).T)
+                each, residuals = loss(margins, rows.label)
+                lost += losses.sums(rows.weighted(each)[None])
+                for residual, total in zip(rows.weighted(residuals), sums, strict=True):
+                    columns.add(rows.x, rows.spread(residual) * rows.x.data, total)
+            return np.concatenate([lost.ravel(), sums.ravel()])
+
+        added = self._added(work)
+        gradient = self._gradient(added[2:].reshape(len(coefficients), 2, -1).sum(axis=1))
+        return float(added[0] + added[1]), gradient.ravel()
+
+    def _slopes(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return what entries are multiplied by, of shape (columns, outputs)."""
+        features = len(self._scale)
+        slopes = coefficients.copy()
+        slopes[:, :features] /= self._scale
+        if self._intercept:
+            slopes[:, -1] -= (slopes[:, :features] * self._centre).sum(axis=1)
+        return np.ascontiguousarray(slopes.T)
+
+    def _gradient(self, sums: np.ndarray) -> np.ndarray:
+        """Return derivatives by the coefficients of standardised features, of sums of residuals times entries."""
+        features = len(self._scale)
+        if self._intercept:
+            sums[:, :features] -= self._centre * sums[:, -1:]
+        sums[:, :features] /= self._scale
+        return sums

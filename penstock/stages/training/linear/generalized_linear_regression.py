@@ -1,0 +1,361 @@
+"""Generalised linear regression, trained by all ranks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.selectors import Columns
+from penstock.frames import matrices
+from penstock.spmd import Rank
+from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, check_number, check_types
+from penstock.stages.constant_columns import constant_note
+from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
+from penstock.stages.target import Target, refuse_overflow
+from penstock.stages.trainer import Trainer
+from penstock.stages.training.exact.binary_scaling import framing, rounded_mean, scaling_of, unscaling
+from penstock.stages.training.exact.design import Scaling, ToRows, finite_matrix, linear, one_blas_thread
+from penstock.stages.training.exact.gram import GramDesign
+from penstock.stages.training.linear._families import FAMILIES, SUPPORTED, Family, Gaussian, tweedie
+from penstock.stages.training.linear._family_checks import FamilyChecks
+from penstock.stages.training.linear._glm_summary import Inference, Totals
+from penstock.stages.training.linear._irls import Course, Likelihood, Point
+from penstock.stages.training.linear._linear_model import coefficient_table
+from penstock.stages.training.linear._links import LINKS, Link, Power
+from penstock.statistics import Extremes, Moments, Statistic
+
+
+@dataclass(frozen=True)
+class GeneralizedLinearRegression(Trainer):
+    """A linear model of a function of the label's mean, for labels of a family of distributions; adds ``prediction``.
+
+    It is fitted by iteratively reweighted least squares, MLlib's only solver. Families, and their links, the default
+    first:
+
+    ========= =================================== =================================
+    family    links                               labels
+    ========= =================================== =================================
+    gaussian  identity, log, inverse              any
+    binomial  logit, probit, cloglog              0 to 1; weights count the trials
+    poisson   log, identity, sqrt                 0 or more
+    gamma     inverse, identity, log              above 0
+    tweedie   ``mean ** link_power``, or log      by `variance_power`: 0 any, 1 to 2
+              for a `link_power` of 0             0 or more, 2 and more above 0
+    ========= =================================== =================================
+
+    Parameters
+    ----------
+    label : str
+        The column to learn: numbers.
+    features : str, sequence of str, or Selector, optional
+        Columns of numbers or booleans; all but label, weight and offset, unless given. Without null. An empty list fits
+        the intercept alone.
+    weight : str, optional
+        Column of row weights, 0 or more, without null.
+    offset : str, optional
+        Column that is added to the linear predictor, with the coefficient 1; also needed to predict.
+    family : {"gaussian", "binomial", "poisson", "gamma", "tweedie"}
+    link : str, optional
+        One of the family's; a tweedie family takes `link_power`.
+    variance_power : float, default=0.0
+        Of the tweedie family: the variance is the mean to this power, 0, or 1 and more.
+    link_power : float, optional
+        Of the tweedie family; ``1 - variance_power`` unless given.
+    reg_param : float, default=0.0
+        Strength of the L2 penalty; see the notes.
+    fit_intercept : bool, default=True
+    max_iter : int, default=25
+    tol : float, default=1e-6
+        Converged is where a step adds at most ``tol ** 2`` of the deviance to it, in either direction. It has no unit;
+        MLlib compares coefficients with its `tol`, in the units that they have.
+    prediction : str, default="prediction"
+        Name of the float64 column of predicted means: null where a feature or the offset is null.
+    link_prediction : str, optional
+        Name of a float64 column of linear predictors.
+
+    Raises
+    ------
+    ConfigError, SchemaError
+        Before reading: a link that the family does not have, a column is missing or of the wrong type.
+    DataValueError
+        Before training: a value is null or infinite, a weight is negative, all are 0, or the family cannot have a
+        label; column, count, first file and row are named. Or all labels are 0, or 1, where that is the end of what the
+        family can have. In training: there are no coefficients to begin with,
+        because the link needs positive predictors, say. When predicting: a feature is infinite.
+
+    Notes
+    -----
+    As in MLlib, `reg_param` stands for half the square of the coefficients of the features as they are, against the
+    mean of the log-likelihood by working weight. For the gaussian family with the identity link it stands for those of
+    standardised features and label, as in :class:`LinearRegression`. With the log link of a gamma family it is the
+    ``alpha`` of scikit-learn's GammaRegressor. Features that are constant get coefficient 0. Where features explain
+    each other, coefficients of least norm are taken, in terms of features that are scaled.
+
+    Predictions are moved to where means can be, as in MLlib: to 1e-16 or more unless the family is gaussian. Where the
+    power that undoes the link is no whole number or 2, and the linear predictor is negative, there is no mean, and the
+    prediction is null; MLlib takes the square of it for sqrt, and NaN otherwise.
+
+    Learned are ``features``, ``coefficients`` (lists), ``intercept``, ``constant`` (names), ``converged``,
+    ``iterations`` and ``summary``, named as MLlib's training summary: ``num_instances`` (rows of a weight above 0),
+    ``rank`` (coefficients, without those of constant features), ``degrees_of_freedom``,
+    ``residual_degree_of_freedom_null``, ``deviance``, ``null_deviance``, ``dispersion`` (1 for binomial and poisson),
+    ``aic`` (None for most tweedie families), and the lists ``coefficient_standard_errors``, ``t_values`` and
+    ``p_values``, the intercept's last. They are None where they are undefined. :meth:`table` puts them side by side.
+    With weights they are those of R's ``glm`` with ``weights``; a row of weight 2 adds twice to deviances, and one to
+    the degrees of freedom.
+
+    Every rank reads its rows once and keeps them in memory, 8 bytes a value. A round is two passes over them, one for
+    the sizes of what is added up; so the sums are exact, and the same rows give the same model to the bit, whatever the
+    engine, the fragments and the number of ranks.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"late": [0, 0, 1, 1], "claims": [1, 3, 6, 10]}))
+    >>> model = ps.Pipeline(st.GeneralizedLinearRegression("claims", family="poisson")).fit(data)
+    >>> [round(value, 6) for value in model.transform(data).to_arrow()["prediction"].to_pylist()]
+    [2.0, 2.0, 8.0, 8.0]
+    >>> round(model.fitted[0]["summary"]["coefficient_standard_errors"][0], 3)  # sqrt(1 / 4 + 1 / 16)
+    0.559
+    """
+
+    label: str
+    _: KW_ONLY
+    features: Columns | None = None
+    weight: str | None = None
+    offset: str | None = None
+    family: str = "gaussian"
+    link: str | None = None
+    variance_power: float = 0.0
+    link_power: float | None = None
+    reg_param: float = 0.0
+    fit_intercept: bool = True
+    max_iter: int = 25
+    tol: float = 1e-6
+    prediction: str = "prediction"
+    link_prediction: str | None = None
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    roles: ClassVar[tuple[str, ...]] = ("label", "weight", "offset")
+    needs_features: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.features == () and not self.fit_intercept:
+            raise ConfigError("GeneralizedLinearRegression has neither features nor an intercept", stage=self.title)
+        check_choice(self, "family", (*SUPPORTED, "tweedie"))
+        check_number(self, "variance_power", least=0)
+        check_number(self, "link_power")
+        check_number(self, "reg_param", least=0)
+        check_number(self, "max_iter", least=1, whole=True)
+        check_number(self, "tol", above=0)
+        self._check_link()
+
+    def _check_link(self) -> None:
+        of_tweedie = {"variance_power": self.variance_power or None, "link_power": self.link_power}
+        for name, value in of_tweedie.items() if self.family != "tweedie" else [("link", self.link)]:
+            if value is not None:
+                hint = "A tweedie family has variance_power and link_power, any other has link."
+                raise ConfigError(f"{name} is {value!r}, and family is {self.family!r}", hint=hint, stage=self.title)
+        if self.link is not None:
+            check_choice(self, "link", SUPPORTED[self.family])
+        if 0 < self.variance_power < 1:
+            raise ConfigError(
+                f"variance_power is {self.variance_power}, expected 0, or 1 or more: between there is no distribution",
+                stage=self.title,
+            )
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (
+            cls("w", features=("label", "y"), offset="n3"),
+            cls("label", features=("n3", "w"), family="binomial", link_prediction="linkPrediction"),
+            cls("label", features=("n3", "y"), family="poisson", weight="w"),
+            cls("w", features=("n3", "label"), family="tweedie", variance_power=1.5, link_power=0.0),
+        )
+
+    @property
+    def rounds(self) -> int:
+        return self.max_iter
+
+    def bind(self, schema: pa.Schema) -> Self:
+        if self.offset and self.offset in (self.label, self.weight):
+            raise ConfigError(f"offset {self.offset!r} is also the label or the weight", stage=self.title)
+        bound = super().bind(schema)
+        check_types(self, schema, (self.offset,) if self.offset else ())
+        return bound
+
+    def inputs(self) -> tuple[str, ...]:
+        return (*super().inputs(), *([self.offset] if self.offset else []))
+
+    def training_columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(super().training_columns()))
+
+    @property
+    def target(self) -> Target:
+        columns = (*([self.link_prediction] if self.link_prediction else []), self.prediction)
+        return Target(self.label, dict.fromkeys(columns, pa.float64()))
+
+    def _family(self) -> Family:
+        return tweedie(self.variance_power) if self.family == "tweedie" else FAMILIES[self.family]
+
+    def _link(self) -> Link:
+        if self.family == "tweedie":
+            return Power(1 - self.variance_power if self.link_power is None else self.link_power)
+        return LINKS[self.link or SUPPORTED[self.family][0]]
+
+    def _checks(self) -> FamilyChecks:
+        return FamilyChecks(self.family, self._family(), self.label, self.inputs(), self.weight)
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
+        columns = (self.label, *self.inputs())
+        spread = {"moments": Moments(columns), "extremes": Extremes((*columns, *self._weights))}
+        return {"checks": self._checks().statistic(), **spread}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return how to centre and scale the columns to train with."""
+        checks = self._checks()
+        results["checks"].refuse(checks.error)
+        moments, extremes = results["moments"], results["extremes"]
+        checks.require_variation(extremes[self.label])
+        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
+        if not largest_weight:
+            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        return {
+            "rows": moments[self.label].count,
+            "largest_weight": largest_weight,
+            "label_origin": rounded_mean(moments[self.label]),
+            **framing(moments, extremes, self.inputs(), self.offset),
+        }
+
+    def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
+        names = self.inputs()[: len(self.inputs()) - bool(self.offset)]
+        numbers = ListOf(Number(), len(names))
+        told = dict.fromkeys(("constant", "converged", "iterations", "summary"), Anything())
+        features = ListOf(Text(names), len(names))
+        return Fields({"features": features, "coefficients": numbers, "intercept": Number()}, told)
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        scaling = scaling_of(learned, intercept=self.fit_intercept)
+        convert = ToRows(self.inputs(), self.label, None, self.weight, scaling)
+        design = GramDesign(rank, convert, learned["rows"], learned["largest_weight"])
+        with one_blas_thread():
+            totals = Totals.of(design, len(self.inputs()), learned["label_origin"], self._taken_from_label())
+            penalties = self._penalties(scaling, totals)
+            likelihood = Likelihood.of(design, self._family(), self._link(), scaling, penalties, bool(self.offset))
+            null = likelihood.null(totals.mean, self.fit_intercept, self.tol, self.max_iter)
+            course = self._iterate(rank, likelihood, null)
+            return self._fitted(likelihood, course, scaling, totals, null)
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self._family(), Gaussian) and self._link() == LINKS["identity"]
+
+    def _taken_from_label(self) -> int | None:
+        """Return which term is an offset that amounts to another label."""
+        return len(self.inputs()) - 1 if self.offset and self._is_linear else None
+
+    def _penalties(self, scaling: Scaling, totals: Totals) -> np.ndarray:
+        """Return the factors of half the squares of coefficients of features as they were scaled."""
+        if not self._is_linear:
+            return self.reg_param / scaling.divisor**2
+        if self.reg_param and not totals.deviation and not self.fit_intercept:
+            raise DataValueError(
+                f"label {self.label!r} is constant, so that a penalty has no scale without an intercept",
+                hint="Fit an intercept, or set reg_param to 0.",
+                column=self.label,
+            )
+        return self.reg_param * totals.feature_variances / (totals.deviation or 1.0)
+
+    def _iterate(self, rank: Rank, likelihood: Likelihood, null: Point | None) -> Course:
+        course = likelihood.resumed(rank) or Course(self._start(likelihood, null))
+        likelihood.iterate(course, self.tol, self.max_iter, lambda course: course.report(rank))
+        if not course.converged:
+            rank.report(course.iterations, f"deviance {course.point.deviance:.8g}, not converged")
+        return course
+
+    def _start(self, likelihood: Likelihood, null: Point | None) -> Point:
+        start = likelihood.start(null)
+        if start is None:
+            raise DataValueError(
+                f"no coefficients to begin with were found for label {self.label!r}: linear predictors near the labels"
+                f" are not such as the {self.family} family with its link can have",
+                hint="Take the log link, or fit an intercept.",
+                column=self.label,
+            )
+        return start
+
+    def _fitted(
+        self, likelihood: Likelihood, course: Course, scaling: Scaling, totals: Totals, null: Point | None
+    ) -> Fitted:
+        count = len(self.inputs()) - bool(self.offset)
+        raw = unscaling(scaling, count, likelihood.used)
+        estimates = raw @ course.point.coefficients
+        inference = Inference(
+            likelihood, course.point, totals, null, self.fit_intercept, self.family in ("binomial", "poisson")
+        )
+        names = self.inputs()[:count]
+        return {
+            "features": list(names),
+            "coefficients": estimates[:count].tolist(),
+            "intercept": float(estimates[-1]) if self.fit_intercept else 0.0,
+            "constant": [name for name, scale in zip(names, scaling.scale, strict=False) if not scale],
+            "converged": course.converged,
+            "iterations": course.iterations,
+            "summary": inference.summary(estimates, raw),
+        }
+
+    def notes(self, fitted: Fitted) -> list[str]:
+        return [*constant_note(fitted["constant"], "of coefficient 0"), *super().notes(fitted)]
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Predict, feature by feature."""
+        kind = frames.kind_of(frame)
+        if not self.inputs():
+            constant = self._predicted(np.full(len(frame), fitted["intercept"]))
+            return frame.with_columns(*(matrices.column(frame, *each) for each in constant.items()))
+        matrix = finite_matrix(frame, self.inputs())
+        coefficients = np.array([[*fitted["coefficients"], *([1.0] if self.offset else [])]])
+        with np.errstate(all="ignore"):
+            predictor = linear(matrix.T, matrices.to_device(coefficients, kind))[0] + fitted["intercept"]
+        made = self._predicted(matrices.to_host(predictor))
+        problem = "have features so large that linear predictors overflow float64"
+        refuse_overflow(np.isfinite(predictor), np.isnan(matrix).any(axis=1), problem, self.inputs())
+        columns = [
+            matrices.column(frame, name, matrices.to_device(each, kind)).to_frame() for name, each in made.items()
+        ]
+        return frame.with_columns(*(frames.nan_to_null(each)[each.columns[0]] for each in columns))
+
+    def _predicted(self, predictor: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the outputs by name."""
+        with np.errstate(all="ignore"):
+            mean = self._family().trimmed(self._link().inverse(predictor))
+        return dict(zip(self.outputs(), (predictor, mean)[-len(self.outputs()) :], strict=True))
+
+    def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        """Return the prediction of every row where there are no features."""
+        if self.inputs():
+            return None
+        made = {name: float(each[0]) for name, each in self._predicted(np.array([fitted["intercept"]])).items()}
+        return lambda row: row.update(made)
+
+    def table(self, fitted: Fitted) -> pa.Table:
+        """Return a row per feature, and one for the intercept, to be read.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``.
+        """
+        terms = list(zip(fitted["features"], fitted["coefficients"], strict=True))
+        return coefficient_table(terms, fitted["intercept"] if self.fit_intercept else None, fitted["summary"])

@@ -1,0 +1,1 @@
+"""Neural networks: the stages, and PyTorch's part in training them on ranks."""

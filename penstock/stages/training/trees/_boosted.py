@@ -1,0 +1,150 @@
+"""The parameters of gradient boosting that classifier, regressor and ranker share, by XGBoost's names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.stages.base import Fitted, check_number
+from penstock.stages.training.trees._boosting_constraints import CONSTRAINTS, by_position
+from penstock.stages.training.trees._objectives import check_objective
+from penstock.stages.training.trees._tree_features import TreeFeatures
+from penstock.stages.training.trees._tree_model import TreeModel
+
+_ALIASES = {
+    "eta": "learning_rate", "min_split_loss": "gamma", "alpha": "reg_alpha", "lambda": "reg_lambda",
+    "random_state": "seed",
+}  # fmt: skip
+_DECIDED = ("device", "nthread", "n_jobs", "num_class")
+
+
+@dataclass(frozen=True)
+class Boosted(TreeModel):
+    """Trees that each correct those before.
+
+    Besides columns of numbers, `features` may name both columns of one sparse vector, ``<name>_indices`` and
+    ``<name>_values``, such as :class:`HashingTF` makes (see `penstock.frames.sparse`). XGBoost is then given a sparse
+    matrix, on the host, with a column for each index that some row of the training data has, however long it is. What a
+    vector leaves out is missing to it, as in any sparse matrix that it is given; predictions are those of a dense
+    matrix with NaN there. Other indices are passed over. The model keeps the indices that its trees look at:
+    ``indices``, a row for each feature of the booster after the numbers. Features of a vector are known by their index,
+    and have no contributions.
+
+    Parameters
+    ----------
+    num_boost_round : int
+        Rounds of boosting, at most.
+    early_stopping_rounds : int, optional
+        Stop after so many rounds without a better metric on the validation data given to `fit`; the best is kept.
+    learning_rate, max_depth, min_child_weight, gamma, subsample, colsample_bytree, reg_alpha, reg_lambda, max_bin, \
+    eval_metric : optional
+        As XGBoost defines them; XGBoost decides where they are None.
+    objective : str, optional
+        What is learned; see the stage for those that it knows and for its default.
+    params : mapping, optional
+        Any other parameter of XGBoost by its own name. A name or value that it cannot train with here is an error when
+        the stage is made. ``monotone_constraints`` are signs (-1, 0, 1) in the order of `features`, or by name;
+        ``interaction_constraints`` are groups of names or positions.
+    """
+
+    _: KW_ONLY
+    num_boost_round: int = 100
+    early_stopping_rounds: int | None = None
+    learning_rate: float | None = None
+    max_depth: int | None = None
+    min_child_weight: float | None = None
+    gamma: float | None = None
+    subsample: float | None = None
+    colsample_bytree: float | None = None
+    reg_alpha: float | None = None
+    reg_lambda: float | None = None
+    max_bin: int | None = None
+    objective: str | None = None
+    eval_metric: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    _CORE: ClassVar[tuple[str, ...]] = (
+        "learning_rate", "max_depth", "min_child_weight", "gamma", "subsample", "colsample_bytree", "reg_alpha",
+        "reg_lambda", "max_bin", "objective", "eval_metric",
+    )  # fmt: skip
+    _OBJECTIVES: ClassVar[tuple[str, ...]]
+    """Those that it knows, its own first."""
+    takes_vectors: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self, "num_boost_round", least=1, whole=True)
+        check_number(self, "early_stopping_rounds", least=1, whole=True)
+        check_number(self, "learning_rate", above=0)
+        check_number(self, "max_depth", least=0, whole=True)
+        for share in ("subsample", "colsample_bytree"):
+            check_number(self, share, above=0, most=1)
+        for name in ("min_child_weight", "gamma", "reg_alpha", "reg_lambda"):
+            check_number(self, name, least=0)
+        check_number(self, "max_bin", least=2, whole=True)
+        check_objective(self.objective, self._OBJECTIVES, self.title)
+        if self.params or self.eval_metric is not None:
+            self._check_params()
+
+    def _check_params(self) -> None:
+        from penstock.stages.training.trees._boosting_parameters import check_names
+
+        own = {name: name for name in (field.name for field in dataclasses.fields(self))} | _ALIASES
+        for name in self.params:
+            if name in own:
+                problem = f"{name!r} in params is the parameter {own[name]!r} of {self.title} itself"
+                raise ConfigError(problem, hint=f"Pass {own[name]}=... instead.", stage=self.title)
+            if name in _DECIDED:
+                problem = f"{name!r} in params is decided by the engine and the data"
+                raise ConfigError(problem, hint="Leave it out.", stage=self.title)
+        check_names(self.title, tuple(self.params))
+        by_position(self.params, None, self.title)
+        self._try_out({**self._given(), **self.params}, self._possible_objectives())
+
+    def _try_out(self, parameters: Mapping[str, Any], objectives: Sequence[str]) -> None:
+        """Raise ConfigError for values that XGBoost cannot learn with, whichever objective the labels ask for."""
+        from penstock.stages.training.trees._boosting_parameters import check_values
+
+        if self.params or self.eval_metric is not None:
+            tried = {name: value for name, value in parameters.items() if name not in CONSTRAINTS}
+            check_values(self.title, tried, objectives)
+
+    def _possible_objectives(self) -> Sequence[str]:
+        return (self._objective,)
+
+    def bind(self, schema: pa.Schema) -> Self:
+        bound = super().bind(schema)
+        by_position(bound.params, TreeFeatures.of(bound.inputs(), schema, self.title).numbers, self.title)
+        return bound
+
+    @property
+    def rounds(self) -> int:
+        return self.num_boost_round
+
+    @property
+    def _patience(self) -> int | None:
+        return self.early_stopping_rounds
+
+    def _parameters(self, learned: Fitted) -> dict[str, Any]:
+        params = by_position(self.params, self._features(learned).numbers, self.title)
+        common = {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True}
+        return {**self._learns(learned), **common, **self._given(), **params}
+
+    def _given(self) -> dict[str, Any]:
+        """Return the parameters that are not left to XGBoost, without `params`."""
+        core = {name: getattr(self, name) for name in self._CORE}
+        return {name: value for name, value in core.items() if value is not None}
+
+    @property
+    def _objective(self) -> str:
+        """The objective that is given, or the stage's own."""
+        return self.objective or self._OBJECTIVES[0]
+
+    def _learns(self, learned: Fitted) -> dict[str, Any]:
+        """Return the objective, and what belongs to it."""
+        return {"objective": self._objective}

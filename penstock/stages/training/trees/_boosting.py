@@ -1,0 +1,290 @@
+"""One rank's part in boosting: the matrices, the rounds, checkpoints, and what is kept."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import xgboost as xgb
+from scipy import sparse
+
+from penstock import devices, frames
+from penstock.core.errors import ArtifactError, ConfigError, ExecutionError
+from penstock.core.extras import how_to_install
+from penstock.frames import matrices
+from penstock.io.sinks import TemporaryFolder
+from penstock.spmd import Rank
+from penstock.stages.base import Blob, Fitted
+from penstock.stages.training.trees import _bins
+from penstock.stages.training.trees._float32 import BEYOND, farthest
+from penstock.stages.training.trees._groups import bring_together
+from penstock.stages.training.trees._matrix import Batches, ToBatch, finite_matrix
+
+KIND = "xgboost-ubj"
+_FEW_ROWS = 256
+_COLUMN_SAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
+_MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")
+"""Metrics, without what follows an ``@``, of which more is better; as XGBoost's own early stopping has them."""
+
+
+@dataclass
+class _Course:
+    """How the validation metrics went, and whether it is time to stop.
+
+    The last metric decides, as in `xgboost.train`. It is kept with every checkpoint, so that a training that goes on
+    from one stops where it would have stopped.
+    """
+
+    patience: int | None
+    history: dict[str, list[float]] = field(default_factory=dict)
+
+    def note(self, message: str) -> None:
+        """Take the line that `Booster.eval_set` gives: ``[3] validation-auc:0.5 validation-logloss:0.7``."""
+        for part in message.split()[1:]:
+            name, _, value = part.rpartition(":")
+            self.history.setdefault(name.removeprefix("validation-"), []).append(float(value))
+
+    @property
+    def best(self) -> int:
+        """The first round with the best value."""
+        metric, values = list(self.history.items())[-1]
+        sign = 1 if metric.split("@")[0] in _MAXIMISED else -1
+        best = 0
+        for place, value in enumerate(values):
+            if sign * value > sign * values[best]:
+                best = place
+        return best
+
+    def is_over(self) -> bool:
+        """Return whether so many rounds have passed without a better value as patience allows."""
+        if self.patience is None or not self.history:
+            return False
+        rounds = len(next(iter(self.history.values())))
+        return rounds - 1 - self.best >= self.patience
+
+    def __str__(self) -> str:
+        return " ".join(f"validation {metric} {values[-1]:.5f}" for metric, values in self.history.items())
+
+
+def boost(
+    rank: Rank,
+    convert: ToBatch,
+    parameters: Mapping[str, Any],
+    *,
+    num_boost_round: int,
+    early_stopping_rounds: int | None,
+    external_memory: bool = False,
+) -> Fitted:
+    """Train on every rank; each returns the same.
+
+    Data is read before the ranks meet, so that the time limit of collective calls covers computing and no reading;
+    from external memory, and where data is too large to be kept, the matrices are made after.
+    With a "validation" dataset its metrics are followed, and `early_stopping_rounds` keeps the best round. A training
+    that goes on from a checkpoint gives the same model as one that was never interrupted.
+
+    Returns
+    -------
+    mapping
+        The booster, its rounds, the history of the metrics, and what `_float32` found of the features.
+
+    Raises
+    ------
+    ConfigError
+        Early stopping without a "validation" dataset.
+    ExecutionError
+        A GPU was asked for and XGBoost trained on the CPU: it only warns.
+    """
+    _check_stopping(rank, early_stopping_rounds)
+    settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
+    with _cache_folder(external_memory) as folder:
+        batches = _batches(rank, convert, folder)
+        booster, course = _together(rank, settings, batches, num_boost_round, early_stopping_rounds)
+    _check_device(booster, rank)
+    if course.patience is not None:
+        booster = booster[: course.best + 1]
+    rounds = booster.num_boosted_rounds()
+    beyond = farthest(rank.gather(batches["train"].beyond))
+    return {
+        "booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history,
+        BEYOND: beyond,
+    }  # fmt: skip
+
+
+@contextmanager
+def _cache_folder(external_memory: bool) -> Iterator[str | None]:
+    """Give a folder for the files of a training from external memory, and remove it whatever happens."""
+    if not external_memory:
+        yield None
+        return
+    with TemporaryFolder() as folder:
+        try:
+            yield str(folder.path)
+        except BaseException as error:
+            # XGBoost looks for its files when a matrix goes, and an error would hold it until they are gone.
+            traceback.clear_frames(error.__traceback__)
+            raise
+
+
+def _batches(rank: Rank, convert: ToBatch, folder: str | None) -> dict[str, Batches]:
+    numbered = replace(convert, numbered=rank.numbers_rows("train"))
+    caches = {name: None if folder is None else os.path.join(folder, name) for name in rank.datasets}
+    converts = {name: numbered if name == "train" else convert for name in rank.datasets}
+    return {name: Batches(rank, name, converts[name], caches[name]) for name in rank.datasets}
+
+
+def _together(
+    rank: Rank, settings: Mapping[str, Any], batches: Mapping[str, Batches], most: int, patience: int | None
+) -> tuple[xgb.Booster, _Course]:
+    """Make the matrices and boost, all ranks at the same time."""
+    train = batches["train"]
+    looked_at = _bins.sample(rank, train)
+    with rank.collective():
+        reference = _bins.cut(rank, looked_at, train.names, settings)
+        for each in batches.values():
+            if each.grouped:
+                bring_together(rank, each)
+        matrix = _quantised(train, settings, reference)
+        watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
+        return _rounds(rank, settings, matrix, watched, train.names, most, patience)
+
+
+def _check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
+    if early_stopping_rounds is not None and "validation" not in rank.datasets:
+        raise ConfigError(
+            f"early_stopping_rounds is {early_stopping_rounds}, but there is no validation data to watch",
+            hint="Pass fit(..., validation=dataset), or leave early_stopping_rounds out.",
+        )
+
+
+def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) -> xgb.DMatrix:
+    make = xgb.ExtMemQuantileDMatrix if batches.external else xgb.QuantileDMatrix
+    matrix = make(batches, ref=reference, max_bin=settings.get("max_bin"), nthread=settings["nthread"])
+    batches.release()
+    return matrix
+
+
+def _rounds(
+    rank: Rank,
+    settings: Mapping[str, Any],
+    matrix: Any,
+    watched: Any,
+    names: Sequence[str] | None,
+    most: int,
+    patience: int | None,
+) -> tuple[xgb.Booster, _Course]:
+    """Boost round by round; `xgboost.train` would number the rounds after a checkpoint, and so its samples, anew."""
+    history, model = _unpack(rank.checkpoint.data) if rank.checkpoint else ({}, None)
+    course = _Course(patience, history)
+    data = [matrix] if watched is None else [matrix, watched]
+    booster = _booster(settings, data, model, names)
+    for number in range(booster.num_boosted_rounds(), most):
+        if course.is_over():
+            break
+        booster.update(matrix, iteration=number)
+        if watched is not None:
+            course.note(booster.eval_set([(watched, "validation")], iteration=number))
+        rank.report(number + 1, str(course))
+        if (number + 1) % rank.checkpoint_interval == 0 and number + 1 < most:
+            packed = _pack(course.history, booster)
+            rank.save(number + 1, packed)
+            if _samples(settings):
+                booster = _booster(settings, data, _unpack(packed)[1], names)
+    return booster.reset(), course
+
+
+def _booster(settings: Mapping[str, Any], data: list[Any], model: Any, names: Sequence[str] | None) -> xgb.Booster:
+    booster = xgb.Booster(dict(settings), data, model_file=model)
+    if names is not None:
+        booster.feature_names = list(names)  # a matrix without rows does not give its own
+    return booster
+
+
+def _samples(settings: Mapping[str, Any]) -> bool:
+    """Return whether rows or columns are sampled.
+
+    The generator of a booster's samples is not part of its model. So that a training that goes on from a checkpoint
+    draws what it would have drawn, the booster is made anew from every checkpoint also when nothing happens.
+    """
+    return any(settings.get(name, 1) != 1 for name in ("subsample", *_COLUMN_SAMPLES))
+
+
+def _pack(history: Mapping[str, Sequence[float]], booster: xgb.Booster) -> bytes:
+    return json.dumps(history).encode() + b"\n" + bytes(booster.save_raw("ubj"))
+
+
+def _unpack(data: bytes) -> tuple[dict[str, list[float]], bytearray]:
+    history, _, model = data.partition(b"\n")
+    return json.loads(history), bytearray(model)
+
+
+def device_name(kind: str) -> str:
+    """Return what XGBoost calls the device of this process: with its number, for plain "cuda" is always the first GPU.
+
+    Examples
+    --------
+    >>> device_name("cpu")
+    'cpu'
+    """
+    index = devices.use(kind).index
+    return "cpu" if index is None else f"cuda:{index}"
+
+
+def _check_device(booster: xgb.Booster, rank: Rank) -> None:
+    """Read back where the booster was trained; XGBoost falls back to the CPU with only a warning."""
+    used = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
+    if rank.kind == "gpu" and not used.startswith("cuda"):
+        raise ExecutionError(
+            f"XGBoost was asked to train on a GPU and trained on {used!r} (rank {rank.index})",
+            hint=f"Install the GPU build ({how_to_install('gpu')}), and run `penstock doctor` on the worker.",
+        )
+
+
+@functools.lru_cache(maxsize=16)
+def load_booster(blob: Blob, device: str = "cpu", threads: int = 0) -> xgb.Booster:
+    """Return the booster, parsed once in a process, to predict from data on `device`, a name of XGBoost's.
+
+    Parameters
+    ----------
+    threads : int
+        0 for as many as XGBoost sees fit.
+    """
+    return xgb.Booster({"device": device, "nthread": threads}, model_file=bytearray(blob.data))
+
+
+def predict(blob: Blob, matrix: Any, kind: str) -> Any:
+    """Return the float64 scores of a float32 matrix on its device: of `kind` "margin" or "value".
+
+    A sparse matrix is on the host.
+    """
+    rows, held = matrix.shape[0], sparse.issparse(matrix)
+    if not rows:
+        return np.empty(0) if held else matrix.ravel().astype("float64")  # XGBoost cannot tell its device
+    # More threads than one take longer to start, and to wait for each other, than a few rows take.
+    threads = 1 if rows <= _FEW_ROWS else 0
+    on_host = held or isinstance(matrix, np.ndarray)
+    booster = load_booster(blob, device_name("cpu" if on_host else "gpu"), threads)
+    if booster.num_features() != matrix.shape[1]:
+        raise ArtifactError(
+            f"the booster was trained on {booster.num_features()} features, and is given {matrix.shape[1]}",
+            hint="It is not the booster that was saved with this stage: fit or copy the model again.",
+        )
+    return booster.inplace_predict(matrix, predict_type=kind, validate_features=False).astype("float64")
+
+
+def contributions(frame: nw.DataFrame, features: tuple[str, ...], blob: Blob) -> Any:
+    """Return XGBoost's SHAP values of each row as a float64 matrix: of each feature, then the bias, for each score."""
+    kind = frames.kind_of(frame)
+    if not len(frame):
+        return matrices.to_device(np.empty((0, len(features) + 1)), kind)
+    booster = load_booster(blob, device_name(kind))
+    rows = xgb.DMatrix(finite_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
+    values = booster.predict(rows, pred_contribs=True).astype("float64")
+    return matrices.to_device(values.reshape(len(frame), -1), kind)

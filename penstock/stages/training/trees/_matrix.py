@@ -1,0 +1,300 @@
+"""Frames to the matrices that XGBoost trains on, on the device where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import xgboost as xgb
+
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.frames import ROW, Kind, matrices
+from penstock.spmd import Rank
+from penstock.stages.training import _vector_features
+from penstock.stages.training.trees import _float32
+from penstock.stages.training.trees._objectives import ObjectiveTarget
+from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
+
+CACHE_BYTES = 4 * 2**30
+"""Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of one fragment, what is not asked for None.
+
+    Attributes
+    ----------
+    features
+        See `arrays.features`; a SciPy matrix where a sparse vector is among them.
+    label
+        Numbers, or a matrix with a column for each class.
+    weight
+    rows : numpy.ndarray
+        Row numbers, uint64.
+    upper
+        Upper ends of intervals; their lower ends are the labels.
+    group : pyarrow.Array
+        What group each row belongs to; on the host.
+    beyond : mapping of str to int
+        Features whose whole numbers float32 rounds; see `_float32`.
+    """
+
+    features: Any
+    label: Any
+    weight: Any | None
+    rows: np.ndarray | None = None
+    upper: Any | None = None
+    group: pa.Array | None = None
+    beyond: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class ToBatch:
+    """Turns a frame into a batch; training data was checked before, validation data only here.
+
+    Parameters
+    ----------
+    features : tuple of str
+    label : str
+    classes : tuple or None
+        Labels become their position among these; None takes them as numbers.
+    weight : str or None
+    numbered : bool
+        Take the row numbers too.
+    objective : str or None
+        Refuse the labels that it cannot learn from; see `_objectives`.
+    upper : str or None
+        Column of the upper ends of intervals.
+    group : str or None
+        Column that says which rows belong together.
+    one_hot : bool
+        Labels become a matrix: 1 in the column of the class, 0 in the others.
+    index : numpy.ndarray or None
+        The indices of the sparse vector whose columns are among the features; None where there is none.
+    """
+
+    features: tuple[str, ...]
+    label: str
+    classes: tuple[Any, ...] | None
+    weight: str | None
+    numbered: bool = False
+    objective: str | None = None
+    upper: str | None = None
+    group: str | None = None
+    one_hot: bool = False
+    index: np.ndarray | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        more = [name for name in (self.label, self.weight, self.upper, self.group) if name is not None]
+        return tuple(dict.fromkeys([*self.features, *more, *([ROW] if self.numbered else [])]))
+
+    def __call__(self, frame: nw.DataFrame) -> Batch:
+        """Convert one frame.
+
+        Raises
+        ------
+        DataValueError
+            An infinity, a null label or group, a label that is not a class or not for the objective, or a weight that
+            is null or negative.
+        """
+        self._check(frame)
+        return Batch(
+            self._features(frame),
+            self._labels(frame),
+            None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
+            frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
+            None if self.upper is None else matrices.to_matrix(frame, (self.upper,))[:, 0],
+            None if self.group is None else host_column(frame, self.group),
+            _float32.beyond(frame, self.features),
+        )
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns of the matrix; those of a vector have none, since XGBoost is slow with very many."""
+        return list(self.features) if self.index is None else None
+
+    def _features(self, frame: nw.DataFrame) -> Any:
+        if self.index is None:
+            return finite_features(frame, self.features)
+        return finite_matrix(frame, self.features, self.index)
+
+    def _check(self, frame: nw.DataFrame) -> None:
+        checks = training_checks(self.label, self.weight, self.group)
+        refuse(checks, valid_rows(frame, checks)[1])
+        if self.objective is not None:
+            faults = ObjectiveTarget(self.label, {}, self.objective, self.upper).faults
+            faults.refuse(faults.summarise(frame))
+
+    def _labels(self, frame: nw.DataFrame) -> Any:
+        label = finite_matrix(frame.select(self._label(frame)), (self.label,))[:, 0]
+        if not self.one_hot or self.classes is None:
+            return label
+        places = matrices.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
+        return (label[:, None] == places[None, :]).astype("float32")
+
+    def _label(self, frame: nw.DataFrame) -> nw.Expr:
+        label = nw.col(self.label)
+        if self.classes is None:
+            return label
+        unknown = ~label.is_in(list(self.classes))
+        if bad := int(frame.select(unknown.sum()).item()):
+            raise bad_values(
+                self.label, bad, f"is not one of the classes {', '.join(map(repr, self.classes[:10]))}", unknown
+            )
+        codes = [float(place) for place in range(len(self.classes))]
+        return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float32)
+
+    def empty(self, kind: Kind) -> Batch:
+        """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
+        none = matrices.to_device(np.empty(0, dtype=np.float32), kind)
+        if self.index is None:
+            features = matrices.to_device(np.empty((0, len(self.features)), dtype=np.float32), kind)
+        else:
+            features = _vector_features.empty(self.features, self.index)
+        label = none.reshape(0, len(self.classes)) if self.one_hot and self.classes is not None else none
+        return Batch(
+            features,
+            label,
+            None if self.weight is None else none,
+            np.empty(0, dtype=np.uint64) if self.numbered else None,
+            None if self.upper is None else none,
+            None if self.group is None else pa.array([], pa.int64()),
+        )
+
+
+def host_column(frame: nw.DataFrame, name: str) -> pa.Array:
+    """Return a column as one Arrow array on the host."""
+    return frames.to_arrow(frame.select(name))[name].combine_chunks()
+
+
+def training_checks(label: str, weight: str | None, group: str | None = None) -> Checks:
+    """Return what labels, weights and groups must be to train on.
+
+    Examples
+    --------
+    >>> [(column, rule.test) for column, rule in training_checks("y", "w")]
+    [('y', 'null'), ('w', 'null'), ('w', 'negative')]
+    """
+    of_weight = [] if weight is None else [(weight, Rule(test)) for test in ("null", "negative")]
+    of_group = [] if group is None else [(group, Rule("null"))]
+    return [(label, Rule("null")), *of_weight, *of_group]
+
+
+def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: str | None = None) -> DataValueError:
+    """Return the error for values of a column that make training meaningless; its predicate finds them."""
+    error = DataValueError(f"column {column!r}: {count} value(s) {problem}", hint=hint, column=column, rows=count)
+    error.predicate = predicate
+    return error
+
+
+def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...], index: np.ndarray | None = None) -> Any:
+    """Return the float32 matrix of `columns`, NaN for null.
+
+    With a sparse vector among them, of which `index` is looked at, it is sparse, see `_vector_features`.
+
+    Raises
+    ------
+    DataValueError
+        A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
+    """
+    if index is not None:
+        return _vector_features.to_csr(frame, _vector_features.split(frame, columns), finite_matrix, index)
+    matrix = matrices.to_matrix(frame, columns)
+    refuse_infinite(columns, matrices.count_infinite(matrix))
+    return matrix
+
+
+def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
+    """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `finite_matrix` does."""
+    values = matrices.features(frame, columns)
+    refuse_infinite(columns, matrices.count_infinite(values))
+    return values
+
+
+def refuse_infinite(columns: tuple[str, ...], counts: list[int]) -> None:
+    """Raise DataValueError for the first column whose count of infinite values is not 0."""
+    for name, count in zip(columns, counts, strict=True):
+        if count:
+            raise bad_values(
+                name,
+                count,
+                "infinite, or too large for float32",
+                nw.col(name).cast(nw.Float32).abs() == float("inf"),
+                hint="Clip the column, or set such values to null.",
+            )
+
+
+class Batches(xgb.DataIter):
+    """Feeds the batches of one dataset to XGBoost as often as it asks.
+
+    Parameters
+    ----------
+    cache : str, optional
+        For training from external memory: what the names of XGBoost's files begin with. Nothing is kept in memory.
+    """
+
+    def __init__(self, rank: Rank, name: str, convert: ToBatch, cache: str | None = None) -> None:
+        super().__init__(cache, release_data=True)
+        self.names = convert.names
+        self.numbered = convert.numbered
+        self.grouped = convert.group is not None
+        self.external = cache is not None
+        self.beyond: dict[str, int] = {}
+        self._source: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
+        self._empty = convert.empty(rank.kind)
+        size = rank.rows(name) * len(convert.features) * 4
+        held = not self.external and (size <= CACHE_BYTES or self.grouped or convert.index is not None)
+        self._held: list[Batch] | None = list(self._read()) if held else None
+        self._open = self.each()
+
+    def each(self) -> Iterator[Batch]:
+        """Yield the batches; an empty one for a rank without rows."""
+        batches = iter(self._held) if self._held is not None else self._read()
+        yield next(batches, self._empty)
+        yield from batches
+
+    def _read(self) -> Iterator[Batch]:
+        for batch in self._source():
+            self.beyond = _float32.farthest([self.beyond, batch.beyond])
+            yield batch
+
+    def take(self) -> list[Batch]:
+        """Return the batches that are kept, to be kept by the caller."""
+        taken, self._held = self._held or [], []
+        return taken
+
+    def put(self, batch: Batch | None) -> None:
+        """Feed this one batch instead of those that were read; None for no rows."""
+        self._held = [] if batch is None else [batch]
+        self.reset()
+
+    def release(self) -> None:
+        """Free what is kept: XGBoost has made its matrix and will not ask again."""
+        self._held = []
+
+    def reset(self) -> None:
+        """Start another pass."""
+        self._open = self.each()
+
+    def next(self, input_data: Callable[..., Any]) -> bool:
+        """Hand over the next batch."""
+        batch = next(self._open, None)
+        if batch is None:
+            return False
+        input_data(data=batch.features, weight=batch.weight, feature_names=self.names, **_targets(batch))
+        return True
+
+
+def _targets(batch: Batch) -> dict[str, Any]:
+    """Return what a batch is to be learned for, as XGBoost names it."""
+    if batch.upper is not None:
+        return {"label_lower_bound": batch.label, "label_upper_bound": batch.upper}
+    return {"label": batch.label, **({} if batch.group is None else {"qid": np.asarray(batch.group)})}

@@ -1,0 +1,243 @@
+"""Random forests: trees grown by XGBoost side by side in one round, each on its own rows and columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.stages.base import Fitted, check_number
+from penstock.stages.classes import check_thresholds
+from penstock.stages.target import NumberTarget
+from penstock.stages.training.trees._tree_model import TreeClasses, TreeModel
+
+_STRATEGIES = ("auto", "all", "sqrt", "log2", "onethird")
+_MOST_DEPTH = 30
+_EVERYTHING: dict[str, Any] = {
+    "num_trees": 2, "max_depth": 2, "subsampling_rate": 1.0, "feature_subset_strategy": "all",
+}  # fmt: skip
+"""Of the examples: what a sample holds depends on the number of ranks, so these draw none."""
+
+
+@dataclass(frozen=True)
+class _Forest(TreeModel):
+    """What both forests share.
+
+    Parameters
+    ----------
+    num_trees : int
+        Trees; for more than two classes so many for each class.
+    max_depth : int
+        Splits between the root and a leaf, at most; 1 to 30.
+    feature_subset_strategy : str or number
+        Of how many features, drawn for each split, the best is taken. As in MLlib: ``"all"``, ``"sqrt"``, ``"log2"``,
+        ``"onethird"``, a share (float, above 0 and up to 1), a count (int); ``"auto"`` is all for one tree, otherwise
+        the square root for classes and a third for numbers. Rounded up.
+    subsampling_rate : float
+        Share of the rows that each tree is grown on, above 0 and up to 1.
+    min_child_weight : float
+        Least sum of the weights of the rows in a leaf; without weights, least number of rows.
+    max_bin : int
+        Into how many bins the values of a feature are cut, at most.
+    """
+
+    _: KW_ONLY
+    num_trees: int = 20
+    max_depth: int = 5
+    feature_subset_strategy: str | float = "auto"
+    subsampling_rate: float = 0.632
+    min_child_weight: float = 1.0
+    max_bin: int = 256
+
+    _AUTO: ClassVar[str]
+    """The strategy that "auto" is, where there are several trees."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self, "num_trees", least=1, whole=True)
+        check_number(self, "max_depth", least=1, most=_MOST_DEPTH, whole=True)
+        check_number(self, "subsampling_rate", above=0, most=1)
+        check_number(self, "min_child_weight", least=0)
+        check_number(self, "max_bin", least=2, whole=True)
+        self._check_strategy()
+
+    def _check_strategy(self) -> None:
+        value = self.feature_subset_strategy
+        if value in _STRATEGIES:
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float) or not self._is_amount(value):
+            raise ConfigError(
+                f"feature_subset_strategy of {self.title} is {value!r}, expected one of {', '.join(_STRATEGIES)}, "
+                "a share (float, above 0 and up to 1) or a count (int, 1 or more)",
+                stage=self.title,
+            )
+
+    @staticmethod
+    def _is_amount(value: float) -> bool:
+        return value >= 1 if isinstance(value, int) else 0 < value <= 1
+
+    @property
+    def rounds(self) -> int:
+        return 1
+
+    @property
+    def _subset(self) -> int:
+        """How many features are looked at for a split."""
+        features, strategy = len(self.inputs()), self.feature_subset_strategy
+        if strategy == "auto":
+            strategy = "all" if self.num_trees == 1 else self._AUTO
+        named = {"all": features, "sqrt": math.sqrt(features), "log2": math.log2(features), "onethird": features / 3}
+        if isinstance(strategy, str):
+            wanted = named[strategy]
+        else:
+            wanted = strategy if isinstance(strategy, int) else strategy * features
+        return min(features, max(1, math.ceil(wanted)))
+
+    def _parameters(self, learned: Fitted) -> dict[str, Any]:
+        subset, features = self._subset, len(self.inputs())
+        # Half a feature more than the subset: XGBoost rounds the share that it is given down to features.
+        share = 1.0 if subset == features else (subset + 0.5) / features
+        return {
+            "objective": "reg:squarederror",
+            "tree_method": "hist",
+            "num_parallel_tree": self.num_trees,
+            "learning_rate": 1.0,
+            "reg_lambda": 0.0,
+            "max_depth": self.max_depth,
+            "max_bin": self.max_bin,
+            "min_child_weight": self.min_child_weight,
+            "subsample": self.subsampling_rate,
+            "colsample_bynode": share,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class RandomForestClassifier(_Forest):
+    """A forest of trees that were grown independently; a leaf holds the share of a class among its rows.
+
+    Labels may be integers, booleans, strings, or floating numbers without a fraction; their values are the classes, in
+    ascending order. Columns added by `transform`, named as MLlib names them:
+
+    ============== ================================ ==========================================
+    column         two classes                      more classes
+    ============== ================================ ==========================================
+    rawPrediction  float64: mean share of class 2   list of float64: mean share of each class
+    probability    float64: the same, 0 to 1        list of float64: the same, of sum 1
+    prediction     the class, in the label's type
+    ============== ===========================================================================
+
+    For two classes splits are those of Gini impurity and probabilities mean shares, as in MLlib: least squares of 0 and
+    1 has the same gain, up to a factor, and the same leaves. It differs from MLlib in this: rows are drawn without
+    replacement (of n rows, a bootstrap of MLlib's `subsampling_rate` 1 holds 63.2 % of the distinct ones); a missing
+    value goes to the side that suits better instead of being refused; ``rawPrediction`` is the mean over the trees and
+    not the sum; more than two classes have trees each, whose shares are made to add up to 1. Which rows and columns a
+    tree draws depends on the number of ranks.
+
+    Parameters
+    ----------
+    label : str
+        The column of classes.
+    thresholds : sequence of float, optional
+        One for each class: predicted is the class whose probability divided by its threshold is largest; see
+        :class:`LogisticRegression`.
+    raw_prediction, probability : str
+        Names of the columns of scores.
+
+    Raises
+    ------
+    DataValueError
+        Before training: a label that is null, infinite or fractional, a single class, more than 1,000 classes.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "label": ["no", "yes"] * 50}))
+    >>> model = ps.Pipeline(st.RandomForestClassifier("label")).fit(data)
+    >>> model.transform(data).head(2)["prediction"].to_list()
+    ['no', 'yes']
+    """
+
+    _: KW_ONLY
+    thresholds: tuple[float, ...] | None = None
+    probability: str = "probability"
+    raw_prediction: str = "rawPrediction"
+
+    _AUTO: ClassVar[str] = "sqrt"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_thresholds(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        binary = cls("label", features=("n1", "n2"), **_EVERYTHING)
+        return binary, cls("class", features=("n1", "n3"), weight="w", thresholds=(0.2, 0.5, 0.3), **_EVERYTHING)
+
+    @property
+    def target(self) -> TreeClasses:
+        return TreeClasses.of(self, self._more, others="use RandomForestRegressor")
+
+    def _converter(self, learned: Fitted) -> Any:
+        return replace(super()._converter(learned), one_hot=learned["classes"].num_rows > 2)
+
+    def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
+        raw = self.target.of_rows(self._scores(matrix, fitted, kind="value"), matrix.shape[0], fitted)
+        if raw.ndim == 1:
+            probability = raw.clip(0.0, 1.0)
+            return self.target.results(raw, probability, probability > 0.5)
+        probability = _normalised(raw.clip(0.0, 1.0))
+        return self.target.results(raw, probability, probability.argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class RandomForestRegressor(_Forest):
+    """A forest of trees that were grown independently; adds the float64 column ``prediction``, the mean of their means.
+
+    Splits are those of variance, as in MLlib. It differs from MLlib in this: rows are drawn without replacement (of n
+    rows, a bootstrap of MLlib's `subsampling_rate` 1 holds 63.2 % of the distinct ones), and a missing value goes to
+    the side that suits better instead of being refused. Which rows and columns a tree draws depends on the number of
+    ranks.
+
+    Parameters
+    ----------
+    label : str
+        The column of numbers.
+
+    Raises
+    ------
+    DataValueError
+        Before training: a label that is null or infinite.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "y": [0.0, 10.0] * 50}))
+    >>> model = ps.Pipeline(st.RandomForestRegressor("y")).fit(data)
+    >>> [round(value, 2) for value in model.transform(data).head(2)["prediction"]]
+    [0.0, 10.0]
+    """
+
+    _AUTO: ClassVar[str] = "onethird"
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite."""
+        return (cls("y", features=("n1", "n2"), weight="w", **_EVERYTHING),)
+
+    @property
+    def target(self) -> NumberTarget:
+        return NumberTarget(self.label, {self.prediction: pa.float64(), **self._more})
+
+
+def _normalised(shares: Any) -> Any:
+    """Return the rows of a matrix divided by their sums; a row of zeros says nothing, and gets equal shares."""
+    total = shares.sum(axis=1, keepdims=True)
+    nothing = (total == 0).astype("float64")
+    return (shares + nothing) / (total + nothing * shares.shape[1])
