@@ -17,7 +17,7 @@ from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.class_moments import without_minus_zero
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 from penstock.statistics.vector_faults import BROKEN, count_faults, refuse_faults
 
 
@@ -93,7 +93,7 @@ class ClassIndices(Statistic):
     def _faults(self) -> tuple[str, ...]:
         return ("null", *BROKEN, self.domain)
 
-    def _checks(self, floating: bool) -> Checks:
+    def _checks(self, floating: bool) -> ColumnRules:
         of_label = ("null", "infinite", "not_whole") if floating else ("null",)
         of_weight = ("null", "infinite", "negative", "too_large") if self.weighted else ()
         named = [(self.columns[0], of_label), (self.columns[-1], of_weight)]

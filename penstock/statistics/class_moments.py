@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 _PARTS = ("sum", "mean", "rest", "m2")
 
@@ -162,7 +162,7 @@ class ClassMoments(Statistic):
         sums, means, _, m2 = (_matrix(table[name], len(self.features)) for name in _PARTS)
         return MomentsByClass(table["class"].combine_chunks(), rows, weight, sums, means, m2)
 
-    def _checks(self, floating: bool) -> Checks:
+    def _checks(self, floating: bool) -> ColumnRules:
         of_label = ("null", "infinite", "not_whole") if floating else ("null",)
         checks = [(self.label, Rule(test)) for test in of_label]
         weights = self.columns[-1:] if self.weighted else ()

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 _KEYS = ("value", "class")
 
@@ -112,7 +112,7 @@ class Contingencies(Statistic):
         refuse(self._checks(pa.types.is_floating(kind)), state["invalid"])
         return {name: _finished(state["tables"][name]) for name in self.columns[1:]}
 
-    def _checks(self, floating: bool) -> Checks:
+    def _checks(self, floating: bool) -> ColumnRules:
         tests = ("null", "infinite", "not_whole") if floating else ("null",)
         return [(self.label, Rule(test)) for test in tests]
 

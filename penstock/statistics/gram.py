@@ -14,7 +14,7 @@ from penstock.core.errors import ConfigError
 from penstock.frames import matrices
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.moments import refuse_overflow, total
-from penstock.statistics.rules import LARGE, Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, valid_rows
 
 MOST_COLUMNS = 5000
 """Columns of the widest matrix: 200 MB, of which a state holds half."""
@@ -118,7 +118,7 @@ class Gram(Statistic):
         return self.columns[:-1] if self.weighted else self.columns
 
     @property
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         checks = [(name, Rule(test)) for name in self.columns for test in ("null", "infinite", "too_large")]
         return checks + [(name, Rule("negative")) for name in self.columns[len(self.numbers) :]]
 

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.core.errors import ConfigError
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,6 @@ class LogCells(ColumnStatistic):
         refuse(self._checks(name), state["invalid"])
         return finish_cells(state["cells"])
 
-    def _checks(self, name: str) -> Checks:
+    def _checks(self, name: str) -> ColumnRules:
         tests = ("infinite", "too_large") if self.signed else ("infinite", "too_large", "not_positive")
         return [(name, Rule(test)) for test in tests]

@@ -16,7 +16,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, did_you_mean
 from penstock.frames import matrices
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import LARGE, Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, valid_rows
 from penstock.statistics.vectors import is_vector
 
 DISTANCES = ("squaredEuclidean", "cosine")
@@ -129,7 +129,7 @@ class PointStatistic(Statistic):
                 error.predicate = None if lists and invalid["on_gpu"] else error.predicate
                 raise error
 
-    def _checks(self, lists: bool) -> Checks:
+    def _checks(self, lists: bool) -> ColumnRules:
         checks = [(self.prediction, Rule("null")), (self.prediction, Rule("not_between", (-_WHOLE, _WHOLE)))]
         checks.append((self.prediction, Rule("not_whole")))
         tests = ("null",) if lists else ("null", "infinite", "too_large")

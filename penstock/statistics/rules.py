@@ -146,7 +146,7 @@ class Rule:
         return error
 
 
-Checks = Sequence[tuple[str, Rule]]
+ColumnRules = Sequence[tuple[str, Rule]]
 """Columns, each with a rule; a column may stand more than once."""
 
 
@@ -161,7 +161,7 @@ def rules_for(names: Sequence[str], *tests: str) -> tuple[tuple[str, Rule], ...]
     return tuple((name, Rule(test)) for test in tests for name in names)
 
 
-def valid_rows(frame: nw.DataFrame[Any], checks: Checks) -> tuple[nw.DataFrame[Any], list[int]]:
+def valid_rows(frame: nw.DataFrame[Any], checks: ColumnRules) -> tuple[nw.DataFrame[Any], list[int]]:
     """Return the rows that break none of the rules, and how many rows break each.
 
     Examples
@@ -189,7 +189,7 @@ def add_counts(counts: Sequence[Sequence[int]]) -> list[int]:
     return [sum(each) for each in zip(*counts, strict=True)]
 
 
-def refuse(checks: Checks, counts: Sequence[int]) -> None:
+def refuse(checks: ColumnRules, counts: Sequence[int]) -> None:
     """Raise DataValueError for the first of the rules that some rows break."""
     for (name, rule), count in zip(checks, counts, strict=True):
         if count:

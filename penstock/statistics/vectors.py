@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.frames import Kind
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import ColumnRules, Rule
 
 
 def positive_class(frame: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
@@ -73,7 +73,7 @@ def _element_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if held else kind
 
 
-def refuse_elements(checks: Checks, counts: Sequence[int], name: str, vectors: Kind | None) -> None:
+def refuse_elements(checks: ColumnRules, counts: Sequence[int], name: str, vectors: Kind | None) -> None:
     """Raise as `rules.refuse` does, with a predicate that suits column `name` if it holds lists.
 
     Parameters

@@ -16,7 +16,7 @@ from penstock.statistics.base import State, Statistic
 from penstock.statistics.cells import finish_cells, merge_cells, summarise_cells
 from penstock.statistics.evaluation.curves import Curve
 from penstock.statistics.evaluation.ties import add_ties, merge_ties
-from penstock.statistics.rules import Checks, Rule, add_counts, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, valid_rows
 from penstock.statistics.vectors import positive_class, refuse_elements, vector_kind
 
 _OF_WEIGHTS = ("null", "infinite", "too_large", "negative")
@@ -72,7 +72,7 @@ class BinaryCurve(Statistic):
             raise ConfigError(f"limit_bytes is {self.limit_bytes}, expected at least 1")
 
     @property
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         score, label, *weight = self.columns
         checks = [(score, Rule("null")), (label, Rule("null")), (label, Rule("not_binary"))]
         checks += [(score, Rule("infinite"))] if self.num_bins else []

@@ -14,7 +14,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.moments import total
-from penstock.statistics.rules import Checks, Rule, add_counts, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, valid_rows
 from penstock.statistics.vectors import positive_class, refuse_elements, vector_kind
 
 _MOST_BINS = 500
@@ -125,7 +125,7 @@ class Probabilities(Statistic):
             raise ConfigError(f"eps is {self.eps}, expected a number above 0 and below 0.5, such as 1e-15")
 
     @property
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         probability, label, *weight = self.columns
         checks = [(probability, Rule("null")), (label, Rule("null"))]
         checks += [(probability, Rule("not_between", (0, 1))), (label, Rule("not_binary"))]

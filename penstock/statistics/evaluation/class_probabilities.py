@@ -15,7 +15,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.moments import total
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 from penstock.statistics.vectors import is_vector
 
 _SUMS = ("weight", "losses", "hits")
@@ -149,7 +149,7 @@ class ClassProbabilities(Statistic):
             raise self._outside(classes, state["outside"])
         return ProbabilityScores(*(state[name] for name in _SUMS))
 
-    def _checks(self, vector: bool) -> Checks:
+    def _checks(self, vector: bool) -> ColumnRules:
         probability, label, *weights = self.columns
         checks = [(probability, Rule("null"))] + ([] if vector else [(probability, Rule("not_between", (0, 1)))])
         checks += [(label, Rule(test)) for test in ("null", "infinite", "negative", "not_whole")]

@@ -16,7 +16,7 @@ from penstock.core.errors import ConfigError, DataValueError, SchemaError
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.evaluation.confusion_matrix import ConfusionMatrix
 from penstock.statistics.evaluation.ties import add_ties
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 _SIDES = ("label", "prediction")
 
@@ -99,7 +99,7 @@ class Confusion(Statistic):
         ordered = cells.filter(pc.field("weight") > 0).sort_by([(name, "ascending") for name in _SIDES])
         return ConfusionMatrix(*(ordered[name].to_numpy() for name in (*_SIDES, "weight")))
 
-    def _checks(self, text: bool) -> Checks:
+    def _checks(self, text: bool) -> ColumnRules:
         tests = ("null",) if text else ("null", "infinite")
         checks = [(name, Rule(test)) for name in self.columns[:2] for test in tests]
         weight = ("null", "infinite", "negative", "too_large")

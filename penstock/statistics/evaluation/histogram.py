@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 _BARS = 60
 _RANGES = 100
@@ -147,7 +147,7 @@ class Residuals(Statistic):
             raise ConfigError(f"most is {self.most!r}, expected at least 2")
 
     @property
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         checks = [(name, Rule(test)) for name in self.columns[:2] for test in ("null", "infinite", "too_large")]
         return checks + [(name, Rule(test)) for name in self.columns[2:] for test in ("null", "too_large", "negative")]
 

@@ -18,7 +18,7 @@ from penstock.statistics.aggregates import aggregate, sums
 from penstock.statistics.base import State
 from penstock.statistics.evaluation.lists import LABEL, PREDICTION, WEIGHT, ListPairs
 from penstock.statistics.moments import total
-from penstock.statistics.rules import Checks, Rule
+from penstock.statistics.rules import ColumnRules, Rule
 
 _COMMON = "common"
 _PARTS = ("true_positives", "false_positives", "false_negatives")
@@ -209,7 +209,7 @@ class LabelSets(ListPairs):
     """
 
     @property
-    def checks(self) -> Checks:
+    def checks(self) -> ColumnRules:
         """The rules that the columns keep; each list is a set."""
         return [*super().checks, *((name, Rule("lists_with_repeats")) for name in self.columns[:2])]
 

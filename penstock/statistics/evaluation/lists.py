@@ -12,7 +12,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.frames import lists as frames_lists
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 PREDICTION, LABEL, WEIGHT = "prediction", "label", "weight"
 """The columns of the frame that :meth:`ListPairs.valid` gives."""
@@ -36,7 +36,7 @@ class ListPairs(Statistic):
             )
 
     @property
-    def checks(self) -> Checks:
+    def checks(self) -> ColumnRules:
         """The rules that the columns keep."""
         lists = [(name, Rule(test)) for name in self.columns[:2] for test in ("null", *_ELEMENTS)]
         return lists + [(name, Rule(test)) for name in self.columns[2:] for test in ("null", "infinite", "negative")]

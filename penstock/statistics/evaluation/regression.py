@@ -13,7 +13,7 @@ from penstock.core.errors import ConfigError
 from penstock.statistics.aggregates import aggregate, sums
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.moments import centred, combine, refuse_overflow, total
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 _SUMS = (
     "weight",
@@ -198,7 +198,7 @@ class RegressionErrors(Statistic):
             )
 
     @property
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         checks = [(name, Rule(test)) for name in self.columns for test in ("null", "infinite")]
         return checks + [(name, Rule("negative")) for name in self.columns[2:]]
 

@@ -11,7 +11,7 @@ import narwhals as nw
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.grouped.base import union
 from penstock.statistics.grouped.grouped_by import GroupedBy
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 UP_TO, BEYOND = "up_to", "beyond"
 
@@ -84,6 +84,6 @@ class BeforeAfter(GroupedBy):
         return {key: self._finished(state[key]) for key in (UP_TO, BEYOND)}
 
     @property
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         tests = ("null", "infinite") if isinstance(self.at, int | float) else ("null",)
         return [(self.by, Rule(test)) for test in tests]

@@ -17,7 +17,7 @@ from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
 from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.grouped.group_sums import exact_sums, largest
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 Parts = Mapping[str, np.ndarray]
 """What the rows of each group add up to; ``rest`` and ``shift`` are what rounding took from the sum and the mean."""
@@ -180,7 +180,7 @@ class GroupMoments(Partitionable):
         keys = pa.table([table[f"key {place}"] for place in range(self.keys)], list(self.by))
         return GroupMoment(keys, {name: _parts(table, place) for place, name in enumerate(self.values)})
 
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         return [(name, Rule(test)) for name in self.values for test in ("infinite", "too_large")]
 
 

@@ -15,7 +15,7 @@ from penstock import frames
 from penstock.statistics.base import State
 from penstock.statistics.distinct.by_value import ByValue, state_of, tables_of
 from penstock.statistics.distinct.footprint import Held
-from penstock.statistics.rules import Checks, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class GroupSums(ByValue):
         sums = [table[f"sum {i}"].to_numpy() for i in range(len(state["bounds"]))]
         return GroupSum(table["value"].combine_chunks(), table["count"].to_numpy(), np.column_stack(sums))
 
-    def _checks(self) -> Checks:
+    def _checks(self) -> ColumnRules:
         more = [Rule("too_large")] if self.test == "infinite" else []
         return [(self.target, rule) for rule in (Rule("null"), Rule(self.test, self.classes), *more)]
 

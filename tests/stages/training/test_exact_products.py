@@ -11,7 +11,7 @@ import pytest
 
 from penstock.stages.training.exact import products as _exact_products
 from penstock.stages.training.exact.design import Rows, Scaling, ToRows
-from penstock.stages.training.exact.products import Coefficients, FeatureGrid, ProductDesign, Slices
+from penstock.stages.training.exact.products import Coefficients, FeatureGrid, NumberSlices, ProductDesign
 
 FEATURES, ROWS = 6, 500
 DRAW = np.random.default_rng(3)
@@ -55,7 +55,7 @@ def halves_of_squares(margins: Any, label: Any) -> tuple[Any, Any]:
 
 def test_slices_are_multiples_of_their_units_and_lose_less_than_the_last() -> None:
     values = DRAW.normal(size=1000)
-    slices = Slices.of(float(np.abs(values).max()), terms=4096, total=47)
+    slices = NumberSlices.of(float(np.abs(values).max()), terms=4096, total=47)
     parts = slices.cut(values)
     for part, unit in zip(parts, slices.units, strict=True):
         whole = part / unit
@@ -99,7 +99,7 @@ def test_the_margins_of_a_row_do_not_depend_on_those_beside_it() -> None:
 
 def test_slices_of_any_width_add_up_to_the_same() -> None:
     values = DRAW.normal(size=1000)
-    sums = [sum(Slices.of(10.0, terms, total=47).cut(values)) for terms in (2, 2**13, 2**18)]
+    sums = [sum(NumberSlices.of(10.0, terms, total=47).cut(values)) for terms in (2, 2**13, 2**18)]
     np.testing.assert_array_equal(sums[0], sums[1])
     np.testing.assert_array_equal(sums[0], sums[2])
 

@@ -38,12 +38,12 @@ Loss = Callable[[Any, Any], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Slices:
+class NumberSlices:
     """How to cut numbers of a known size into slices of at most `bits` bits each, multiples of `units`.
 
     Examples
     --------
-    >>> parts = Slices.of(1.0, terms=4, total=48).cut(np.array([[1 / 3]]))
+    >>> parts = NumberSlices.of(1.0, terms=4, total=48).cut(np.array([[1 / 3]]))
     >>> len(parts), abs(float(sum(parts)[0, 0]) - 1 / 3) < 2.0**-48
     (2, True)
     """
@@ -132,7 +132,7 @@ class Coefficients:
         scaled = coefficients * scales
         largest = float(np.abs(scaled).max(initial=0.0))
         high, low = (
-            np.concatenate(Slices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
+            np.concatenate(NumberSlices.of(largest, coefficients.shape[1], total).cut(scaled)) / scales
             for total in (_BITS, _BITS_OF_LOW)
         )
         return cls(matrices.to_device(high, grid.kind), matrices.to_device(low, grid.kind), len(coefficients))
@@ -193,7 +193,7 @@ class _Round:
         self.length = _ROWS[design.kind]
         self.coefficients = Coefficients.of(coefficients, design.grid)
         self.losses = Split.of(np.array([design.largest_weight * largest_loss]), design.total, design.kind)
-        self.residuals = Slices.of(design.largest_weight, self.length, _BITS)
+        self.residuals = NumberSlices.of(design.largest_weight, self.length, _BITS)
         units = np.array(self.residuals.units)[:, None]
         halves = np.append(self.grid.exponents, self.grid.exponents - _HALF - 1)
         exponents = np.frexp(design.total)[1] + self.residuals.bits + halves

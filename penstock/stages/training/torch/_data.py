@@ -13,7 +13,7 @@ import torch
 from penstock.core.errors import DataValueError
 from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.statistics.rules import Checks, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, refuse, valid_rows
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ToRows:
     label: str
     classes: tuple[Any, ...] | None
     weight: str | None
-    checks: Checks
+    checks: ColumnRules
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from penstock.spmd import Rank
 from penstock.stages.training import _vector_features
 from penstock.stages.training.trees import _float32
 from penstock.stages.training.trees._objectives import ObjectiveTarget
-from penstock.statistics.rules import Checks, Rule, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, refuse, valid_rows
 
 CACHE_BYTES = 4 * 2**30
 """Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
@@ -175,7 +175,7 @@ def host_column(frame: nw.DataFrame, name: str) -> pa.Array:
     return frames.to_arrow(frame.select(name))[name].combine_chunks()
 
 
-def training_checks(label: str, weight: str | None, group: str | None = None) -> Checks:
+def training_checks(label: str, weight: str | None, group: str | None = None) -> ColumnRules:
     """Return what labels, weights and groups must be to train on.
 
     Examples
