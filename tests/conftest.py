@@ -133,7 +133,9 @@ class Engines:
     def _spark(self) -> Engine:
         from penstock.engines.spark import SparkEngine
 
-        return SparkEngine(conf={"spark.master": "local[2]"}, device=self._device)
+        quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM of tests ends before it is compiled well
+        conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": quick}
+        return SparkEngine(conf=conf, device=self._device)
 
     def close(self) -> None:
         for engine in self._started.values():

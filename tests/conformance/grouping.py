@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from penstock.stages.base import Trainer
 from penstock.testing import Check, discover_examples
 
+THOROUGH = pytest.mark.thorough
 FIRST = set({type(stage): stage for stage in reversed(discover_examples())}.values())
 FAST = (None, "ordinary", "offset", "all_null", "not_a_number", "unseen")
 """Tables of the fast tier: the telling ones, and one, ``unseen``, that needs no fit of its own."""
@@ -22,7 +24,12 @@ def by_stage(checks: Iterable[Check]) -> list[Any]:
 
 def _marks(check: Check) -> list[pytest.MarkDecorator]:
     group = pytest.mark.xdist_group(check.stage.title)
-    return [group] if check.stage in FIRST and check.case in FAST else [group, pytest.mark.thorough]
+    return [group] if check.stage in FIRST and check.case in FAST and not _fits_often(check) else [group, THOROUGH]
+
+
+def _fits_often(check: Check) -> bool:
+    """Return whether it changes every part of what was learned, or trains on numbers of every type."""
+    return "changed_state" in check.name or ("schema" in check.name and isinstance(check.stage, Trainer))
 
 
 def classes(checks: Iterable[Check]) -> list[Any]:

@@ -79,6 +79,7 @@ TRICKY = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.sampled_from(TRICKY), min_size=1, max_size=4), step=st.integers(1, 40))
 def test_types_do_not_depend_on_the_cut(read_csv, write, texts, step):

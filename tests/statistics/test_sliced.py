@@ -53,6 +53,7 @@ def test_dates_and_integers_are_slices():
     assert set(found(["day", "hour"], 2, table)) == {(day, 1) for day in days}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("parts", [1, 5])
 def test_more_slices_than_anyone_reads_are_refused(parts):
     table = pa.table({"id": range(MOST + 1), "x": [0.0] * (MOST + 1)})
