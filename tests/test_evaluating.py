@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import penstock as ps
 from penstock.cli import jobs
 from penstock.cli.commands import main
 from penstock.cli.requests import FitRequest
@@ -91,3 +92,72 @@ def test_a_page_that_cannot_be_written_is_refused_before_any_work(request_, proj
 def test_a_page_without_rows_held_out_is_refused(project):
     with pytest.raises(ConfigError, match="no rows to report"):
         FitRequest(pipeline="fares", data=["data.parquet"], out="model", report="page.html", test_fraction=0)
+
+
+def _evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert (
+        main(["evaluate", *arguments, "--data", "data.parquet", "--slice", "zone", "--bootstrap", "10", "--json"]) == 0
+    )
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return {name: told[name] for name in ("metrics", "intervals", "slices", "digest")}
+
+
+def test_a_model_by_itself_by_its_pipeline_and_in_python_gives_the_same_numbers(project, capsys):
+    assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
+    alone = _evaluated(capsys, "model")
+    assert alone == _evaluated(capsys, "fares", "--model", "model")
+    model = ps.PipelineModel.load("model")
+    found = model.evaluate(ps.LocalEngine().read_parquet("data.parquet"), slices=["zone"], bootstrap=10)
+    assert alone["metrics"] == dict(found) == {"fare.mae": 1.5}
+    assert alone["intervals"] == {name: list(bounds) for name, bounds in found.intervals.items()}
+    assert alone["slices"] == {name: table.to_pylist() for name, table in found.slices.items()}
+
+
+def test_text_is_read_by_a_model_alone_in_the_types_of_its_pipeline(project, capsys):
+    schema = "import pyarrow as pa\nSCHEMA = pa.schema({'x': pa.float64(), 'y': pa.float64(), 'zone': pa.string()})\n"
+    (project / "pipelines" / "fares.py").write_text(schema + PIPELINE)
+    (project / "data.csv").write_text("x,y,zone\n1,2,7\n,4,8\n")
+    assert main(["fit", "fares", "--data", "data.csv", "--out", "model", "--test-fraction", "0"]) == 0
+    numbers = []
+    for named in (["model"], ["fares", "--model", "model"]):
+        assert main(["evaluate", *named, "--data", "data.csv", "--slice", "zone", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out.splitlines()[-1])
+        numbers.append((told["metrics"], told["slices"]))
+    assert numbers[0] == numbers[1]
+    assert numbers[0][0] == {"fare.mae": 2.0}
+
+
+PREPARES = "def prepare(dataset, parameters):\n    return dataset.select('x', 'y')\n"
+OWN = """
+class Own(st.RegressionEvaluator):
+    pass
+
+def evaluators(parameters):
+    return [Own(label="y", prediction="x", metrics=["mae"])]
+"""
+
+
+@pytest.mark.parametrize("more", [PREPARES, OWN], ids=["prepares rows", "has an evaluator of its own"])
+def test_a_model_that_depends_on_code_of_its_pipeline_is_evaluated_by_its_name_alone(project, capsys, more):
+    (project / "pipelines" / "fares.py").write_text(PIPELINE + more)
+    assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
+    assert main(["evaluate", "fares", "--model", "model", "--data", "data.parquet"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "model", "--data", "data.parquet"]) == 2
+    assert "penstock evaluate PIPELINE --model MODEL" in capsys.readouterr().err
+
+
+def test_parameters_of_a_pipeline_need_its_name(project, capsys):
+    assert main(["evaluate", "model", "--data", "data.parquet", "--set", "strategy=mean"]) == 2
+    assert "none is named" in capsys.readouterr().err
+
+
+def test_a_pipeline_without_its_model_is_told_what_to_add(project, capsys):
+    assert main(["evaluate", "fares", "--data", "data.parquet"]) == 3
+    assert "--model MODEL" in capsys.readouterr().err
+
+
+def test_a_page_of_a_model_by_itself_is_named_for_it(project):
+    assert main(["fit", "fares", "--data", "data.parquet", "--out", "cheap"]) == 0
+    assert main(["evaluate", "cheap", "--data", "data.parquet", "--report", "page.html"]) == 0
+    assert "cheap" in (project / "page.html").read_text()

@@ -2,7 +2,8 @@
 
 ====================  =====================================================================
 ``_manifest.json``    every other file with size and sha256; written last
-``pipeline.json``     the stages: registry name, version, parameters; the name given by the user, if any
+``pipeline.json``     the stages: registry name, version, parameters; the name given by the user, if any; and the
+                      evaluators: registry name, parameters, and the prefix of their metrics, if any
 ``schema.json``       the columns that the model was fitted on
 ``state/<n>.json``    what stage n learned; tables and model files are named in it
 ``state/<n>.<k>.parquet``  the k-th table of stage n
@@ -41,6 +42,9 @@ ONNX = "onnx"
 
 NAMES = "stage-names"
 """The feature of a model some of whose stages have names: the code before does not read them."""
+
+EVALUATORS = "saved-evaluators"
+"""The feature of a model that has evaluators, as for names."""
 
 _BLOBS = {
     UBJSON: ("booster", "ubj"),

@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from penstock.artefact.blobs import check_blob
 from penstock.artefact.checks import exact_keys, need
+from penstock.artefact.evaluators import decode_evaluators
 from penstock.artefact.folder import Contents, read_folder
 from penstock.artefact.layout import (
     BLOB_KINDS,
+    EVALUATORS,
     JSON,
     JSON_LIMIT,
     NAMES,
@@ -38,7 +40,7 @@ from penstock.stages.registry import lookup
 if TYPE_CHECKING:
     from penstock.pipeline.model import PipelineModel
 
-FEATURES = frozenset({JSON, PARQUET, NAMES, *BLOB_KINDS})
+FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, *BLOB_KINDS})
 
 
 def load(
@@ -107,26 +109,25 @@ class _Loader:
         """Return the model, whose parts fit together and leave no file over."""
         from penstock.pipeline.model import PipelineModel
 
-        schema = decode_schema(self.document(SCHEMA, "columns"), SCHEMA)
-        stages, names = self.stages(more)
+        schema = decode_schema(self.document(SCHEMA, "columns")["columns"], SCHEMA)
+        pipeline = self.document(PIPELINE, "stages", frozenset({"evaluators"}))
+        stages, names = self.stages(pipeline["stages"], more)
         fitted = tuple(self.fitted(number, stage) for number, stage in enumerate(stages))
         idle = sorted(self.contents.files.keys() - self.used)
         if idle:
             raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
         _check_schema(stages, fitted, schema)
-        return PipelineModel(stages, fitted, schema, given_names=names)
+        evaluators = decode_evaluators(pipeline.get("evaluators", []))
+        return PipelineModel(stages, fitted, schema, given_names=names, evaluators=evaluators)
 
-    def document(self, path: str, key: str | None = None) -> Any:
-        """Return a JSON document, or the only value in it, under `key`."""
-        document = read_json(self._take(path), JSON_LIMIT, path=path, error=ArtifactError)
-        if key is None:
-            return document
-        _demand(path, lambda: exact_keys(document, {key}, "the document"))
-        return document[key]  # type: ignore[index, call-overload]
+    def document(self, path: str, key: str, optional: frozenset[str] = frozenset()) -> Any:
+        """Return a JSON document, an object with `key` and perhaps `optional` ones."""
+        document = self._parse(path)
+        _demand(path, lambda: exact_keys(document, {key}, "the document", optional))
+        return document
 
-    def stages(self, more: Mapping[str, type[Stage]]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:
+    def stages(self, listed: Any, more: Mapping[str, type[Stage]]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:
         """Return the stages, all looked up before the first is made, and the names given to them."""
-        listed = self.document(PIPELINE, "stages")
         _demand(PIPELINE, lambda: _check_listed(listed))
         kinds = [lookup(entry["stage"], more) for entry in listed]
         made = [_make(kind, entry) for kind, entry in zip(kinds, listed, strict=True)]
@@ -141,7 +142,7 @@ class _Loader:
                 raise ArtifactError(f"{stage.title} refers to {path!r}, which is no part of it", path=path)
             return self._table(path) if mark == "$table" else self._blob(path, stage)
 
-        state = decode(self.document(state_path(number)), part)
+        state = decode(self._parse(state_path(number)), part)
         if not isinstance(state, dict):
             raise ArtifactError(f"{state_path(number)} is no object", path=state_path(number))
         return state
@@ -153,6 +154,9 @@ class _Loader:
         blob = Blob(str(kind_of(path)), self._take(path))
         check_blob(blob, path, _inputs(stage), stage.title, trusted=self.trusted)
         return blob
+
+    def _parse(self, path: str) -> Any:
+        return read_json(self._take(path), JSON_LIMIT, path=path, error=ArtifactError)
 
     def _take(self, path: str) -> bytes:
         if path not in self.contents.files:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.artefact.blobs import check_blob
 from penstock.artefact.digest import digest
+from penstock.artefact.evaluators import encode_evaluators
 from penstock.artefact.folder import manifest_digest
-from penstock.artefact.layout import JSON, JSON_LIMIT, NAMES, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
+from penstock.artefact.layout import EVALUATORS, JSON, JSON_LIMIT, NAMES, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
 from penstock.artefact.tables import write_table
@@ -99,10 +100,15 @@ def seal(model: PipelineModel, staged: StagedDirectory, *, metrics: Mapping[str,
     documents[REPORT] = encode_json(_report(model.report, metrics), JSON_LIMIT, path=REPORT)
     with translating(staged.target):
         entries = _write(staged.path, documents, encoders)
-    names = {NAMES} if any(model.given_names) else set()
-    features = sorted({entry.kind for entry in entries} | names)
+    features = sorted({entry.kind for entry in entries} | _optional(model))
     manifest = staged.seal(entries, format=MODEL, metadata={"digest": learned, "features": features})
     return manifest_digest(manifest.encode())
+
+
+def _optional(model: PipelineModel) -> set[str]:
+    """Return what code before does not read."""
+    has = {NAMES: any(model.given_names), EVALUATORS: bool(model.evaluators)}
+    return {feature for feature, present in has.items() if present}
 
 
 def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
@@ -119,7 +125,10 @@ def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
         _check_blobs(encoder, stage.inputs())
         encoders.append(encoder)
-    documents[PIPELINE] = _json({"stages": stages}, PIPELINE)
+    pipeline: dict[str, Json] = {"stages": stages}
+    if model.evaluators:
+        pipeline["evaluators"] = encode_evaluators(model.evaluators)
+    documents[PIPELINE] = _json(pipeline, PIPELINE)
     documents[SCHEMA] = _json({"columns": encode_schema(model.schema)}, SCHEMA)
     return documents, encoders
 

@@ -141,9 +141,13 @@ def fit(
 
 @app.command()
 def evaluate(
-    pipeline: Name,
-    model: Annotated[str, typer.Option(help="Directory of the saved model.")],
+    pipeline: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Directory of the saved model; or the pipeline, with --model.")
+    ],
     data: Data,
+    model: Annotated[
+        str | None, typer.Option(help="Directory of the saved model, to be evaluated by the pipeline that is named.")
+    ] = None,
     expect: Expect = None,
     slices: Slices = None,
     bootstrap: Replicates = None,
@@ -166,8 +170,8 @@ def evaluate(
         from penstock.cli.requests import EvaluateRequest
 
         request = EvaluateRequest(**_given(
-            pipeline=pipeline, model=model, data=data, expect=expect, slices=slices, bootstrap=bootstrap,
-            report=report, format=format,
+            pipeline=None if model is None else pipeline, model=model or pipeline,
+            data=data, expect=expect, slices=slices, bootstrap=bootstrap, report=report, format=format,
             allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
             conf=conf, set=set, pipelines=pipelines,
         ))  # fmt: skip

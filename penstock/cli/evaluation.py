@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,8 @@ from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.io.sinks import StagedFile
 from penstock.pipeline.model import PipelineModel
-from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.result import Evaluation
-
-Evaluators = Sequence[Evaluator] | Mapping[str, Evaluator]
-"""What the module of a pipeline measures by; the names of a mapping stand before those of the metrics."""
 
 
 def evaluated(model: PipelineModel, dataset: Dataset, evaluators: Evaluators, request: EvaluationRequest) -> Evaluation:
@@ -28,13 +25,13 @@ def evaluated(model: PipelineModel, dataset: Dataset, evaluators: Evaluators, re
 
 
 def seal_page(
-    page: StagedFile, metrics: Evaluation, request: EvaluationRequest, model: PipelineModel, engine: Engine
+    page: StagedFile, metrics: Evaluation, title: str, request: EvaluationRequest, model: PipelineModel, engine: Engine
 ) -> None:
     """Stage the page that was asked for."""
     from penstock.report import render
 
     details = {"Data": ", ".join(request.data), "Model digest": model.digest, "Engine": engine.name, "Run": page.run_id}
-    page.seal(render(metrics, title=request.pipeline, details=details).encode())
+    page.seal(render(metrics, title=title, details=details).encode())
 
 
 def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:

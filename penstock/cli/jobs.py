@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from penstock import artefact
-from penstock.cli.evaluation import Evaluators, check_report, evaluated, seal_page, told
+from penstock.artefact.evaluators import is_stored
+from penstock.cli.evaluation import check_report, evaluated, seal_page, told
 from penstock.cli.inputs import read
 from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline, pipeline_settings
 from penstock.cli.requests import (
@@ -30,6 +31,7 @@ from penstock.cli.requests import (
 )
 from penstock.config.secrets import hide
 from penstock.config.settings import Settings, read_yaml
+from penstock.core.errors import MissingInputError
 from penstock.core.locations import local_path
 from penstock.core.progress import Progress
 from penstock.dataset.dataset import Dataset
@@ -40,6 +42,8 @@ from penstock.engines.settings import EngineSettings, engine_settings
 from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, check_apart, new_run_id
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.plan import Plan
+from penstock.stages.base import Stage
+from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.result import Evaluation
 
 
@@ -70,6 +74,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             _check_plan(pipeline.plan(train), evaluators)
         with joint:
             model = pipeline.fit(train, validation=validation, options=request.spmd, counting=request.counting)
+            model = replace(model, evaluators=_stored_evaluators(setup.module, evaluators))
             with clock("evaluate"):
                 metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
             with clock("save"):
@@ -80,32 +85,34 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
                     scored = _scored(outputs.scores.seal(model.transform(test)))
             rows = _rows(model, train)
             if outputs.page is not None:
-                seal_page(outputs.page, metrics, request, model, engine)
+                seal_page(outputs.page, metrics, request.pipeline, request, model, engine)
             joint.commit()
     return _fit_result(request, setup, model, rows, metrics, manifest, scored, clock)
 
 
 def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
-    """Evaluate a saved model by the evaluators of its pipeline, on all rows of the data."""
+    """Evaluate a saved model by its own evaluators, or by those of its pipeline, on all rows of the data."""
     clock = _Clock()
     page = _page(request, new_run_id())
     joint = JointCommit(*([] if page is None else [page]))
     check_apart([request.model, *joint.targets])
     joint.check()
-    setup = _Setup.of(request, request.pipeline)
-    if setup.settings.stages.values:
+    setup = None if request.pipeline is None else _Setup.of(request, request.pipeline)
+    if setup and setup.settings.stages.values:
         setup.settings.build(setup.module)  # the model has its own, but a wrong name is refused here too
-    model = PipelineModel.load(request.model, expect=request.expect, stages=setup.module.stages)
-    with setup.engine.start(progress) as engine:
-        dataset, evaluators = setup.labelled(request, engine), setup.module.evaluators(setup.parameters)
+    model = _evaluated_model(request, setup.module.stages if setup else {})
+    settings = setup.engine if setup else _engine_settings(request, _conf(request)["engine"])
+    with settings.start(progress) as engine:
+        dataset = setup.labelled(request, engine) if setup else _read(request, engine, model.schema)
+        evaluators = setup.module.evaluators(setup.parameters) if setup else model.evaluators
         refuse_inputs(dataset, joint.targets)
         with joint:
             metrics = evaluated(model, dataset, evaluators, request)
             if page is not None:
-                seal_page(page, metrics, request, model, engine)
+                seal_page(page, metrics, request.pipeline or Path(request.model).name, request, model, engine)
             joint.commit()
     return EvaluateResult(
-        pipeline=setup.module.name,
+        pipeline=setup.module.name if setup else None,
         model=str(request.model),
         digest=model.digest,
         **told(metrics, request),
@@ -251,6 +258,26 @@ def _scored(written: WriteResult) -> Scored:
         quarantine=written.quarantine,
         run_id=written.run_id,
     )
+
+
+def _evaluated_model(request: EvaluateRequest, stages: Mapping[str, type[Stage]]) -> PipelineModel:
+    try:
+        return PipelineModel.load(request.model, expect=request.expect, stages=stages)
+    except MissingInputError as error:
+        if request.pipeline is not None:
+            raise
+        raise MissingInputError(
+            error.message, hint="For a pipeline name its model too: --model MODEL.", **error.place
+        ) from error
+
+
+def _stored_evaluators(module: PipelineModule, evaluators: Evaluators) -> Evaluators:
+    """Return the evaluators that a model can have without its pipeline: none if that prepares rows, or has its own."""
+    if module.prepare is not None:
+        return ()
+    every = tuple(evaluators.values() if isinstance(evaluators, Mapping) else evaluators)
+    own = not all(map(is_stored, every))
+    return () if own else evaluators if isinstance(evaluators, Mapping) else every
 
 
 def _check_plan(plan: Plan, evaluators: Evaluators) -> None:

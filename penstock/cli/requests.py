@@ -53,8 +53,6 @@ class EvaluationRequest(JobRequest):
 
     Parameters
     ----------
-    pipeline : str
-        Name of a module in `pipelines`, or the path of one.
     slices : sequence of str
         Columns to report every metric by; of a combination ``"country,device"``.
     bootstrap : int, optional
@@ -63,7 +61,6 @@ class EvaluationRequest(JobRequest):
         Where an HTML page of the metrics, curves and slices goes.
     """
 
-    pipeline: str
     slices: Sequence[str] = ()
     bootstrap: int | None = None
     report: str | Path | None = None
@@ -74,7 +71,7 @@ class EvaluationRequest(JobRequest):
 
         Examples
         --------
-        >>> EvaluationRequest(pipeline="clicks", data=[], slices=["country", "country,device"]).by
+        >>> EvaluationRequest(data=[], slices=["country", "country,device"]).by
         [['country'], ['country', 'device']]
         """
         return [[name.strip() for name in each.split(",")] for each in self.slices]
@@ -86,6 +83,8 @@ class FitRequest(EvaluationRequest):
 
     Parameters
     ----------
+    pipeline : str
+        Name of a module in `pipelines`, or the path of one.
     out : path
         Where the model goes.
     score : path, optional
@@ -114,6 +113,7 @@ class FitRequest(EvaluationRequest):
     0.2
     """
 
+    pipeline: str
     out: str | Path
     score: str | Path | None = None
     test_fraction: float = 0.2
@@ -139,17 +139,32 @@ class FitRequest(EvaluationRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateRequest(EvaluationRequest):
-    """An evaluation of a saved model by the evaluators of its pipeline, on all rows of `data`.
+    """An evaluation of a saved model on all rows of `data`, by its own evaluators, or those of its pipeline.
 
     Parameters
     ----------
     model : path
+    pipeline : str, optional
+        Needed for a model that has no evaluators, that has stages of the module's own, or whose rows it prepares.
     expect : str, optional
         Digest that the saved model must have.
+
+    Raises
+    ------
+    ConfigError
+        There are parameters of a pipeline, and none is named.
     """
 
     model: str | Path
+    pipeline: str | None = None
     expect: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.set and self.pipeline is None:
+            raise ConfigError(
+                f"set is {list(self.set)}, parameters of a pipeline, and none is named",
+                hint="Name it: penstock evaluate PIPELINE --model MODEL --data DATA.",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +286,7 @@ class FitResult(Metrics):
 class EvaluateResult(Metrics):
     """Metrics of a saved model on some data."""
 
-    pipeline: str
+    pipeline: str | None
     model: str
     digest: str
     seconds: float

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import SchemaDriftError
+from penstock.core.errors import ConfigError, SchemaDriftError, class_name
 from penstock.core.names import column_names
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
@@ -19,7 +19,7 @@ from penstock.pipeline.fit import FitReport
 from penstock.pipeline.parameters import get_params
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
-from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import evaluate
 from penstock.stages.evaluation.views import Bootstrap
@@ -43,6 +43,8 @@ class PipelineModel:
         What the fit did; None for a loaded model.
     given_names : tuple of str or None
         The name that the user gave to each stage, if any.
+    evaluators : tuple of Evaluator, or mapping of name to Evaluator
+        What `evaluate` measures by unless it is given others; they are saved with it, and no part of the `digest`.
     """
 
     stages: tuple[Stage, ...]
@@ -50,6 +52,7 @@ class PipelineModel:
     schema: pa.Schema
     report: FitReport | None = field(default=None, compare=False, repr=False)
     given_names: tuple[str | None, ...] = ()
+    evaluators: Evaluators = ()
 
     def __post_init__(self) -> None:
         if not self.given_names:
@@ -144,15 +147,40 @@ class PipelineModel:
     ) -> Evaluation:
         """Transform and evaluate in one scan; see `penstock.evaluate`, also for the parameters.
 
-        Several evaluators, or one mapping of names to evaluators, are taken.
+        Several evaluators, or one mapping of names to evaluators, are taken; those of the model, unless any are given.
 
         Returns
         -------
         Evaluation
             A dict of metric name to value, with a reason for each that is undefined.
+
+        Raises
+        ------
+        ConfigError
+            There is no evaluator; two report a metric of one name.
         """
-        wanted = evaluators[0] if len(evaluators) == 1 and isinstance(evaluators[0], Mapping) else evaluators
-        return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)  # type: ignore[arg-type]
+        wanted = _together(evaluators) or self.evaluators
+        if not wanted:
+            raise ConfigError(
+                "the model has no evaluators, and none are given",
+                hint='Pass some: model.evaluate(dataset, st.RegressionEvaluator(label="y")); on the command line name'
+                " the pipeline: penstock evaluate PIPELINE --model MODEL --data DATA.",
+            )
+        return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)
+
+    def with_evaluators(self, *evaluators: Evaluator | Mapping[str, Evaluator]) -> PipelineModel:
+        """Return the model with `evaluators` of its own: several, or one mapping of names to evaluators.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> from penstock import stages as st
+        >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1.0, 2.0, 3.0], "y": [2.0, 4.0, 6.0]}))
+        >>> model = ps.Pipeline(st.LinearRegression("y")).fit(data)
+        >>> model.with_evaluators(st.RegressionEvaluator(label="y", metrics="rmse")).evaluate(data)["rmse"] < 1e-9
+        True
+        """
+        return replace(self, evaluators=_together(evaluators))
 
     def predict(
         self, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any, *, columns: str | Sequence[str] | None = None
@@ -246,3 +274,14 @@ class PipelineModel:
         from penstock.artefact import load
 
         return load(path, expect=expect, stages=stages or {})
+
+
+def _together(evaluators: Sequence[Evaluator | Mapping[str, Evaluator]]) -> Evaluators:
+    """Return evaluators, or the one mapping that is given in their place."""
+    together = evaluators[0] if len(evaluators) == 1 and isinstance(evaluators[0], Mapping) else tuple(evaluators)
+    for evaluator in together.values() if isinstance(together, Mapping) else together:
+        if not isinstance(evaluator, Evaluator):
+            raise ConfigError(
+                f"{class_name(evaluator)} is no evaluator", hint='Pass st.RegressionEvaluator(label="y"), say.'
+            )
+    return together  # type: ignore[return-value]

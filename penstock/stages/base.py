@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import column_names
 from penstock.core.selectors import Columns, Selector, is_numeric, resolve
 from penstock.dataset.steps import RowLog
 from penstock.stages.parameter_checks import check_choice as check_choice
 from penstock.stages.parameter_checks import check_number as check_number
-from penstock.stages.stored_values import hashable, jsonable
+from penstock.stages.stored_values import from_stored, stored_parameters
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:
@@ -222,8 +222,7 @@ class Stage(ABC):
         UnsupportedStepError
             A parameter is code: a function, or a selector that was never bound.
         """
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {name: jsonable(self.title, name, value) for name, value in values.items()}
+        return stored_parameters(self, self.title)
 
     def _identity(self, fitted: Fitted) -> list[Any]:
         """Return what a digest says of the stage beside what it learned."""
@@ -250,14 +249,7 @@ class Stage(ABC):
         ConfigError
             A parameter is not known.
         """
-        known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        for name in values:
-            if name not in known:
-                raise ConfigError(
-                    f"{cls.__name__} has no parameter {name!r}.{did_you_mean(name, known)} It has: {', '.join(known)}",
-                    stage=cls.__name__,
-                )
-        return cls(**{name: hashable(value) for name, value in values.items()})
+        return from_stored(cls, values)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The stages that a saved pipeline may name: those found in this package, and those that a caller passes in."""
+"""The stages and evaluators that a saved model may name: those of this package, and stages that a caller passes in."""
 
 from __future__ import annotations
 
@@ -7,24 +7,36 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from typing import Any
 
 import penstock.stages
 from penstock.core.errors import UnsupportedStepError, did_you_mean
 from penstock.stages.base import Stage
+from penstock.stages.evaluation.base import Evaluator
+
+
+def discover() -> dict[str, type[Stage]]:
+    """Return every stage of the library by its name."""
+    return _discover(Stage)
+
+
+def discover_evaluators() -> dict[str, type[Evaluator]]:
+    """Return every evaluator of the library by its name."""
+    return _discover(Evaluator)
 
 
 @functools.cache
-def discover() -> dict[str, type[Stage]]:
-    """Return every stage of the library by its name, found by walking its public modules.
+def _discover(base: type) -> dict[str, type[Any]]:
+    """Return the classes of one kind by name, found by walking the public modules.
 
     Private ones hold what stages import when they are used, XGBoost say, and loading a model without it needs none.
     """
-    found: dict[str, type[Stage]] = {}
+    found: dict[str, type[Any]] = {}
     for module in pkgutil.walk_packages(penstock.stages.__path__, "penstock.stages."):
         if any(part.startswith("_") for part in module.name.split(".")):
             continue
         for name, value in vars(importlib.import_module(module.name)).items():
-            if inspect.isclass(value) and issubclass(value, Stage) and not inspect.isabstract(value):
+            if inspect.isclass(value) and issubclass(value, base) and not inspect.isabstract(value):
                 found[name] = value
     return {name: kind for name, kind in sorted(found.items()) if not name.startswith("_")}
 

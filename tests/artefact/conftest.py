@@ -15,7 +15,7 @@ import pytest
 from penstock.engines.local import LocalEngine
 from penstock.io.sinks import MANIFEST_NAME
 from penstock.pipeline import Pipeline, PipelineModel
-from penstock.stages import Imputer, StandardScaler, StringIndexer, XGBoostClassifier
+from penstock.stages import BinaryClassificationEvaluator, Imputer, StandardScaler, StringIndexer, XGBoostClassifier
 
 ROWS = 120
 
@@ -38,9 +38,10 @@ def dataset():
 
 @pytest.fixture(scope="session")
 def model(dataset) -> PipelineModel:
-    """Numbers, a table and a booster."""
+    """Numbers, a table, a booster and an evaluator."""
     trainer = XGBoostClassifier("label", num_boost_round=3, max_depth=2)
-    return Pipeline(Imputer("x"), StandardScaler("x"), StringIndexer("c"), trainer).fit(dataset)
+    fitted = Pipeline(Imputer("x"), StandardScaler("x"), StringIndexer("c"), trainer).fit(dataset)
+    return fitted.with_evaluators(BinaryClassificationEvaluator(metrics=("areaUnderROC", "logLoss")))
 
 
 @pytest.fixture(scope="session")

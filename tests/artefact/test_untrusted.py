@@ -20,6 +20,28 @@ JSON_SLOTS = ["_manifest.json", "pipeline.json", "schema.json", "report.json", "
 SLOTS = [*JSON_SLOTS, "state/2.0.parquet", "booster/3.1.ubj"]
 
 
+EVALUATOR = {"evaluator": "RegressionEvaluator", "parameters": {"label": "y"}}
+EVALUATORS = [
+    1,
+    {},
+    [1],
+    [EVALUATOR] * 1001,
+    [{"evaluator": "RegressionEvaluator"}],
+    [EVALUATOR | {"version": 1}],
+    [EVALUATOR | {"evaluator": 5}],
+    [EVALUATOR | {"evaluator": "Imputer"}],
+    [EVALUATOR | {"evaluator": "antigravity.Evaluator"}],
+    [EVALUATOR | {"name": 5}],
+    [EVALUATOR | {"name": "a"}, EVALUATOR],
+    [EVALUATOR | {"name": "a"}, EVALUATOR | {"name": "a"}],
+    [EVALUATOR | {"parameters": []}],
+    [EVALUATOR | {"parameters": {"no": 5}}],
+    [EVALUATOR | {"parameters": {"quantile": "half"}}],
+    [EVALUATOR | {"parameters": {"metrics": ["no"]}}],
+    [EVALUATOR | {"parameters": {"label": {"$table": "state/2.0.parquet"}}}],
+]
+
+
 def zipped() -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
@@ -91,6 +113,7 @@ def test_json_that_is_not_strict_is_refused(saved, reseal, path, text, rule):
         ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"no": 5}}]}),
         ("pipeline.json", {"stages": [{"stage": "Imputer", "version": 1, "parameters": {"columns": {"$table": "x"}}}]}),
         ("pipeline.json", {"stages": []}),
+        ("pipeline.json", {"stages": [], "more": []}),
         ("schema.json", {"columns": 1}),
         ("schema.json", {"columns": [{"name": "x"}]}),
         ("schema.json", {"columns": [{"name": "x", "type": "extension"}]}),
@@ -112,6 +135,15 @@ def test_a_document_of_another_shape_is_refused(saved, reseal, path, document):
     replace(saved, reseal, path, json.dumps(document).encode())
     with pytest.raises(ArtifactError):
         load(saved)
+
+
+@pytest.mark.parametrize("listed", EVALUATORS, ids=lambda listed: json.dumps(listed)[:60])
+def test_evaluators_of_another_shape_are_refused_as_such(saved, reseal, listed):
+    document = json.loads((saved / "pipeline.json").read_text())
+    replace(saved, reseal, "pipeline.json", json.dumps(document | {"evaluators": listed}).encode())
+    with pytest.raises(ArtifactError, match=r"[Ee]valuator|refers to the file"):
+        load(saved)
+    assert "antigravity" not in sys.modules
 
 
 @pytest.mark.parametrize("size", [10**12, 2**63, -1, 10**40])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -141,3 +141,7 @@ class Evaluator(ABC):
                 + did_you_mean(str(name), self.larger_better),
                 stage=self.title,
             )
+
+
+Evaluators = Sequence[Evaluator] | Mapping[str, Evaluator]
+"""Several evaluators; the names of a mapping stand before those of the metrics."""
