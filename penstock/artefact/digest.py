@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.artefact.parts import LearnedModel
 from penstock.artefact.tables import canonical_table
 from penstock.core.errors import UnsupportedStepError
 from penstock.stages.base import Blob, Fitted, Stage
@@ -18,10 +19,8 @@ from penstock.stages.base import Blob, Fitted, Stage
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-    from penstock.pipeline.model import PipelineModel
 
-
-def digest(model: PipelineModel) -> str:
+def digest(model: LearnedModel) -> str:
     """Return ``sha256:...`` of the names, parameters and learned values of all stages, model files included.
 
     Numbers count by their exact value. The order of keys, and how Arrow tables are cut to chunks or spell their strings
@@ -35,7 +34,7 @@ def digest(model: PipelineModel) -> str:
     return _digest(zip(model.stages, model.fitted, strict=True))
 
 
-def preprocessing_digest(model: PipelineModel) -> str:
+def preprocessing_digest(model: LearnedModel) -> str:
     """Return the `digest` of a model without its trainers."""
     schemas = itertools.accumulate(model.steps, lambda schema, step: step.output_schema(schema), initial=model.schema)
     learned = zip(model.stages, model.fitted, schemas, strict=False)

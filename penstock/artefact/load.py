@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ from penstock.artefact.layout import (
     kind_of,
     state_path,
 )
+from penstock.artefact.parts import ModelParts
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode
 from penstock.artefact.tables import read_table
@@ -37,16 +38,11 @@ from penstock.stages.base import Blob, Fitted, Stage
 from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
 
-if TYPE_CHECKING:
-    from penstock.pipeline.model import PipelineModel
-
 FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, *BLOB_KINDS})
 
 
-def load(
-    path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None
-) -> PipelineModel:
-    """Read a model that `save` wrote, here or elsewhere; needs no engine, no cluster and no Java.
+def load(path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None) -> ModelParts:
+    """Read the parts of a model that `save` wrote, here or elsewhere; needs no engine, no cluster and no Java.
 
     Hashes show that nothing was damaged, not who wrote it: whoever can change files can change hashes. With `expect`
     the whole model is the one whose digest was printed at saving. Without it a booster is checked node by node, so that
@@ -80,7 +76,7 @@ def load(
     try:
         contents = read_folder(folder, expect)
         _check_features(contents)
-        return _Loader(contents, trusted=expect is not None).model(stages or {})
+        return _Loader(contents, trusted=expect is not None).parts(stages or {})
     except ArtifactError as error:
         whole_path = str(folder / (error.path or ""))  # which is the error's own where that is absolute already
         raise type(error)(error.message, hint=error.hint, **{**error.place, "path": whole_path}) from error.__cause__
@@ -105,10 +101,8 @@ class _Loader:
         self.contents, self.trusted = contents, trusted
         self.used = {REPORT}
 
-    def model(self, more: Mapping[str, type[Stage]]) -> PipelineModel:
-        """Return the model, whose parts fit together and leave no file over."""
-        from penstock.pipeline.model import PipelineModel
-
+    def parts(self, more: Mapping[str, type[Stage]]) -> ModelParts:
+        """Return the parts, which fit together and leave no file over."""
         schema = decode_schema(self.document(SCHEMA, "columns")["columns"], SCHEMA)
         pipeline = self.document(PIPELINE, "stages", frozenset({"evaluators"}))
         stages, names = self.stages(pipeline["stages"], more)
@@ -118,7 +112,7 @@ class _Loader:
             raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
         _check_schema(stages, fitted, schema)
         evaluators = decode_evaluators(pipeline.get("evaluators", []))
-        return PipelineModel(stages, fitted, schema, given_names=names, evaluators=evaluators)
+        return ModelParts(stages, fitted, schema, names, evaluators)
 
     def document(self, path: str, key: str, optional: frozenset[str] = frozenset()) -> Any:
         """Return a JSON document, an object with `key` and perhaps `optional` ones."""

@@ -7,13 +7,14 @@ import importlib.metadata
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.artefact.blobs import check_blob
 from penstock.artefact.digest import digest
 from penstock.artefact.evaluators import encode_evaluators
 from penstock.artefact.folder import manifest_digest
 from penstock.artefact.layout import EVALUATORS, JSON, JSON_LIMIT, NAMES, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
+from penstock.artefact.parts import LearnedModel
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
 from penstock.artefact.tables import write_table
@@ -30,10 +31,6 @@ from penstock.io.sinks import (
     translating,
 )
 
-if TYPE_CHECKING:
-    from penstock.pipeline.fit import FitReport
-    from penstock.pipeline.model import PipelineModel
-
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",
     "scikit-learn", "skops", "onnxruntime",
@@ -41,7 +38,7 @@ _LIBRARIES = (
 
 
 def save(
-    model: PipelineModel,
+    model: LearnedModel,
     path: str | Path,
     *,
     overwrite: bool = False,
@@ -93,7 +90,7 @@ def save(
     return printed
 
 
-def seal(model: PipelineModel, staged: StagedDirectory, *, metrics: Mapping[str, float | None] | None = None) -> str:
+def seal(model: LearnedModel, staged: StagedDirectory, *, metrics: Mapping[str, float | None] | None = None) -> str:
     """Stage a model, to be put in place with other outputs of its run; parameters and errors are those of `save`."""
     documents, encoders = _encode(model)
     learned = digest(model)
@@ -105,13 +102,13 @@ def seal(model: PipelineModel, staged: StagedDirectory, *, metrics: Mapping[str,
     return manifest_digest(manifest.encode())
 
 
-def _optional(model: PipelineModel) -> set[str]:
+def _optional(model: LearnedModel) -> set[str]:
     """Return what code before does not read."""
     has = {NAMES: any(model.given_names), EVALUATORS: bool(model.evaluators)}
     return {feature for feature, present in has.items() if present}
 
 
-def _encode(model: PipelineModel) -> tuple[dict[str, bytes], list[Encoder]]:
+def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
     """Return the JSON documents by path, and the encoders that hold the tables and model files."""
     stages: list[Json] = []
     documents: dict[str, bytes] = {}
@@ -165,7 +162,7 @@ def _put(folder: Path, path: str, content: bytes, kind: str) -> FileEntry:
     return file_entry(target, folder, kind=kind)
 
 
-def _report(fit: FitReport | None, metrics: Mapping[str, float | None] | None) -> Json:
+def _report(fit: Any, metrics: Mapping[str, float | None] | None) -> Json:
     versions = {name: found for name in _LIBRARIES if (found := _version(name)) is not None}
     return {
         "versions": {"python": platform.python_version(), **versions},
@@ -175,7 +172,7 @@ def _report(fit: FitReport | None, metrics: Mapping[str, float | None] | None) -
     }
 
 
-def _fit(report: FitReport) -> Json:
+def _fit(report: Any) -> Json:
     fields: dict[str, Any] = {name.name: getattr(report, name.name) for name in dataclasses.fields(report)}
     rows = fields.pop("rows")
     counts = {name: getattr(rows, name) for name in ("read", "kept", "dropped", "quarantined")}

@@ -273,7 +273,8 @@ class PipelineModel:
         """
         from penstock.artefact import load
 
-        return load(path, expect=expect, stages=stages or {})
+        parts = load(path, expect=expect, stages=stages or {})
+        return cls(parts.stages, parts.fitted, parts.schema, given_names=parts.given_names, evaluators=parts.evaluators)
 
 
 def _together(evaluators: Sequence[Evaluator | Mapping[str, Evaluator]]) -> Evaluators:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
-from penstock.artefact import load, save
+from penstock.artefact import save
 from penstock.artefact.booster import check_features, read_booster
 from penstock.artefact.ubjson import read_ubjson
 from penstock.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
@@ -258,7 +258,7 @@ def test_a_booster_of_other_features_is_refused_at_loading(saved, reseal, traine
     (saved / "booster/3.1.ubj").write_bytes(trained())
     reseal(saved)
     with pytest.raises(ArtifactError, match="3 features, and XGBoostClassifier passes 2") as caught:
-        load(saved)
+        PipelineModel.load(saved)
     assert caught.value.path == str(saved / "booster/3.1.ubj")
 
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from penstock.artefact import load
+from penstock import PipelineModel, artefact
 from penstock.errors import (
     ArtifactError,
     ArtifactIntegrityError,
@@ -37,7 +37,7 @@ def test_a_flipped_bit_anywhere_is_found_before_parsing(saved, monkeypatch):
         raise AssertionError("parsed before it was verified")
 
     for name in ("read_json", "read_table", "check_blob"):
-        monkeypatch.setitem(load.__globals__, name, parser)
+        monkeypatch.setitem(artefact.load.__globals__, name, parser)
     chance = random.Random(7)
     listed = [path for path in files_of(saved) if path.name != MANIFEST_NAME]
     for _ in range(150):
@@ -47,7 +47,7 @@ def test_a_flipped_bit_anywhere_is_found_before_parsing(saved, monkeypatch):
         flipped[chance.randrange(len(sound))] ^= 1 << chance.randrange(8)
         path.write_bytes(flipped)
         with pytest.raises(ArtifactIntegrityError, match=r"sha256 .*, expected"):
-            load(saved)
+            PipelineModel.load(saved)
         path.write_bytes(sound)
 
 
@@ -59,7 +59,7 @@ def test_a_flipped_bit_of_the_manifest_is_found_by_its_digest(saved, printed):
         flipped[place] ^= 1
         path.write_bytes(flipped)
         with pytest.raises(ArtifactIntegrityError, match=f"expected {printed}"):
-            load(saved, expect=printed)
+            PipelineModel.load(saved, expect=printed)
 
 
 def test_a_flipped_bit_of_the_manifest_is_an_error_or_means_nothing(saved, model):
@@ -71,7 +71,7 @@ def test_a_flipped_bit_of_the_manifest_is_an_error_or_means_nothing(saved, model
         flipped[place] ^= 1
         path.write_bytes(flipped)
         try:
-            outcomes.add(load(saved) == model)
+            outcomes.add(PipelineModel.load(saved) == model)
         except ArtifactError as error:
             outcomes.add(type(error))
     assert False not in outcomes
@@ -82,7 +82,7 @@ def test_a_flipped_bit_of_the_manifest_is_an_error_or_means_nothing(saved, model
 def test_a_missing_file_is_named(saved, name):
     (saved / name).unlink()
     with pytest.raises(ArtifactIntegrityError, match=f"lacks {name}"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.parametrize("name", ["extra.json", "state/extra.parquet", "notes/read.me"])
@@ -90,7 +90,7 @@ def test_an_added_file_is_named(saved, name):
     (saved / name).parent.mkdir(exist_ok=True)
     (saved / name).write_bytes(b"{}")
     with pytest.raises(ArtifactIntegrityError, match=f"not saved with it: {name}"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -98,40 +98,40 @@ def test_an_added_file_is_named(saved, name):
 def test_a_cut_or_longer_file_is_named(saved, name, change):
     (saved / name).write_bytes(change((saved / name).read_bytes()))
     with pytest.raises(ArtifactIntegrityError, match=name) as caught:
-        load(saved)
+        PipelineModel.load(saved)
     assert caught.value.path == str(saved / name)
 
 
 def test_files_swapped_between_two_models_are_found(saved, model, tmp_path):
     model.save(tmp_path / "other")
     (saved / MANIFEST_NAME).write_bytes((tmp_path / "other" / MANIFEST_NAME).read_bytes())
-    assert load(saved) == model  # the same files under both manifests
+    assert PipelineModel.load(saved) == model  # the same files under both manifests
     (saved / "state/0.json").write_bytes((saved / "state/1.json").read_bytes())
     with pytest.raises(ArtifactIntegrityError, match=r"state/0\.json"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_directory_without_a_manifest_is_no_model(tmp_path):
     with pytest.raises(ArtifactIntegrityError, match=f"no {MANIFEST_NAME}"):
-        load(tmp_path)
+        PipelineModel.load(tmp_path)
 
 
 def test_a_missing_directory_is_named(tmp_path):
     with pytest.raises(MissingInputError, match="nowhere does not exist"):
-        load(tmp_path / "nowhere")
+        PipelineModel.load(tmp_path / "nowhere")
 
 
 def test_a_dataset_is_no_model(tmp_path):
     with StagedDirectory(tmp_path / "data", run_id="r") as staged:
         staged.commit([])
     with pytest.raises(ArtifactError, match="penstock/dataset, expected a penstock/model"):
-        load(tmp_path / "data")
+        PipelineModel.load(tmp_path / "data")
 
 
 def test_a_newer_format_names_all_versions(saved, reseal):
     reseal(saved, format_version=2)
     with pytest.raises(ArtifactVersionError, match=r"format version 2, this library \(.+\) reads 1"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.parametrize("features", [["json", "torch"], [], None, "json", [1]])
@@ -140,7 +140,7 @@ def test_an_unknown_feature_of_the_format_is_refused(saved, reseal, features):
     with pytest.raises(
         ArtifactVersionError, match=r"this library reads json, onnx, parquet, safetensors, .*, xgboost-ubj"
     ):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_stage_by_a_module_path_is_refused_and_not_imported(saved, reseal):
@@ -149,7 +149,7 @@ def test_a_stage_by_a_module_path_is_refused_and_not_imported(saved, reseal):
     (saved / "pipeline.json").write_text(json.dumps(document))
     reseal(saved)
     with pytest.raises(PenstockError, match=r"'antigravity\.Imputer' is not known.*Known are: .*Imputer"):
-        load(saved)
+        PipelineModel.load(saved)
     assert "antigravity" not in sys.modules
 
 
@@ -158,7 +158,7 @@ def test_a_path_in_the_manifest_that_leaves_the_directory_is_refused(saved, reli
     for path in ("../x.json", str(tmp_path / "x.json"), "state/../pipeline.json"):
         relist(saved, next(iter_paths(saved)), path=path)
         with pytest.raises(UntrustedArtifactError, match="no path inside"):
-            load(saved)
+            PipelineModel.load(saved)
 
 
 def iter_paths(folder):
@@ -169,13 +169,13 @@ def iter_paths(folder):
 def test_a_name_that_no_model_has_is_refused(saved, relist, path):
     relist(saved, "report.json", path=path)
     with pytest.raises(UntrustedArtifactError, match="no model has that"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_kind_that_is_not_that_of_the_name_is_refused(saved, relist):
     relist(saved, "state/0.json", kind="parquet")
     with pytest.raises(UntrustedArtifactError, match=r"'state/0\.json' as parquet"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def symbolic(path, elsewhere):
@@ -204,21 +204,21 @@ def test_what_is_no_plain_file_is_refused(saved, make, what, tmp_path):
     path.unlink()
     make(path, elsewhere)
     with pytest.raises(UntrustedArtifactError, match=f"state/0.json is a {what}"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_linked_folder_inside_is_refused(saved, tmp_path):
     shutil.move(saved / "state", tmp_path / "elsewhere")
     (saved / "state").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UntrustedArtifactError, match="state is a symbolic link"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_linked_model_is_followed(saved, tmp_path):
     (tmp_path / "current").symlink_to(saved)
-    assert load(tmp_path / "current").stages
+    assert PipelineModel.load(tmp_path / "current").stages
 
 
 def test_a_device_as_a_model_is_refused():
     with pytest.raises(UntrustedArtifactError, match="a saved model is a directory"):
-        load("/dev/null")
+        PipelineModel.load("/dev/null")

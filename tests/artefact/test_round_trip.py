@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import penstock.artefact
-from penstock.artefact import load, save
+from penstock.artefact import save
 from penstock.artefact.folder import manifest_digest
 from penstock.artefact.tables import write_table
 from penstock.errors import ArtifactVersionError, ConfigError, OutputExistsError, UnsupportedStepError
@@ -45,23 +45,23 @@ def keeping(fitted: Fitted, schema: pa.Schema = SCHEMA, **options: object) -> Pi
 
 def reloaded(model: PipelineModel, path: Path) -> PipelineModel:
     save(model, path)
-    return load(path, stages={"Keep": Keep})
+    return PipelineModel.load(path, stages={"Keep": Keep})
 
 
 def test_a_loaded_model_equals_the_saved_one(model, saved):
-    copy = load(saved)
+    copy = PipelineModel.load(saved)
     assert copy == model
     assert copy.digest == model.digest
     assert copy.report is None
 
 
 def test_a_loaded_model_gives_the_same_predictions(model, saved, dataset):
-    assert load(saved).transform(dataset).to_arrow().equals(model.transform(dataset).to_arrow())
+    assert PipelineModel.load(saved).transform(dataset).to_arrow().equals(model.transform(dataset).to_arrow())
 
 
 def test_save_returns_the_digest_of_the_manifest(saved, printed):
     assert manifest_digest((saved / MANIFEST_NAME).read_bytes()) == printed
-    assert load(saved, expect=printed).stages
+    assert PipelineModel.load(saved, expect=printed).stages
 
 
 @pytest.mark.parametrize("value", [0.1 + 0.2, -0.0, 5e-324, 2**70, True, None, "é\n\u2028", math.inf, -math.inf])
@@ -121,7 +121,7 @@ def test_the_report_has_metrics_versions_and_the_fit(model, tmp_path):
 def test_the_report_is_not_needed_to_load(saved, reseal):
     (saved / "report.json").write_bytes(b"{ no JSON")
     reseal(saved)
-    assert load(saved).stages
+    assert PipelineModel.load(saved).stages
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_booster_that_could_not_be_loaded_is_refused_at_saving(tmp_path):
 def test_an_existing_model_is_kept_unless_overwritten(saved, model, printed):
     with pytest.raises(OutputExistsError):
         save(model, saved)
-    assert load(saved, expect=printed).stages
+    assert PipelineModel.load(saved, expect=printed).stages
     assert save(model, saved, overwrite=True) != printed
 
 
@@ -169,14 +169,14 @@ def test_a_save_that_fails_keeps_the_old_model(saved, printed, monkeypatch):
     monkeypatch.setattr(sys.modules["penstock.artefact.save"], "write_table", full)
     with pytest.raises(Exception, match="ENOSPC"):
         save(keeping({"t": pa.table({"value": [1]})}), saved, overwrite=True)
-    assert load(saved, expect=printed).stages
+    assert PipelineModel.load(saved, expect=printed).stages
     assert [path.name for path in saved.parent.iterdir() if "staging" in path.name] == []
 
 
 @pytest.mark.parametrize("expect", ["", "abc", "sha256:12", "sha256:" + "A" * 64])
 def test_an_expectation_that_is_no_digest_is_refused(saved, expect):
     with pytest.raises(ConfigError, match="sha256"):
-        load(saved, expect=expect)
+        PipelineModel.load(saved, expect=expect)
 
 
 def test_a_stage_of_the_callers_own_is_loaded_when_passed(tmp_path):
@@ -186,7 +186,7 @@ def test_a_stage_of_the_callers_own_is_loaded_when_passed(tmp_path):
 def test_an_unknown_stage_names_those_known(tmp_path):
     save(keeping({}), tmp_path / "m")
     with pytest.raises(UnsupportedStepError, match=r"'Keep' is not known.*StandardScaler") as caught:
-        load(tmp_path / "m", stages={})
+        PipelineModel.load(tmp_path / "m", stages={})
     assert caught.value.stage == "Keep"
 
 
@@ -194,7 +194,7 @@ def test_a_stage_of_another_version_is_refused(tmp_path):
     save(keeping({}), tmp_path / "m")
     newer = type("Keep", (Keep,), {"version": 2})
     with pytest.raises(ArtifactVersionError, match="version 1, and this library has version 2"):
-        load(tmp_path / "m", stages={"Keep": newer})
+        PipelineModel.load(tmp_path / "m", stages={"Keep": newer})
 
 
 @pytest.mark.thorough
@@ -203,8 +203,9 @@ def test_loading_needs_no_engine(saved):
 import sys
 for name in ("dask", "distributed", "pyspark", "py4j"):
     sys.modules[name] = None
-from penstock.artefact import load
-print(len(load(sys.argv[1]).stages), [name for name in sys.modules if name.startswith("penstock.engines")], flush=True)
+from penstock import PipelineModel
+stages = PipelineModel.load(sys.argv[1]).stages
+print(len(stages), [name for name in sys.modules if name.startswith("penstock.engines")], flush=True)
 """
     environment = {**os.environ, "PATH": "", "JAVA_HOME": ""}
     found = subprocess.run([sys.executable, "-c", script, saved], capture_output=True, text=True, env=environment)
@@ -230,8 +231,8 @@ def test_no_module_of_the_load_path_can_unpickle_or_import_by_name():
 def test_loading_opens_nothing_outside_and_runs_nothing(saved, tmp_path):
     script = """
 import sys
-from penstock.artefact import load
-load(sys.argv[1])  # whatever the libraries import late, they have now
+from penstock import PipelineModel
+PipelineModel.load(sys.argv[1])  # whatever the libraries import late, they have now
 seen, watching = [], True
 def hook(event, args):
     if watching and (event in ("exec", "compile", "import", "pickle.find_class", "os.system")
@@ -240,7 +241,7 @@ def hook(event, args):
     if watching and event == "open":
         seen.append(("open", str(args[0])))
 sys.addaudithook(hook)
-load(sys.argv[1])
+PipelineModel.load(sys.argv[1])
 watching = False
 print(sorted(set(seen)))
 """
@@ -256,7 +257,7 @@ print(sorted(set(seen)))
 def test_standard_stage_is_found_without_being_passed(dataset, tmp_path):
     fitted = {"mean": {"x": 1.0}, "scale": {"x": 2.0}}
     save(PipelineModel((StandardScaler(("x",)).bind(SCHEMA),), (fitted,), SCHEMA), tmp_path / "m")
-    assert load(tmp_path / "m").fitted == (fitted,)
+    assert PipelineModel.load(tmp_path / "m").fitted == (fitted,)
 
 
 @pytest.mark.thorough

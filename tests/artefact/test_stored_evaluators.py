@@ -10,7 +10,7 @@ import pytest
 
 from penstock import LocalEngine, PipelineModel
 from penstock import stages as st
-from penstock.artefact import load, save
+from penstock.artefact import save
 from penstock.errors import ConfigError, UnsupportedStepError
 
 SAVED = Path(__file__).with_name("saved")
@@ -37,8 +37,8 @@ class RegressionEvaluator(st.RegressionEvaluator):
 @pytest.mark.parametrize("evaluators", EVALUATORS.values(), ids=EVALUATORS)
 def test_evaluators_come_back_as_they_were(model, tmp_path, evaluators):
     save(replace(model, evaluators=evaluators), tmp_path / "model")
-    assert load(tmp_path / "model").evaluators == evaluators
-    assert type(load(tmp_path / "model").evaluators) is type(evaluators)
+    assert PipelineModel.load(tmp_path / "model").evaluators == evaluators
+    assert type(PipelineModel.load(tmp_path / "model").evaluators) is type(evaluators)
 
 
 def test_the_digest_does_not_depend_on_evaluators(model):
@@ -57,7 +57,7 @@ def test_a_model_without_evaluators_is_one_that_earlier_code_reads(model, tmp_pa
 
 
 def test_a_loaded_model_evaluates_by_its_own_evaluators(model, saved, dataset):
-    loaded = load(saved)
+    loaded = PipelineModel.load(saved)
     expected = model.evaluate(dataset, st.BinaryClassificationEvaluator(metrics=("areaUnderROC", "logLoss")))
     assert loaded.evaluate(dataset) == expected
     assert expected.keys() == {"areaUnderROC", "logLoss"}

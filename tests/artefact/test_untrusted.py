@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.artefact import load
+from penstock import PipelineModel
 from penstock.errors import ArtifactError, ArtifactIntegrityError, UntrustedArtifactError
 
 JSON_SLOTS = ["_manifest.json", "pipeline.json", "schema.json", "report.json", "state/0.json"]
@@ -71,13 +71,13 @@ def replace(saved, reseal, path, data):
 def test_another_format_in_any_slot_is_named(saved, reseal, path, data, what):
     replace(saved, reseal, path, data)
     with pytest.raises(UntrustedArtifactError, match=f"{path} is {what}"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_pickle_in_place_of_the_directory_is_named(tmp_path):
     (tmp_path / "model.pkl").write_bytes(pickle.dumps([1]))
     with pytest.raises(UntrustedArtifactError, match=r"model.pkl is a file, a pickle"):
-        load(tmp_path / "model.pkl")
+        PipelineModel.load(tmp_path / "model.pkl")
 
 
 @pytest.mark.parametrize("path", ["pipeline.json", "schema.json", "state/0.json", "_manifest.json"])
@@ -97,7 +97,7 @@ def test_a_pickle_in_place_of_the_directory_is_named(tmp_path):
 def test_json_that_is_not_strict_is_refused(saved, reseal, path, text, rule):
     replace(saved, reseal, path, text.encode(errors="surrogateescape"))
     with pytest.raises(ArtifactError, match=rule):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_json_that_is_not_strict_is_refused(saved, reseal, path, text, rule):
 def test_a_document_of_another_shape_is_refused(saved, reseal, path, document):
     replace(saved, reseal, path, json.dumps(document).encode())
     with pytest.raises(ArtifactError):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.parametrize("listed", EVALUATORS, ids=lambda listed: json.dumps(listed)[:60])
@@ -142,7 +142,7 @@ def test_evaluators_of_another_shape_are_refused_as_such(saved, reseal, listed):
     document = json.loads((saved / "pipeline.json").read_text())
     replace(saved, reseal, "pipeline.json", json.dumps(document | {"evaluators": listed}).encode())
     with pytest.raises(ArtifactError, match=r"[Ee]valuator|refers to the file"):
-        load(saved)
+        PipelineModel.load(saved)
     assert "antigravity" not in sys.modules
 
 
@@ -150,7 +150,7 @@ def test_evaluators_of_another_shape_are_refused_as_such(saved, reseal, listed):
 def test_a_size_that_is_not_that_of_the_file_is_refused_before_it_is_read(saved, relist, size):
     relist(saved, "state/0.json", bytes=size)
     with pytest.raises(ArtifactIntegrityError, match=r"state/0.json has \d+ bytes, expected"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_document_that_is_far_too_large_is_not_read(saved, relist):
@@ -158,7 +158,7 @@ def test_a_document_that_is_far_too_large_is_not_read(saved, relist):
         file.truncate(2**33)  # of holes: it takes no room on the disk
     relist(saved, "report.json", bytes=2**33)
     with pytest.raises(ArtifactIntegrityError, match=r"report\.json has 8589934592 bytes, expected 67108864 at most"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.thorough
@@ -168,11 +168,11 @@ def test_a_large_file_of_a_wrong_hash_is_never_in_memory_whole(saved, relist):
     relist(saved, "booster/3.1.ubj", bytes=2**28)
     script = """
 import resource, sys
-from penstock.artefact import load
+from penstock import PipelineModel
 from penstock.errors import ArtifactIntegrityError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    load(sys.argv[1])
+    PipelineModel.load(sys.argv[1])
 except ArtifactIntegrityError:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
@@ -192,26 +192,26 @@ PLAIN = {"store_schema": False, "compression": "none"}
 def test_a_table_with_other_rows_than_listed_is_refused(saved, reseal):
     replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": ["a"], "count": [1]}), **PLAIN))
     with pytest.raises(UntrustedArtifactError, match="declares 1 rows, and 3 are listed"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_table_with_an_arrow_schema_is_refused(saved, reseal):
     replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": ["a", "b", "c"]}), compression="none"))
     with pytest.raises(UntrustedArtifactError, match="carries an Arrow schema"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_table_of_an_extension_type_is_refused(saved, reseal):
     values = pa.array([b"0" * 16] * 3, pa.uuid())
     replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": values}), **PLAIN))
     with pytest.raises(UntrustedArtifactError, match=r"'value' of .* is extension<"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_table_of_structs_is_refused(saved, reseal):
     replace(saved, reseal, "state/2.0.parquet", parquet(pa.table({"value": [{"a": 1}] * 3}), **PLAIN))
     with pytest.raises(UntrustedArtifactError, match="struct"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_table_far_larger_than_its_file_is_refused_before_decoding(saved, reseal, relist):
@@ -221,7 +221,7 @@ def test_a_table_far_larger_than_its_file_is_refused_before_decoding(saved, rese
     replace(saved, reseal, "state/2.0.parquet", bomb)
     relist(saved, "state/2.0.parquet", rows=rows)
     with pytest.raises(UntrustedArtifactError, match="declares 160000000 bytes of values"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 def test_a_changed_page_of_a_table_is_found_by_its_checksum(saved, reseal):
@@ -229,7 +229,7 @@ def test_a_changed_page_of_a_table_is_found_by_its_checksum(saved, reseal):
     assert data.count("größe".encode()) == 1
     replace(saved, reseal, "state/2.0.parquet", data.replace("größe".encode(), "grösse".encode()[:7]))
     with pytest.raises(ArtifactError, match=r"state/2\.0\.parquet cannot be decoded"):
-        load(saved)
+        PipelineModel.load(saved)
 
 
 @pytest.mark.thorough
@@ -238,7 +238,7 @@ def test_damage_under_fitting_hashes_never_crashes(saved):
     script = """
 import collections, hashlib, json, pathlib, random, sys, warnings
 import xgboost
-from penstock.artefact import load
+from penstock import PipelineModel
 from penstock.errors import ArtifactError
 from penstock.stages.base import Blob
 xgboost.set_config(verbosity=0)
@@ -256,7 +256,7 @@ for _ in range(1500):
     files = [sealed if other is entry else other for other in manifest["files"]]
     (folder / "_manifest.json").write_text(json.dumps(manifest | {"files": files}))
     try:
-        model = load(folder)
+        model = PipelineModel.load(folder)
         for blob in (value for value in model.fitted[3].values() if isinstance(value, Blob)):
             xgboost.Booster({"nthread": 1}, model_file=bytearray(blob.data)).predict(matrix)
         outcomes["loaded"] += 1
