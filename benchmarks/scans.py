@@ -25,7 +25,8 @@ from benchmarks.side_by_side import arguments, folders, generated  # noqa: E402
 from penstock import LocalEngine, Pipeline, PipelineModel  # noqa: E402
 from penstock import stages as st  # noqa: E402
 from penstock.dataset import Dataset  # noqa: E402
-from penstock.pipeline.plan import Plan, Scan  # noqa: E402
+from penstock.pipeline.fusion import Pass  # noqa: E402
+from penstock.pipeline.plan import Plan  # noqa: E402
 
 _AT_MOST = 1.5  # times the seconds of the widest scan alone
 _ROUNDS = 5
@@ -70,14 +71,14 @@ def fit(rows: Dataset) -> tuple[PipelineModel, list[float]]:
     return model, [model.report.seconds[f"scan {number}"] for number in range(1, told + 1)]
 
 
-def alone(plan: Plan, scan: Scan) -> Iterator[tuple[str, Scan]]:
+def alone(plan: Plan, scan: Pass) -> Iterator[tuple[str, Pass]]:
     """Give a scan for each stage that learns from one, with the stage's place and title."""
     for stage in sorted({request.stage for request in scan.requests}):
         own = tuple(request for request in scan.requests if request.stage == stage)
-        yield f"{stage + 1} {plan.stages[stage].title}", Scan(own)
+        yield f"{stage + 1} {plan.stages[stage].title}", Pass.of(own)
 
 
-def seconds(rows: Dataset, model: PipelineModel, scan: Scan) -> float:
+def seconds(rows: Dataset, model: PipelineModel, scan: Pass) -> float:
     """Return how long a scan takes by itself, behind the stages that come before it."""
     for step in model.steps[: max(request.position for request in scan.requests)]:
         rows = rows.with_step(step)

@@ -157,9 +157,10 @@ def check_unique(names: Sequence[str], path: str) -> None:
         seen[name] = position
 
 
-def require(schema: pa.Schema, columns: Iterable[str], *, stage: str | None = None) -> None:
-    """Raise SchemaError unless every one of `columns` is in `schema`."""
-    missing = [name for name in column_names(columns, "columns", stage=stage) if name not in schema.names]
+def require(schema: pa.Schema, columns: str | Iterable[str], *, stage: str | None = None) -> tuple[str, ...]:
+    """Return the names of `columns`; raise SchemaError unless every one of them is in `schema`."""
+    names = column_names(columns, "columns" if stage is None else f"columns of {stage}", stage=stage)
+    missing = [name for name in names if name not in schema.names]
     if missing:
         raise SchemaError(
             f"column {missing[0]!r} is not in the data.{did_you_mean(missing[0], schema.names)}"
@@ -167,6 +168,7 @@ def require(schema: pa.Schema, columns: Iterable[str], *, stage: str | None = No
             column=missing[0],
             stage=stage,
         )
+    return names
 
 
 def shorten(names: Sequence[str], most: int = 20) -> str:

@@ -93,11 +93,8 @@ def resolve(columns: Columns, schema: pa.Schema, stage: str) -> tuple[str, ...]:
     ConfigError
         Nothing is selected, or a name is given twice.
     """
-    if isinstance(columns, Selector):
-        names = tuple(columns.resolve(schema))
-    else:
-        names = column_names(columns, f"columns of {stage}", stage=stage)
-        require(schema, names, stage=stage)
+    selected = columns.resolve(schema) if isinstance(columns, Selector) else columns
+    names = require(schema, selected, stage=stage)
     if not names:
         raise ConfigError(f"{stage} selects no column", hint=f"Columns are: {', '.join(schema.names)}.", stage=stage)
     twice = {name for name in names if names.count(name) > 1}

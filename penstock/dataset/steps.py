@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -240,26 +239,23 @@ def run(steps: Sequence[Step], frame: nw.DataFrame, log: RowLog) -> nw.DataFrame
     for step in steps:
         rows = len(frame)
         try:
-            with rows_named(frame):
-                made = step.apply(frame, log)
+            made = step.apply(frame, log)
         except PenstockError as error:
-            raise error.at(stage=step.label) from error.__cause__
+            raise with_row(error, frame).at(stage=step.label) from error.__cause__
         if step.keeps_rows and len(made) != rows:
             raise RowCountError(f"{step.label} made {len(made)} rows of {rows}", stage=step.label, rows=len(made))
         frame = made
     return frame
 
 
-@contextmanager
-def rows_named(frame: nw.DataFrame) -> Iterator[None]:
-    """Add the first row number that an error's predicate finds, when the frame has row numbers."""
-    try:
-        yield
-    except DataValueError as error:
-        if error.predicate is None or ROW not in frame.columns or error.row is not None:
-            raise
-        bad = frame.filter(error.predicate)[ROW]
-        raise (error.at(row=int(bad[0])) if len(bad) else error) from error.__cause__
+def with_row(error: PenstockError, frame: nw.DataFrame) -> PenstockError:
+    """Return an error with the first row number that its predicate finds, when the frame has row numbers."""
+    if not isinstance(error, DataValueError) or error.predicate is None or error.row is not None:
+        return error
+    if ROW not in frame.columns:
+        return error
+    bad = frame.filter(error.predicate)[ROW]
+    return error.at(row=int(bad[0])) if len(bad) else error
 
 
 def placed(error: PenstockError, fragment: Fragment) -> PenstockError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import narwhals as nw
@@ -58,8 +58,10 @@ class ReadTask:
             frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
             frame = steps.run(kept, frame, log)
             log.kept += len(frame)
-            with steps.rows_named(frame):
+            try:
                 return function(frame.select(list(self.columns)))
+            except DataValueError as error:
+                raise steps.with_row(error, frame) from error.__cause__
 
         return located(fragment, attempt, log)
 
@@ -68,7 +70,8 @@ def _read(reader: Reader, fragment: Fragment, columns: tuple[str, ...], kind: Ki
     """Read a fragment, with an account of its rows and of the records that are none."""
     frame = reader.read(fragment, columns, kind)
     log.read += len(frame)
-    log.quarantine_unparsed(reader.unparsed(fragment))
+    if any(piece.bad for piece in fragment.pieces):
+        log.quarantine_unparsed(reader.unparsed(fragment))
     return frame
 
 
@@ -119,10 +122,6 @@ class Probe:
         """What the statistics read."""
         return frozenset(name for statistic in self.statistics for name in statistic.reads)
 
-    def after(self, steps: int) -> Probe:
-        """Return the probe for a dataset that has so many steps before."""
-        return replace(self, position=self.position + steps)
-
 
 @dataclass(frozen=True)
 class SummariseTask:
@@ -154,8 +153,10 @@ class SummariseTask:
             for probe in self.probes:
                 ahead = [self.steps[place] for place in positions if done <= place < probe.position]
                 frame, done = steps.run(ahead, frame, log), probe.position
-                with steps.rows_named(frame):
+                try:
                     states.append([statistic.summarise(frame) for statistic in probe.statistics])
+                except DataValueError as error:
+                    raise steps.with_row(error, frame) from error.__cause__
             log.kept += len(frame)
             return states
 

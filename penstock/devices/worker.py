@@ -98,7 +98,9 @@ def use(kind: str) -> Device:
     >>> str(use("cpu"))
     'cpu'
     """
-    device = _bound.device if kind == "gpu" and _bound is not None else choose(kind)
+    if kind == "cpu":
+        return Device("cpu")
+    device = choose(kind) if _bound is None or kind != "gpu" else _bound.device
     bind(device)
     return device
 

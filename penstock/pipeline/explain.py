@@ -44,28 +44,26 @@ def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
 
 def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list[str]:
     assert level.scan is not None
-    probes = level.scan.probes()
-    placed = tuple(probe.after(len(dataset.steps)) for probe in probes)
-    work = SummariseTask(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), placed)
+    probes = level.scan.probes(len(dataset.steps))
+    work = SummariseTask(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), tuple(probes))
     positions, columns = work.plan()
     lines = [f"scan {number}: reads {len(columns)} column(s): {shorten(columns, 12)}"]
     applied = [work.steps[place].label for place in positions]
     if applied:
         lines.append(f"  applies {', '.join(applied)}")
-    for probe in probes:
-        for statistic in probe.statistics:
-            users = dict.fromkeys(plan.step(stage).label for stage in level.scan.users(probe, statistic))
-            lines.append(
-                f"  gathers {type(statistic).__name__} of {shorten(statistic.columns, 6)} for {', '.join(users)};"
-                f" {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
-            )
+    for gather in level.scan.gathers:
+        users = dict.fromkeys(plan.step(stage).label for stage in gather.stages)
+        lines.append(
+            f"  gathers {type(gather.statistic).__name__} of {shorten(gather.statistic.columns, 6)} for"
+            f" {', '.join(users)}; {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
+        )
     return lines
 
 
 def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counting: CountOptions) -> list[str]:
     """Return how values are counted; in later scans that is decided once the stages before are fitted."""
     assert level.scan is not None
-    probes = [probe.after(len(dataset.steps)) for probe in level.scan.probes()]
+    probes = level.scan.probes(len(dataset.steps))
     if number == 1:
         ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
         return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]

@@ -13,9 +13,9 @@ from penstock.core.redaction import presentable
 from penstock.core.schemas import shorten
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Probe
-from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, CountPlan, plan_counts
-from penstock.pipeline.plan import Level, Plan, Request, Scan
+from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, plan_counts
+from penstock.pipeline.fusion import Pass, StatisticRequest
+from penstock.pipeline.plan import Level, Plan
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted
 from penstock.stages.trainer import Trainer
@@ -85,7 +85,7 @@ class Fit:
 
     def _learned(self, level: Level) -> set[int]:
         """Return the stages that have learned all that they will, once a level is done; forget their statistics."""
-        finished = {position for position in level.finishes if not self.plan.trains(position)}
+        finished = set(level.finishes).difference(*(other.trains for other in self.plan.levels))
         learned = finished | set(level.trains)
         for position in learned & set(self.results):
             del self.results[position]
@@ -148,13 +148,14 @@ class Fit:
             dataset = dataset.with_step(self.plan.step(place, self.fitted[place], training=training))
         return dataset
 
-    def _gather(self, scan: Scan, scans: int) -> dict[int, dict[str, Any]]:
+    def _gather(self, scan: Pass, scans: int) -> dict[int, dict[str, Any]]:
         began = time.perf_counter()
         self.report.scans += 1
         ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
-        probes = [probe.after(len(self.dataset.steps)) for probe in scan.probes()]
-        counts = self._planned_counts(ahead, probes)
-        states, log = ahead.probe(counts.applied(probes), label=f"scan {self.report.scans} of {scans}")
+        probes = scan.probes(len(self.dataset.steps))
+        counts = plan_counts(ahead, probes, self.counting)
+        probes = counts.applied(probes) if counts.columns else probes
+        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {scans}")
         self.report.rows = log
         self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
         if not log.kept:
@@ -162,17 +163,11 @@ class Fit:
         results: dict[int, dict[str, Any]] = {}
         for request, state in scan.answers(states):
             results.setdefault(request.stage, {})[request.name] = self._result(request, state)
-        self.report.counts += counts.counted(self._counted(scan, results))
+        if counts.columns:
+            self.report.counts += counts.counted(self._counted(scan, results))
         return results
 
-    def _planned_counts(self, ahead: Dataset, probes: list[Probe]) -> CountPlan:
-        counts = plan_counts(ahead, probes, self.counting)
-        problem = counts.problem()
-        if problem is not None:
-            raise problem
-        return counts
-
-    def _counted(self, scan: Scan, results: Mapping[int, Mapping[str, Any]]) -> dict[CountKey, Found]:
+    def _counted(self, scan: Pass, results: Mapping[int, Mapping[str, Any]]) -> dict[CountKey, Found]:
         """Return how many values were found."""
         offset = len(self.dataset.steps)
         return {
@@ -182,7 +177,7 @@ class Fit:
             for name, found in statistic.cardinalities(results[request.stage][request.name]).items()
         }
 
-    def _result(self, request: Request, state: State) -> Any:
+    def _result(self, request: StatisticRequest, state: State) -> Any:
         try:
             return request.statistic.finish(state)
         except PenstockError as error:

@@ -1,84 +1,32 @@
 """The plan of a fit: which statistics are gathered in which scan, before anything is read.
 
 A statistic is ready when no stage that makes its columns, or drops rows before it, still has to be fitted. All that are
-ready are gathered in one scan, whatever stages they belong to. Equal ones are gathered once, and those of one kind over
-different columns as one.
+ready are gathered in one scan, whatever stages they belong to; it is fused here, once, by :class:`Pass`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError
 from penstock.core.names import check_names
-from penstock.dataset.tasks import Probe
 from penstock.frames import ROW
-from penstock.pipeline.fusion import Fusion
+from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
-from penstock.statistics.base import State, Statistic
-from penstock.statistics.distinct.partitionable import Partitionable
-from penstock.statistics.distinct.top_k import TopK
-
-
-@dataclass(frozen=True)
-class Request:
-    """A statistic that a stage asks for, and the earliest place along the pipeline where its columns are the same."""
-
-    stage: int
-    name: str
-    statistic: Statistic
-    position: int
-
-
-@dataclass(frozen=True)
-class Scan:
-    """One pass over the data."""
-
-    requests: tuple[Request, ...]
-
-    def probes(self) -> list[Probe]:
-        """Return what to gather where."""
-        places = sorted({request.position for request in self.requests})
-        return [Probe(place, self._fusion(place).gathered, self._kept(place)) for place in places]
-
-    def _fusion(self, place: int) -> Fusion:
-        return Fusion.of(request.statistic for request in self.requests if request.position == place)
-
-    def _kept(self, place: int) -> dict[str, TopK]:
-        """Return by column which counted values any of the requests asks for, unless it is all."""
-        kept: dict[str, TopK] = {}
-        for request in self.requests:
-            if request.position == place and isinstance(request.statistic, Partitionable):
-                for name, keep in request.statistic.retention().items():
-                    kept[name] = kept[name] | keep if name in kept else keep
-        return {name: keep for name, keep in kept.items() if not keep.all}
-
-    def answers(self, states: Sequence[Sequence[State]]) -> list[tuple[Request, State]]:
-        """Return each request with its state, which may be fused over more columns, from the states of `probes`."""
-        held = {probe.position: of_probe for probe, of_probe in zip(self.probes(), states, strict=True)}
-        fusions = {place: self._fusion(place) for place in held}
-        return [
-            (request, fusions[request.position].state(request.statistic, held[request.position]))
-            for request in self.requests
-        ]
-
-    def users(self, probe: Probe, statistic: Statistic) -> list[int]:
-        """Return the stages that one of the statistics of `probes` is gathered for."""
-        fusion = self._fusion(probe.position)
-        here = [request for request in self.requests if request.position == probe.position]
-        return sorted({request.stage for request in here if fusion.serves(statistic, request.statistic)})
+from penstock.statistics.base import Statistic
 
 
 @dataclass(frozen=True)
 class Level:
     """A scan, if any statistic is ready, the stages that are finished from it, and the trainers that can run then."""
 
-    scan: Scan | None
+    scan: Pass | None
     finishes: tuple[int, ...]
     trains: tuple[int, ...]
 
@@ -173,7 +121,7 @@ def plan(
     ready, names = _Readiness(schema), tuple(names) or (None,) * len(stages)
     bound: list[Stage] = []
     schemas = [schema]
-    requests: dict[int, list[Request]] = {}
+    requests: dict[int, list[StatisticRequest]] = {}
     finishes: dict[int, list[int]] = {}
     trains: dict[int, list[int]] = {}
     for position, stage in enumerate(stages):
@@ -188,9 +136,11 @@ def plan(
         statistics = stage.statistics(schemas[-1])
         if statistics == gathered.get(position):
             statistics = {}
-        level = ready.of(name for statistic in statistics.values() for name in statistic.reads)
+        reads = {name: statistic.reads for name, statistic in statistics.items()}
+        level = ready.of(chain.from_iterable(reads.values()))
         for name, statistic in statistics.items():
-            requests.setdefault(level, []).append(Request(position, name, statistic, ready.earliest(statistic.reads)))
+            request = StatisticRequest(position, name, statistic, ready.earliest(reads[name]))
+            requests.setdefault(level, []).append(request)
         if statistics:
             finishes.setdefault(level, []).append(position)
         usable = level + 1 if statistics else 0
@@ -211,17 +161,18 @@ def _bound(step: StageStep, schema: pa.Schema) -> Stage:
 
 
 def _checked(step: StageStep, schema: pa.Schema) -> pa.Schema:
-    check_names(schema.names, step.label, stage=step.name or step.label)
+    label = step.label
+    check_names(schema.names, label, stage=step.name or label)
     return schema
 
 
 def _levels(
-    requests: Mapping[int, list[Request]], finishes: Mapping[int, list[int]], trains: Mapping[int, list[int]]
+    requests: Mapping[int, list[StatisticRequest]], finishes: Mapping[int, list[int]], trains: Mapping[int, list[int]]
 ) -> tuple[Level, ...]:
     last = max([0, *requests, *finishes, *trains])
     return tuple(
         Level(
-            Scan(tuple(requests[level])) if level in requests else None,
+            Pass.of(requests[level]) if level in requests else None,
             tuple(finishes.get(level, ())),
             tuple(trains.get(level, ())),
         )

@@ -49,7 +49,7 @@ class Reader:
                 frame, ROW, np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64)
             )
             frame = frame.with_columns(numbers) if stored else numbers.to_frame()
-        kept = kept_rows(fragment, self.samples)
+        kept = kept_rows(fragment, self.samples) if self.samples else None
         return frame if kept is None else frame.filter(matrices.column(frame, "kept", kept))
 
     def unparsed(self, fragment: Fragment) -> pa.Table:

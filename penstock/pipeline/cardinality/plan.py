@@ -19,7 +19,7 @@ from penstock.pipeline.cardinality.estimates import estimates
 from penstock.pipeline.cardinality.options import ORDERED, Budget, CountOptions
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.distinct.top_k import ALL, TopK
 
 PART_BYTES = 64 * 2**20
@@ -34,7 +34,16 @@ class CountPlan:
     budget: Budget
 
     def applied(self, probes: Sequence[Probe]) -> list[Probe]:
-        """Return the probes, told in how many parts to count."""
+        """Return the probes, told in how many parts to count.
+
+        Raises
+        ------
+        ConfigError
+            There is a `problem`.
+        """
+        problem = self.problem()
+        if problem is not None:
+            raise problem
         parts: dict[int, dict[str, int]] = {}
         for column in self.columns:
             if column.parts > 1:
@@ -87,9 +96,9 @@ def plan_counts(dataset: Dataset, probes: Sequence[Probe], options: CountOptions
     where they take more than a part, on engines that have workers, they are cut into parts until a part, merged from
     eight, fits the budget.
     """
-    columns = [column for probe in probes for column in _counted(dataset, probe)]
     budget = Budget(options, dataset.engine)
-    if budget.is_ample(sum(column.bytes for column in columns)):
+    columns = [column for probe in probes for column in _counted(dataset, probe)]
+    if not columns or budget.is_ample(sum(column.bytes for column in columns)):
         return CountPlan(tuple(columns), budget)
     share = budget.of_column(len(columns))
     columns = _estimated(dataset, columns, share)
@@ -108,12 +117,15 @@ def _estimated(dataset: Dataset, columns: list[ColumnCount], share: int) -> list
 
 
 def _counted(dataset: Dataset, probe: Probe) -> list[ColumnCount]:
+    footprints = [each.footprints() for each in probe.statistics if isinstance(each, Partitionable)]
+    if not any(footprints):
+        return []
     schema = output_schema(dataset.steps[: probe.position], dataset.reader.source.schema)
     rows = sum(fragment.rows for fragment in dataset.fragments)
     return [
         _column(probe.position, schema.field(name), rows, held, probe.keep.get(name, ALL))
-        for statistic in probe.statistics
-        for name, held in as_partitionable(statistic).footprints().items()
+        for of_columns in footprints
+        for name, held in of_columns.items()
     ]
 
 

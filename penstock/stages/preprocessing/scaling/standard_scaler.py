@@ -79,10 +79,10 @@ class StandardScaler(ColumnStage):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``mean`` and ``scale`` of each column."""
         check_values(results["counts"])
-        moments, extremes = results["moments"], results["extremes"]
+        moments, extremes, names = results["moments"], results["extremes"], self.inputs()
         return {
-            "mean": {name: moments[name].mean for name in self.inputs()},
-            "scale": {name: _scale(moments[name], extremes[name]) for name in self.inputs()},
+            "mean": {name: moments[name].mean for name in names},
+            "scale": {name: _scale(moments[name], extremes[name]) for name in names},
         }
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
@@ -90,7 +90,7 @@ class StandardScaler(ColumnStage):
         return Fields({"mean": numbers, "scale": by_column(self.inputs(), Maybe(Number(least=0)))})
 
     def notes(self, fitted: Fitted) -> list[str]:
-        constant = (name for name, scale in fitted["scale"].items() if self.with_std and not scale)
+        constant = [name for name, scale in fitted["scale"].items() if self.with_std and not scale]
         return constant_note(constant, "every value becomes 0.0")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
