@@ -60,18 +60,28 @@ def by_id(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def counted(engine: Scheduler) -> Iterator[list[str]]:
-    """Give a list to which every scan of `engine` adds its label."""
-    scan, labels = engine.reduce, list[str]()
+    """Give a list to which `engine` adds its label whenever it is asked to go over items, in whatever way."""
+    labels, under_way = list[str](), list[str]()
 
-    def spy(*arguments: Any, label: str = "", **options: Any) -> Any:
-        labels.append(label)
-        return scan(*arguments, label=label, **options)
+    def spied(way: Callable[..., Any]) -> Callable[..., Any]:
+        def spy(*arguments: Any, label: str = "", **options: Any) -> Any:
+            if not under_way:  # a reduction may map by itself
+                labels.append(label)
+            under_way.append(label)
+            try:
+                return way(*arguments, label=label, **options)
+            finally:
+                under_way.pop()
 
-    vars(engine)["reduce"] = spy
+        return spy
+
+    ways = ("map", "reduce", "reduce_partitioned")
+    vars(engine).update({name: spied(getattr(engine, name)) for name in ways})
     try:
         yield labels
     finally:
-        del vars(engine)["reduce"]
+        for name in ways:
+            del vars(engine)[name]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import broken_stages as broken
 import pytest
 
+from penstock.dataset.tasks import Probe
 from penstock.errors import ConfigError, SchemaError
 from penstock.stages import VarianceThresholdSelector
 from penstock.stages.base import ColumnStage, Stage
 from penstock.stages.evaluation import Evaluator
-from penstock.testing import Columns, Refused, checks_for, discover_examples, examples_of
+from penstock.statistics import Counts, ValueCounts
+from penstock.testing import Columns, Refused, checks_for, discover_examples, examples_of, tables
+from penstock.testing.datasets import cut
 
 
 def polars(*values):
@@ -67,6 +70,21 @@ def test_a_sound_stage_passes(check, local):
 def test_a_fault_is_caught_by_its_check(kind, name, problem, local):
     with pytest.raises(Exception, match=problem):
         named(kind(("n1", "n3")), name)(local)
+
+
+AGAIN = {
+    "reduce": lambda data: data.gather([Counts(("n1",))]),
+    "reduce in parts": lambda data: data.probe([Probe(0, (ValueCounts(("s1",)),), {}, {"s1": 2})]),
+    "map": lambda data: data.to_arrow(),
+}
+
+
+@pytest.mark.parametrize("look", AGAIN.values(), ids=AGAIN)
+def test_a_scan_that_was_not_planned_is_counted_whatever_the_way(look, local):
+    data = cut(local, tables.ordinary())
+    kind = type("ReadsAgain", (broken.ReadsAgain,), {"look": staticmethod(lambda: look(data))})
+    with pytest.raises(AssertionError, match="2 scans were made and 1 reported, planned are 1"):
+        named(kind(("n1", "n3")), "check_scans_are_as_planned")(local)
 
 
 def wrong_by_one(stage: Stage, learned: Columns, given: Columns) -> Columns:
