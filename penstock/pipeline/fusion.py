@@ -27,7 +27,7 @@ class StatisticRequest:
 
 
 @dataclass(frozen=True)
-class Gather:
+class StatisticGather:
     """A statistic that is gathered at a place along the pipeline, and what is answered from its state.
 
     Attributes
@@ -67,7 +67,7 @@ class Pass:
     """
 
     requests: tuple[StatisticRequest, ...]
-    gathers: tuple[Gather, ...]
+    gathers: tuple[StatisticGather, ...]
 
     @classmethod
     def of(cls, requests: Sequence[StatisticRequest]) -> Pass:
@@ -101,7 +101,7 @@ class Pass:
         return [(request, answered[request.stage, request.name]) for request in self.requests]
 
 
-def _fused(position: int, requests: Sequence[StatisticRequest]) -> list[Gather]:
+def _fused(position: int, requests: Sequence[StatisticRequest]) -> list[StatisticGather]:
     """Return what is gathered at one place."""
     alike: dict[Statistic, list[StatisticRequest]] = {}
     for request in requests:
@@ -109,7 +109,7 @@ def _fused(position: int, requests: Sequence[StatisticRequest]) -> list[Gather]:
         template = statistic.template() if isinstance(statistic, ColumnStatistic) else statistic
         alike.setdefault(template, []).append(request)
     counts = alike.pop(_COUNTS, [])
-    gathers = [Gather(position, _union(template, asking), tuple(asking)) for template, asking in alike.items()]
+    gathers = [StatisticGather(position, _union(template, asking), tuple(asking)) for template, asking in alike.items()]
     return _with_counts(position, gathers, counts) if counts else gathers
 
 
@@ -124,14 +124,16 @@ def _columns(requests: Sequence[StatisticRequest]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for request in requests for name in request.statistic.columns))
 
 
-def _with_counts(position: int, gathers: Sequence[Gather], counts: Sequence[StatisticRequest]) -> list[Gather]:
+def _with_counts(
+    position: int, gathers: Sequence[StatisticGather], counts: Sequence[StatisticRequest]
+) -> list[StatisticGather]:
     """Return what is gathered when counts of values are asked for too, which some of `gathers` may provide."""
     missing, done = list(_columns(counts)), []
     for gather in gathers:
         provided = [name for name in provided_counts(gather.statistic) if name in missing]
         missing = [name for name in missing if name not in provided]
-        done.append(Gather(position, gather.statistic, gather.requests, _asking(counts, provided)))
-    beside = Gather(position, ValueCounts(tuple(missing)), (), _asking(counts, missing))
+        done.append(StatisticGather(position, gather.statistic, gather.requests, _asking(counts, provided)))
+    beside = StatisticGather(position, ValueCounts(tuple(missing)), (), _asking(counts, missing))
     return [*done, beside] if missing else done
 
 

@@ -132,7 +132,7 @@ def test_merging_leaves_the_states_as_they_were(sharded):
     assert merged[0] == merged[1]
 
 
-def test_draining_empties_the_list(sharded):
+def test_merging_that_consumes_empties_the_list(sharded):
     states = [state_of(piece) for piece in pieces_of(COLUMNS["strings"])]
     COUNTS.merge_consuming(states)
     assert states == []
