@@ -13,7 +13,7 @@ from penstock.testing import Check, discover_examples
 
 THOROUGH = pytest.mark.thorough
 FIRST = set({type(stage): stage for stage in reversed(discover_examples())}.values())
-FAST = (None, "ordinary", "offset", "all_null", "not_a_number", "unseen")
+FAST = (None, "ordinary", "offset", "all_null", "unseen")
 """Tables of the fast tier: the telling ones, and one, ``unseen``, that needs no fit of its own."""
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.dask
+
 ROOT = Path(__file__).parents[2]
 
 

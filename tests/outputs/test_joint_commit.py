@@ -34,6 +34,7 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[objec
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["exchange", "set aside", "nothing there"])
 def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_target(
     kills: dict[str, list[list[object]]], way: str
@@ -46,6 +47,7 @@ def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_a_run_on_any_one_t
     assert 0 < settled.count(old) < len(settled)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["twice", "twice set aside"])
 def test_a_run_killed_while_it_completes_another_leaves_that_to_the_next(
     kills: dict[str, list[list[object]]], way: str
@@ -54,6 +56,7 @@ def test_a_run_killed_while_it_completes_another_leaves_that_to_the_next(
     assert {tuple(after) for _, after, *_ in kills[way]} == {tuple(NEW)}  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_after_the_next_run_on_the_same_targets(kills: dict[str, list[list[object]]]) -> None:
     for outcomes in kills.values():
         assert [rest for *_, rest in outcomes if rest] == []

@@ -108,6 +108,7 @@ def test_no_trainer_is_forgotten() -> None:
     assert {type(each) for each in TRAINERS} == known
 
 
+@pytest.mark.thorough
 @pytest.mark.cpu("one GPU is for one rank")
 @pytest.mark.parametrize("stage", TRAINERS, ids=lambda stage: stage.title)
 def test_ranks_listen_on_loopback_only(engine: Engine, stage: Trainer) -> None:
@@ -116,6 +117,7 @@ def test_ranks_listen_on_loopback_only(engine: Engine, stage: Trainer) -> None:
     assert watch.addresses <= LOOPBACK
 
 
+@pytest.mark.thorough
 @pytest.mark.cpu("two GPUs are two ranks")
 def test_xgboost_trains_by_default_without_a_port_that_others_reach(engine: Engine) -> None:
     watch = trained(engine, MANY_TREES, None)

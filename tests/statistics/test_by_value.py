@@ -60,6 +60,7 @@ def test_sums_of_wild_numbers_are_correctly_rounded_but_for_a_last_digit_in_any_
     np.testing.assert_array_max_ulp(found.sums[:, 0], np.array(exact), maxulp=1)
 
 
+@pytest.mark.thorough
 def test_sums_have_the_same_bits_in_any_form(monkeypatch):
     whole = SUMS.finish(in_parts(SUMS, {}))
     monkeypatch.setattr(shards, "LIMIT", 20)

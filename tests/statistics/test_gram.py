@@ -151,6 +151,7 @@ for rows, columns in ((20011, 21), (3000, 150)):
 """
 
 
+@pytest.mark.thorough
 def test_the_state_does_not_depend_on_how_many_threads_there_are():
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
     runs = [

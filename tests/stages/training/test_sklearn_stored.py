@@ -170,6 +170,7 @@ def test_the_stage_of_a_loaded_model_is_not_fitted(fitted, tmp_path):
     assert "fitted_estimator" in caught.value.hint
 
 
+@pytest.mark.thorough
 def test_a_model_is_loaded_without_scikit_learn(fitted, tmp_path):
     fitted(SVC())[0].save(tmp_path / "model")
     code = """

@@ -269,6 +269,7 @@ def test_a_saved_model_scores_the_same_and_has_its_weights_in_safetensors(local:
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_loading_a_model_needs_no_pytorch(local: Engine, tmp_path: Path) -> None:
     fitted(data(local), tabular()).save(tmp_path / "model")
     code = """
