@@ -103,8 +103,8 @@ def chain_of(kind: type) -> list[type]:
 
 
 def public_members(kind: type) -> list[str]:
-    """Return the public names that a class and its bases in this library define."""
-    names = {name for each in chain_of(kind) for name in (*vars(each), *vars(each).get("__annotations__", {}))}
+    """Return the public names that a class and its bases in this library define, parameters without a default aside."""
+    names = {name for each in chain_of(kind) for name in vars(each)}
     return sorted(name for name in names if not name.startswith("_"))
 
 
