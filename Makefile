@@ -34,7 +34,7 @@ test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs
 	tools/chromium.sh
 	$(VENV_GPU)/bin/python -m pytest --device gpu $(ARGS)
 
-check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, lock files, the newest versions allowed
+check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and tables, lock files, the newest versions allowed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -42,6 +42,7 @@ check: $(VENV)/.dev ## style, types, layers, documentation examples and tables, 
 	$(BIN)/python -m pytest -q --doctest-modules penstock
 	$(BIN)/python tools/stage_table.py --check
 	$(BIN)/python tools/package_graph.py --check
+	$(BIN)/python tools/house.py --check
 	tools/lock.sh --check $(BIN)/uv
 	tools/newest.sh $(BIN)/uv $(VENV)
 
