@@ -81,13 +81,13 @@ class Trainer(Stage):
     def _aside(self) -> dict[str, str]:
         """Return the columns that are no features, by their roles."""
         named = {role: getattr(self, role, None) for role in self.roles}
-        return {role: name for role, name in named.items() if name}
+        return {role: name for role, name in named.items() if name is not None}
 
     @property
     def _weights(self) -> tuple[str, ...]:
         """The weight, where there is one."""
         weight = getattr(self, "weight", None)
-        return (weight,) if weight else ()
+        return () if weight is None else (weight,)
 
     def inputs(self) -> tuple[str, ...]:
         return self.features  # type: ignore[return-value]
