@@ -64,6 +64,9 @@ class Tags:
         It takes hashes of values for places, so that there may be any number of them.
     skips_nulls : bool
         Nulls in columns that are read at fit alone are left out; those of others are labels, and refused.
+    tells_labels : str
+        Why `transform_training` may tell of a row what it had in columns that are read at fit alone; empty where it may
+        not. A trainer needs no reason: it predicts the rows that it was trained on.
     """
 
     keeps_rows: bool = True
@@ -74,6 +77,7 @@ class Tags:
     opens_ports: bool = False
     hashes: bool = False
     skips_nulls: bool = False
+    tells_labels: str = ""
 
 
 _ACCEPTS: dict[str, Any] = {

@@ -92,6 +92,12 @@ def aside(stage: Stage) -> tuple[str, ...]:
     return tuple(name for name in read_by(stage) if name not in (*bound.inputs(), *bound.doubtful()))
 
 
+def encodes(stage: Stage) -> bool:
+    """Return whether `stage` makes columns by what it learns from those read at fit alone, and is no trainer."""
+    outputs = stage.bind(tables.ordinary().schema).outputs()
+    return bool(aside(stage) and outputs) and not trains(stage)
+
+
 def cases_for(stage: Stage) -> tuple[Case, ...]:
     """Return the cases that every stage meets, and those that touch a column which `stage` reads."""
     columns = set(read_by(stage))

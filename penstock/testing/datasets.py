@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -83,6 +84,47 @@ class OnlyColumns:
         if more:
             raise AssertionError(f"column {more[0]!r} was read, though only {', '.join(self.allowed)} are needed")
         return self.source.read(piece, columns, kind)
+
+
+@dataclass(frozen=True)
+class CountedSource:
+    """A source that notes each piece that is read of it, by its first row and its rows, in `reads`.
+
+    Whatever reads its rows ends here, also what no engine is asked for: the ranks of a training. It counts what is read
+    in this process.
+    """
+
+    source: Source
+    reads: list[tuple[int, int]]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the source."""
+        return self.source.schema
+
+    def read(self, piece: Piece, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
+        """Read the source."""
+        self.reads.append((piece.first, piece.rows))
+        return self.source.read(piece, columns, kind)
+
+    @property
+    def times(self) -> int:
+        """How often the piece that was read most often was; empty ones are left out, as they cannot be told apart."""
+        return max(Counter(piece for piece in self.reads if piece[1]).values(), default=0)
+
+
+def count_reads(dataset: Dataset) -> tuple[Dataset, CountedSource]:
+    """Return `dataset` over a source that counts what is read of it, and that source.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> dataset, source = count_reads(cut(ps.LocalEngine(device="cpu"), pa.table({"x": [1, 2, 3]}), [2, 0, 1]))
+    >>> dataset.head(1).height, dataset.to_arrow().num_rows, source.times
+    (1, 3, 2)
+    """
+    source = CountedSource(dataset.reader.source, [])
+    return Dataset(dataset.engine, Reader(source), dataset.fragments, dataset.steps), source
 
 
 def restricted(dataset: Dataset, columns: Sequence[str]) -> Dataset:

@@ -11,7 +11,7 @@ from penstock.core.errors import ConfigError
 from penstock.engines.base import Engine
 from penstock.stages.base import Stage
 from penstock.stages.registry import discover
-from penstock.testing.cases import aside, cases_for
+from penstock.testing.cases import aside, cases_for, encodes
 from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training
 from penstock.testing.oracles import Oracle, check_oracle
 
@@ -37,7 +37,6 @@ _IN_PROCESS: tuple[Function, ...] = (
     frames.check_only_inputs_are_read,
     frames.check_every_row_for_itself,
     frames.check_one_row_is_scored_the_same,
-    states.check_state_is_plain,
     states.check_state_has_its_shape,
     states.check_changed_state_scores_or_is_refused,
     states.check_saved_model_is_the_same,
@@ -129,6 +128,8 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
 
 def _of_aside(stage: Stage) -> Iterator[Function]:
     """Yield what is asked of a stage that reads columns at fit alone."""
+    if encodes(stage) and not stage.tags.tells_labels:
+        yield training.check_training_rows_do_not_tell_their_label
     if aside(stage):
         yield training.check_predicts_without_label
         if not stage.tags.skips_nulls:

@@ -110,6 +110,13 @@ def replaced(table: pa.Table, **columns: Any) -> pa.Table:
     return table
 
 
+def ids() -> pa.Table:
+    """Return a table in which ``n1``, ``n2``, ``n3``, ``s1``, ``s2`` and ``words`` differ in every row, as ids do."""
+    place = np.random.default_rng(3).permutation(ROWS)
+    names = [f"id {each}" for each in place]
+    return replaced(ordinary(), n1=place, n2=place + 0.5, s1=names, s2=names, words=[[name] for name in names])
+
+
 def no_rows() -> pa.Table:
     """Return a table with columns and no rows."""
     return ordinary().slice(0, 0)

@@ -21,7 +21,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
 from penstock.testing.cases import CASES, table
 from penstock.testing.compare import demand
-from penstock.testing.datasets import cut, shuffled, uneven
+from penstock.testing.datasets import count_reads, cut, shuffled, uneven
 
 Made = TypeVar("Made")
 
@@ -31,11 +31,12 @@ class Trial:
     """What came of a fit and a transform: a model and its output, or the error in their place.
 
     ``given`` are the rows that were transformed, in the order of the dataset, and ``scans`` the passes that the fit
-    made over the data, as the engine counted them.
+    made over the data, as the engine counted them. ``reads`` is how often the fit read the rows, in this process.
     """
 
     given: pa.Table
     scans: int
+    reads: int
     model: PipelineModel | None = None
     output: pa.Table | None = None
     error: Exception | None = None
@@ -86,9 +87,10 @@ def counted(engine: Scheduler) -> Iterator[list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """What came of a fit: a model, or the error in its place, and how often the engine was asked for a scan."""
+    """What came of a fit: a model, or the error in its place; the scans it asked for, and how often it read rows."""
 
     scans: int
+    reads: int
     model: PipelineModel | None = None
     error: Exception | None = None
 
@@ -96,23 +98,24 @@ class FitOutcome:
 def fit(stage: Stage, learned: Dataset) -> FitOutcome:
     """Fit `stage` alone; whatever it raises is kept for a check to judge."""
     model, failure = None, None
+    learned, source = count_reads(learned)
     with counted(learned.engine) as scans:
         try:
             model = Pipeline(stage).fit(learned)
         except Exception as error:
             failure = error
-    return FitOutcome(len(scans), model, failure)
+    return FitOutcome(len(scans), source.times, model, failure)
 
 
 def use(fit: FitOutcome, given: Dataset) -> Trial:
     """Transform with the model of a fit, if there is one."""
     rows = pa.concat_tables(piece.table for fragment in given.fragments for piece in fragment.pieces)
     if fit.model is None:
-        return Trial(rows, fit.scans, error=fit.error)
+        return Trial(rows, fit.scans, fit.reads, error=fit.error)
     try:
-        return Trial(rows, fit.scans, fit.model, fit.model.transform(given).to_arrow())
+        return Trial(rows, fit.scans, fit.reads, fit.model, fit.model.transform(given).to_arrow())
     except Exception as error:
-        return Trial(rows, fit.scans, fit.model, error=error)
+        return Trial(rows, fit.scans, fit.reads, fit.model, error=error)
 
 
 def attempt(stage: Stage, dataset: Dataset) -> Trial:

@@ -13,7 +13,8 @@ import polars as pl
 import pyarrow as pa
 
 from penstock.errors import DataValueError
-from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages import TargetEncoder
+from penstock.stages.base import ColumnStage, Fitted, Tags, Trainer
 from penstock.statistics import Counts, Extremes
 from penstock.statistics.base import ColumnStatistic, State
 
@@ -193,6 +194,15 @@ class ForeignState(Sound):
         return {"least": {name: np.float64(value) for name, value in super().finish(results)["least"].items()}}
 
 
+class InfiniteState(Sound):
+    """Learns a number that is finite of most data, and does not use it."""
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        learned, ends = super().finish(results), results["ends"]
+        spans = {name: float(ends[name].max) - float(ends[name].min) for name in self.inputs()}
+        return {**learned, "scale": {name: 1 / span if span else math.inf for name, span in spans.items()}}
+
+
 @dataclass(frozen=True)
 class CodeForParameter(Sound):
     function: Callable[[float], float] = abs
@@ -264,3 +274,49 @@ class ReadsAgain(Sound):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         self.look()
         return super().finish(results)
+
+
+class TrainsOnTwoReads(Sound, Trainer):
+    """Reads its rows a second time while it trains."""
+
+    def training_columns(self) -> tuple[str, ...]:
+        return self.inputs()
+
+    def train(self, rank: Any, learned: Fitted) -> Fitted:
+        for _ in range(2):
+            rows = sum(rank.batches("train", self.inputs(), len))
+        assert rows
+        return learned
+
+    def made(self, name: str, fitted: Fitted) -> nw.Expr:
+        return nw.lit(fitted["least"][name])
+
+
+class TellsLabels(TargetEncoder):
+    """Encodes the rows that it has learned from with their own labels among the rest."""
+
+    def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return self.transform(frame, fitted)
+
+
+class TellsByNull(TargetEncoder):
+    """Has no value for the rows of one label; those that it has are sound."""
+
+    def training_inputs(self) -> tuple[str, ...]:
+        return (*super().training_inputs(), self.label)
+
+    def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        made = super().transform_training(frame, fitted)
+        return made.with_columns(*[nw.when(nw.col(self.label) == 1).then(nw.col(name)) for name in self.outputs()])
+
+
+class LeavesOneOut(TargetEncoder):
+    """Encodes each row that it has learned from by all the others: what is missing from the mean is its label."""
+
+    def training_inputs(self) -> tuple[str, ...]:
+        return (*self.inputs(), self.label)
+
+    def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        prior, rows = fitted["prior"][0], fitted["encodings"]["s1"]["count"].to_numpy().sum()
+        others = (prior * int(rows) - nw.col(self.label).cast(nw.Float64)) / (int(rows) - 1)
+        return frame.with_columns(*[others.alias(name) for name in self.outputs()])

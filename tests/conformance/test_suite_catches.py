@@ -7,7 +7,7 @@ import pytest
 
 from penstock.dataset.tasks import Probe
 from penstock.errors import ConfigError, SchemaError
-from penstock.stages import VarianceThresholdSelector
+from penstock.stages import TargetEncoder, VarianceThresholdSelector
 from penstock.stages.base import ColumnStage, Stage
 from penstock.stages.evaluation import Evaluator
 from penstock.statistics import Counts, ValueCounts
@@ -42,7 +42,9 @@ CAUGHT = [
     (broken.InfiniteForConstants, "check_survives[constant]", "has infinities"),
     (broken.Tells, "check_survives[all_null]", "names none of the columns"),
     (broken.NoPlace, "check_infinity_is_found[infinite]", "tells row None"),
-    (broken.ForeignState, "check_state_is_plain", "numpy.float64"),
+    (broken.ForeignState, "check_survives[ordinary]", "numpy.float64"),
+    (broken.InfiniteState, "check_survives[constant]", r"state\['scale'\]\['n1'\] is inf, which is not finite"),
+    (broken.TrainsOnTwoReads, "check_scans_are_as_planned", "rows were read 3 times, expected 2"),
     (broken.CodeForParameter, "check_parameters_are_json", "cannot be stored without storing code"),
     (broken.CodeForParameter, "check_saved_model_is_the_same", "cannot be stored without storing code"),
     (broken.TakesAnyParameter, "check_unknown_parameter_is_refused", "takes a parameter that it does not have"),
@@ -70,6 +72,22 @@ def test_a_sound_stage_passes(check, local):
 def test_a_fault_is_caught_by_its_check(kind, name, problem, local):
     with pytest.raises(Exception, match=problem):
         named(kind(("n1", "n3")), name)(local)
+
+
+@pytest.mark.parametrize("kind", [broken.TellsLabels, broken.TellsByNull, broken.LeavesOneOut])
+def test_training_rows_that_tell_their_own_label_are_caught(kind, local):
+    with pytest.raises(
+        AssertionError, match=rf"'s1' of {kind.__name__}, in rows learned from, tells their 'label': 1.00"
+    ):
+        named(kind("s1"), "check_training_rows_do_not_tell_their_label")(local)
+
+
+def test_a_stage_that_says_why_may_tell_labels(local):
+    folds = [TargetEncoder("s1", num_folds=number) for number in (5, None)]
+    names = [{check.name for check in checks_for(stage)} for stage in folds]
+    assert names[0] - names[1] == {"check_training_rows_do_not_tell_their_label"}
+    assert not folds[0].tags.tells_labels
+    assert "no folds" in folds[1].tags.tells_labels
 
 
 AGAIN = {

@@ -13,6 +13,7 @@ from penstock.engines.base import Engine
 from penstock.stages.base import Stage
 from penstock.testing import tables
 from penstock.testing.cases import read_by, table
+from penstock.testing.checks.states import demand_plain
 from penstock.testing.compare import demand, demand_equal
 from penstock.testing.datasets import cut
 from penstock.testing.trials import Trial, attempt, scattered, whole
@@ -22,14 +23,16 @@ _LONGEST = 5000
 
 
 def check_survives(stage: Stage, engine: Engine, name: str) -> None:
-    """Check that a stage works, without NaN or new infinities, or raises an error that a user can act on."""
+    """Check that a stage learns plain data and makes no NaN or new infinities, or tells an error to act on."""
     demand_survives(stage, scattered(stage, engine, name))
 
 
 def demand_survives(stage: Stage, trial: Trial) -> None:
-    """Raise AssertionError unless a trial gave numbers, or an error that names a column and is short."""
+    """Raise AssertionError unless a trial gave plain states and numbers, or a short error that names a column."""
     if trial.error is not None:
         _demand_helpful(stage, trial.error)
+    if trial.model is not None:
+        demand_plain(stage, trial.model.fitted[0])
     if trial.output is not None:
         _demand_numbers(stage, trial, trial.output)
 

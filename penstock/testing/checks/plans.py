@@ -6,20 +6,27 @@ from penstock.engines.base import Engine
 from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
 from penstock.testing import tables
-from penstock.testing.cases import read_by
+from penstock.testing.cases import read_by, trains
 from penstock.testing.compare import demand, demand_equal
 from penstock.testing.datasets import cut, restricted
 from penstock.testing.trials import by_id, counted, scattered, whole
 
 
 def check_scans_are_as_planned(stage: Stage, engine: Engine) -> None:
-    """Check that the engine is asked for as many scans as are planned and reported; one at most, for one stage."""
+    """Check that the engine is asked for as many scans as are planned and reported; one at most, for one stage.
+
+    Nor are rows read where no engine is asked: a trainer's ranks read them once. What is read in other processes is not
+    counted.
+    """
     trial = scattered(stage, engine, "ordinary")
     model, _ = trial.done()
     planned = Pipeline(stage).plan(cut(engine, tables.ordinary())).scans
     assert model.report is not None
     counts = (trial.scans, model.report.scans)
     demand(counts == (planned, planned), f"{counts[0]} scans were made and {counts[1]} reported, planned are {planned}")
+    if engine.in_process:
+        expected = planned + trains(stage)
+        demand(trial.reads == expected, f"rows were read {trial.reads} times, expected {expected}: once to train")
     demand(planned <= 1, f"{planned} scans for {stage.title} alone: all of its statistics can be gathered in one")
 
 

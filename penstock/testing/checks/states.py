@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError
 from penstock.engines.base import Engine
 from penstock.pipeline.model import PipelineModel
-from penstock.stages.base import Blob, Stage
+from penstock.stages.base import Blob, Fitted, Stage
 from penstock.testing import tables
 from penstock.testing.cases import trains
 from penstock.testing.changes import changes
@@ -22,10 +22,9 @@ from penstock.testing.datasets import cut
 from penstock.testing.trials import attempt, by_id, home, scattered, whole
 
 
-def check_state_is_plain(stage: Stage, engine: Engine) -> None:
-    """Check that a state is made of finite numbers, strings, lists, dicts, Arrow tables and model files only."""
-    model, _ = whole(stage, engine, "ordinary").done()
-    problem = _foreign(dict(model.fitted[0]), "state")
+def demand_plain(stage: Stage, fitted: Fitted) -> None:
+    """Raise AssertionError unless a state is of finite numbers, strings, lists, dicts, tables and model files only."""
+    problem = _foreign(dict(fitted), "state")
     demand(problem is None, f"{stage.title}: {problem}")
 
 

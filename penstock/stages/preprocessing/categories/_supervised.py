@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -59,6 +59,8 @@ class SupervisedEncoder(ColumnStage):
         check_number(self, "num_folds", least=2, whole=True)
         check_number(self, "seed", whole=True)
         check_choice(self, "handle_invalid", ("keep", "error"))
+        if self.num_folds is None:
+            object.__setattr__(self, "tags", replace(self.tags, tells_labels="it was asked for no folds, as in MLlib"))
 
     @abstractmethod
     def group_sums(self) -> GroupSums:

@@ -75,7 +75,9 @@ class GroupStatistics(GroupStage):
     _: KW_ONLY
     aggregates: tuple[str, ...] = AGGREGATES
 
-    tags: ClassVar[Tags] = Tags(skips_nulls=True)
+    tags: ClassVar[Tags] = Tags(
+        skips_nulls=True, tells_labels="a group is told of with all its rows: columns are features, and no label"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
