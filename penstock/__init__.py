@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from penstock.engines.dask.engine import DaskEngine
     from penstock.engines.local.engine import LocalEngine
     from penstock.engines.spark.engine import SparkEngine
+    from penstock.io.formats.table import register_format
     from penstock.pipeline.cardinality import CountOptions
     from penstock.pipeline.model import PipelineModel
     from penstock.pipeline.pipeline import Pipeline
@@ -34,6 +35,7 @@ _HOMES = {
     "SparkEngine": "penstock.engines.spark.engine",
     "SpmdOptions": "penstock.spmd",
     "evaluate": "penstock.stages.evaluation.shared_scan",
+    "register_format": "penstock.io.formats.table",
     "register_function": "penstock.stages.functions",
     "register_module": "penstock.stages.modules",
 }
@@ -51,6 +53,7 @@ __all__ = [
     "SpmdOptions",
     "__version__",
     "evaluate",
+    "register_format",
     "register_function",
     "register_module",
 ]

@@ -110,6 +110,15 @@ def test_an_unknown_parameter_of_a_stage_is_refused_by_every_command(project, ca
         )
 
 
+def test_scores_are_written_in_the_format_that_is_asked_for(project, capsys):
+    assert main(FIT) == 0
+    scored = ["score", "model", "--data", "data.parquet", "--column", "prediction"]
+    assert main([*scored, "--out", "out"]) == 0
+    assert main([*scored, "--out", "text", "--out-format", "jsonl"]) == 0
+    parquet, text = (LocalEngine().read(name, out) for name, out in (("parquet", "out"), ("jsonl", "text")))
+    assert text.to_arrow() == parquet.to_arrow()
+
+
 def test_evaluate_and_score_print_tables(project, capsys):
     main(FIT)
     capsys.readouterr()

@@ -15,8 +15,10 @@ from penstock.config.settings import Settings
 from penstock.engines.dask.settings import DaskSettings
 from penstock.engines.local import LocalEngine
 from penstock.engines.local.settings import LocalSettings
+from penstock.engines.reading import Reading
 from penstock.engines.settings import engine_settings
 from penstock.engines.spark.settings import SparkSettings
+from penstock.io.formats import FORMATS
 from penstock.pipeline.cardinality import CountOptions
 from penstock.spmd import SpmdOptions
 
@@ -63,3 +65,12 @@ def test_options_of_a_command_show_the_defaults_of_their_classes_and_have_none(c
     assert {name: option.default for name, option in options.items()} == dict.fromkeys(options)
     said = {name: option.show_default for name, option in options.items() if isinstance(option.show_default, str)}
     assert said == {name: text for name, text in shown.items() if name in options}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_reader_of_one_format_has_the_options_of_the_general_door_and_their_defaults(name):
+    takes = inspect.signature(getattr(Reading, f"read_{name}")).parameters
+    door = inspect.signature(Reading.read).parameters
+    options = {field.name: field.default for field in dataclasses.fields(FORMATS[name].options)}
+    general = {each: door[each].default for each in ("allow_unmanifested", "storage_options") if each in takes}
+    assert {each: takes[each].default for each in takes if each not in ("self", "paths")} == {**options, **general}

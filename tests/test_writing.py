@@ -21,15 +21,17 @@ from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.dataset.steps import RowLog
-from penstock.dataset.writing import check_rows
+from penstock.dataset.writing import check_rows, stage_parts
 from penstock.engines.base import Engine
 from penstock.errors import (
     ConfigError,
+    DataValueError,
     OutputError,
     OutputExistsError,
     RowCountError,
     UserCodeError,
 )
+from penstock.io.formats import find_format
 from penstock.pipeline import Pipeline
 
 ROWS = 30
@@ -218,3 +220,130 @@ def test_rows_that_are_unaccounted_for_stop_a_write() -> None:
     log = RowLog(read=10, kept=5, dropped={"filter": 3}, quarantined={"rule": 1})
     with pytest.raises(RowCountError, match="10 rows in are not 5 out, 3 dropped and 1 quarantined: 1 are unaccounted"):
         check_rows(log)
+
+
+TEXT = ("csv", "json_lines")
+
+
+@pytest.mark.parametrize("format", TEXT)
+def test_text_has_the_parts_the_counts_and_the_manifest_that_parquet_has(
+    fitted: Dataset, local: Engine, tmp_path: Path, format: str
+) -> None:
+    as_parquet, as_text = (
+        fitted.write(tmp_path / name, format=name, quarantine=tmp_path / f"bad-{name}") for name in ("parquet", format)
+    )
+    changing = {"path": "", "quarantine": "", "run_id": ""}
+    assert replace(as_text, **changing) == replace(as_parquet, **changing)
+    manifests = [json.loads((tmp_path / name / "_manifest.json").read_text()) for name in ("parquet", format)]
+    assert [file["rows"] for file in manifests[1]["files"]] == [file["rows"] for file in manifests[0]["files"]]
+    assert {file["kind"] for file in manifests[1]["files"]} == {format}
+    assert pq.read_table(tmp_path / f"bad-{format}") == pq.read_table(tmp_path / "bad-parquet")
+    again = local.read(format, tmp_path / format, schema=fitted.schema).to_arrow()
+    assert again == local.read_parquet(tmp_path / "parquet").to_arrow()
+
+
+@pytest.mark.parametrize("format", TEXT)
+def test_text_without_rows_is_read_again_with_its_schema(
+    local: Engine, data: Dataset, tmp_path: Path, format: str
+) -> None:
+    data.filter(nw.col("a") < 0).write(tmp_path / "out", format=format)
+    assert local.read(format, tmp_path / "out", schema=TABLE.schema).to_arrow().equals(TABLE.slice(0, 0))
+
+
+@pytest.mark.parametrize("format", TEXT)
+def test_text_is_not_replaced_unasked(data: Dataset, tmp_path: Path, format: str) -> None:
+    data.write(tmp_path / "out", format=format)
+    with pytest.raises(OutputExistsError, match="Pass overwrite=True"):
+        data.write(tmp_path / "out", format=format)
+    data.write_parquet(tmp_path / "out", overwrite=True)
+    assert {name.rpartition(".")[2] for name in os.listdir(tmp_path / "out")} == {"json", "parquet"}
+
+
+@pytest.mark.parametrize(
+    ("format", "kind"),
+    [
+        ("csv", pa.list_(pa.int64())),
+        ("csv", pa.struct({"x": pa.int64()})),
+        ("csv", pa.binary()),
+        ("json_lines", pa.struct({"x": pa.int64()})),
+        ("json_lines", pa.list_(pa.binary())),
+    ],
+)
+def test_a_type_that_a_text_cannot_hold_is_refused_before_anything_is_read(
+    local: Engine, tmp_path: Path, format: str, kind: pa.DataType
+) -> None:
+    data = local.from_arrow(pa.table({"good": [1], "odd": pa.array([None], kind)}))
+    with pytest.raises(ConfigError, match=r"column 'odd' is .*, which (CSV|JSON lines) cannot hold"):
+        data.map_partitions(lambda frame: 1 / 0, data.schema).write(tmp_path / "out", format=format)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("format", "values", "problem"),
+    [
+        ("csv", ["a", ""], "has the text '', which would be read as null"),
+        ("csv", ["a", "b\0"], "has a NUL character"),
+        ("csv", [0, 10**12], "has a time outside the years 1 to 9999"),
+        ("json_lines", [1.0, float("-inf")], "has an infinite number"),
+    ],
+)
+def test_a_value_that_a_text_cannot_say_is_named_and_nothing_is_left(
+    local: Engine, tmp_path: Path, format: str, values: list[Any], problem: str
+) -> None:
+    column = pa.array(values, pa.timestamp("s") if values[0] == 0 else None)
+    pq.write_table(pa.table({"v": column}), tmp_path / "a.parquet")
+    data = local.read_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataValueError, match=f"column 'v' {problem}") as found:
+        data.write(tmp_path / "out", format=format)
+    assert found.value.path == str(tmp_path / "a.parquet")
+    assert found.value.row == (1 if isinstance(values[0], str) else None)
+    assert os.listdir(tmp_path) == ["a.parquet"]
+
+
+def test_nulls_and_empty_strings_are_told_apart_where_null_is_spelled(local: Engine, tmp_path: Path) -> None:
+    table = pa.table({"s": ["", None, '""', "NULL"]})
+    local.from_arrow(table).write(tmp_path / "out", format="csv", null_value="\\N")
+    assert (tmp_path / "out" / "part-00000.csv").read_text() == 's\n""\n\\N\n""""""\nNULL\n'
+    assert local.read_csv(tmp_path / "out", null_values=["\\N"]).to_arrow() == table
+
+
+def test_nan_that_a_function_makes_is_null_in_text(local: Engine, tmp_path: Path) -> None:
+    data = local.from_arrow(pa.table({"x": [1.0, 2.0]}))
+    made = data.map_partitions(lambda frame: frame.with_columns(x=nw.lit(float("nan"))), data.schema)
+    made.write(tmp_path / "out", format="json_lines")
+    assert (tmp_path / "out" / "part-00000.jsonl").read_text() == '{"x":null}\n{"x":null}\n'
+
+
+def test_what_cannot_be_written_so_is_refused(data: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"format is 'cvs'.* Did you mean 'csv'\?"):
+        data.write(tmp_path / "out", format="cvs")
+    with pytest.raises(ConfigError, match=r"writing csv takes no option 'delimeter'\. Did you mean 'delimiter'\?"):
+        data.write(tmp_path / "out", format="csv", delimeter=";")
+    with pytest.raises(ConfigError, match="null_value is ';', expected a text that needs no quotes"):
+        data.write(tmp_path / "out", format="csv", delimiter=";", null_value=";")
+    with pytest.raises(ConfigError, match="files is only read, not written"):
+        data.write(tmp_path / "out", format="files")
+
+
+def test_a_committer_of_ones_own_takes_the_parts_and_the_counts(data: Dataset, tmp_path: Path) -> None:
+    class Log:
+        """Parts become visible by a line of a log that names them."""
+
+        run_id = "r1"
+
+        def __init__(self, path: Path) -> None:
+            self.path = path
+            self.path.mkdir()
+
+        def seal(self, files: Any, *, metadata: Any = None) -> None:
+            entry = {"add": [file.path for file in files], **metadata}
+            (self.path / "_log").write_text(json.dumps(entry))
+
+        def omit(self) -> None:
+            self.path.rmdir()
+
+    rows, aside = Log(tmp_path / "rows"), Log(tmp_path / "aside")
+    stage_parts(data.filter(nw.col("a") < 12), find_format("csv").part_writer(data.schema, {}), rows, aside)
+    entry = json.loads((tmp_path / "rows" / "_log").read_text())
+    assert (entry["rows"], entry["dropped"], entry["add"][0]) == (12, {"filter": 18}, "part-00000.csv")
+    assert os.listdir(tmp_path) == ["rows"]

@@ -196,6 +196,9 @@ def score(
     conf: Conf = None,
     pipelines: Pipelines = None,
     overwrite: Overwrite = None,
+    out_format: Annotated[
+        str | None, typer.Option(show_default="parquet", help="parquet, csv or jsonl: what is written.")
+    ] = None,
     as_json: Json = False,
     traceback: Trace = False,
 ) -> None:
@@ -208,7 +211,7 @@ def score(
         request = ScoreRequest(**_given(
             model=model, data=data, out=out, columns=columns, pipeline=pipeline, expect=expect, format=format,
             allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf, pipelines=pipelines, overwrite=overwrite,
+            conf=conf, pipelines=pipelines, overwrite=overwrite, out_format=out_format,
         ))  # fmt: skip
         return jobs.score(request, progress)
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError
 from penstock.core.locations import is_url, read_location
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.io.sources import csv, json_lines, parquet
+from penstock.io.formats import FORMATS, Format, TextOptions, find_format
 from penstock.io.sources.globs import match_local
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
-SUFFIXES = {"parquet": parquet.SUFFIXES, "csv": csv.SUFFIXES, "jsonl": json_lines.SUFFIXES, "files": IMAGES}
-_TEXT = ("csv", "jsonl")
 
 
 def read(
@@ -36,7 +34,7 @@ def read(
     engine : Engine
     data : sequence of str
         Files, globs, directories or URLs, all of one format.
-    format : {"parquet", "csv", "jsonl", "files"}, optional
+    format : {"parquet", "csv", "jsonl", "files"} or the name of another format, optional
         Found by the suffixes unless given; ``files`` are whole ones, of any kind, and images unless it is given.
     types : pyarrow.Schema, optional
         For text files: the types of the columns that they have of these; the others are inferred. Without it all are.
@@ -52,26 +50,21 @@ def read(
     InputError
         As the engine's readers say.
     """
-    if format is None:
-        format = format_of(data)
-    elif format not in SUFFIXES:
+    paths, kind = list(data), find_format(format_of(data) if format is None else format)
+    options: dict[str, Any] = {} if kind.whole_files else {"allow_unmanifested": allow_unmanifested}
+    if issubclass(kind.options, TextOptions):
+        options["max_bad_records"] = max_bad_records
+        options |= _delimiter(kind, paths)
+    elif max_bad_records != 0 and any(_names(path) for path in paths):
         raise ConfigError(
-            f"format is {format!r}, expected one of {', '.join(SUFFIXES)}.{did_you_mean(format, SUFFIXES)}"
-        )
-    paths = list(data)
-    if format not in _TEXT and max_bad_records != 0 and any(_names(path) for path in paths):
-        raise ConfigError(
-            f"max_bad_records is {max_bad_records!r}, but {format} has no records to parse",
+            f"max_bad_records is {max_bad_records!r}, but {kind.name} has no records to parse",
             hint="Leave max_bad_records out: it is for csv and jsonl.",
         )
-    if format == "files":
-        return engine.read_files(paths)
-    if format == "parquet":
-        return engine.read_parquet(paths, allow_unmanifested=allow_unmanifested)
-    options = {"allow_unmanifested": allow_unmanifested, "max_bad_records": max_bad_records}
-    dataset = _text(engine, paths, format, None, options)
+    dataset = engine.read(kind.name, paths, **options)
+    if not issubclass(kind.options, TextOptions):
+        return dataset
     wanted = _retyped(dataset.schema, types)
-    return dataset if wanted == dataset.schema else _text(engine, paths, format, wanted, options)
+    return dataset if wanted == dataset.schema else engine.read(kind.name, paths, schema=wanted, **options)
 
 
 def format_of(data: Sequence[str]) -> str:
@@ -95,7 +88,9 @@ def format_of(data: Sequence[str]) -> str:
         problem = (
             f"has files of several formats ({', '.join(found)})" if found else "has no suffix that tells its format"
         )
-        raise ConfigError(f"{', '.join(data)} {problem}", hint=f"Pass --format {'|'.join(SUFFIXES)}.")
+        raise ConfigError(
+            f"{', '.join(data)} {problem}", hint=f"Pass --format {'|'.join(map(_spoken, FORMATS.values()))}."
+        )
     return found[0]
 
 
@@ -113,16 +108,22 @@ def _files(folder: str) -> list[str]:
 
 
 def _kind(name: str) -> str | None:
-    return next((kind for kind, suffixes in SUFFIXES.items() if name.lower().endswith(suffixes)), None)
+    return next((_spoken(kind) for kind in FORMATS.values() if name.lower().endswith(_suffixes(kind))), None)
 
 
-def _text(
-    engine: Engine, paths: list[str], format: str, schema: pa.Schema | None, options: Mapping[str, Any]
-) -> Dataset:
-    if format == "jsonl":
-        return engine.read_json_lines(paths, schema=schema, **options)
-    delimiter = "\t" if all(".tsv" in name for path in paths for name in _names(path)) else ","
-    return engine.read_csv(paths, schema=schema, delimiter=delimiter, **options)
+def _spoken(kind: Format[Any]) -> str:
+    """Return the shortest name of a format."""
+    return min((kind.name, *kind.aliases), key=len)
+
+
+def _suffixes(kind: Format[Any]) -> tuple[str, ...]:
+    return IMAGES if kind.whole_files else kind.suffixes
+
+
+def _delimiter(kind: Format[Any], paths: list[str]) -> dict[str, str]:
+    """Return the delimiter of text whose names say that it is a tab."""
+    tabs = ".tsv" in kind.suffixes and all(".tsv" in name for path in paths for name in _names(path))
+    return {"delimiter": "\t"} if tabs else {}
 
 
 def _retyped(found: pa.Schema, types: pa.Schema | None) -> pa.Schema:

@@ -123,12 +123,12 @@ def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> Eval
 
 
 def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResult:
-    """Transform rows by a saved model and write them as Parquet.
+    """Transform rows by a saved model and write them.
 
     Text files are read in the types that the model was fitted on; columns that it does not know stay.
     """
     clock = _Clock()
-    staged = StagedDataset(request.out, overwrite=request.overwrite, run_id=new_run_id())
+    staged = StagedDataset(request.out, format=request.out_format, overwrite=request.overwrite, run_id=new_run_id())
     joint = JointCommit(*staged.outputs)
     check_apart([request.model, *joint.targets])
     joint.check()
@@ -138,8 +138,10 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
         dataset = _read(request, engine, model.schema)
         refuse_inputs(dataset, joint.targets)
         scores = model.transform(dataset)
+        scores = scores.select(*request.columns) if request.columns else scores
+        staged.writer(scores)
         with joint:
-            scored = _scored(staged.seal(scores.select(*request.columns) if request.columns else scores))
+            scored = _scored(staged.seal(scores))
             joint.commit()
     return ScoreResult(
         model=str(request.model),

@@ -169,7 +169,7 @@ class EvaluateRequest(EvaluationRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRequest(JobRequest):
-    """Rows of `data` transformed by a saved model and written as Parquet.
+    """Rows of `data` transformed by a saved model and written.
 
     Parameters
     ----------
@@ -181,6 +181,7 @@ class ScoreRequest(JobRequest):
     expect : str, optional
         Digest that the saved model must have.
     overwrite : bool
+    out_format : {"parquet", "csv", "jsonl"} or the name of another format
     """
 
     model: str | Path
@@ -189,6 +190,7 @@ class ScoreRequest(JobRequest):
     pipeline: str | None = None
     expect: str | None = None
     overwrite: bool = False
+    out_format: str = "parquet"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -208,25 +208,33 @@ class Dataset(Lags):
         """
         return to_pandas(self.to_arrow())
 
-    def write_parquet(
+    def write(
         self,
         path: str | Path,
         *,
+        format: str = "parquet",
         overwrite: bool = False,
         quarantine: str | Path | None = None,
+        **options: Any,
     ) -> WriteResult:
-        """Write one Parquet part a fragment into a directory, whole or not at all.
+        r"""Write one part a fragment into a directory, whole or not at all.
 
         Parts are staged beside `path` and swapped in with a manifest: a reader sees the old directory or the new one.
+        What is read again, with the schema of this dataset, is the same to the bit; NaN is null by then.
 
         Parameters
         ----------
+        format : str, default "parquet"
+            ``"csv"``, ``"json_lines"``, or the name of one that `register_format` knows.
         overwrite : bool, default False
             Replace what is there; it stays readable until the new one is complete.
         quarantine : path, optional
             Where rows that an ``Expect`` stage sets aside go, and records of text files that could not be parsed (see
-            `max_bad_records` of `Engine.read_csv`); ``<path>.quarantine`` unless given. Both appear together. When
-            there are none, what an earlier run put there is removed, and nothing is written.
+            `max_bad_records` of `Engine.read_csv`), in Parquet; ``<path>.quarantine`` unless given. Both appear
+            together. When there are none, what an earlier run put there is removed, and nothing is written.
+        **options
+            Of ``"csv"``: `delimiter`, and `null_value`, what null is written as. No text may be spelled so: with empty
+            strings, pass ``null_value="\\N"`` and read with ``null_values=["\\N"]``.
 
         Returns
         -------
@@ -235,17 +243,37 @@ class Dataset(Lags):
 
         Notes
         -----
+        CSV holds no lists and no bytes; JSON lines hold lists, but no objects, bytes or times of a day.
         Of a record that could not be parsed the quarantine has ``reason``, ``_corrupt_file``, ``_corrupt_line`` (from
         1) and ``_corrupt_record``, its text up to 4,000 characters; ``row`` is null.
 
         Raises
         ------
-        OutputExistsError, DiskFullError, CommitConflictError, RowCountError, ConfigError
-            What was on disk is as it was.
-        """
-        from penstock.dataset.writing import write_parquet
+        ConfigError
+            The format, or an option, is not known, or the format cannot hold a column; before anything is read.
+        DataValueError
+            A value that the text cannot say: an infinity in JSON, say.
+        OutputExistsError, DiskFullError, CommitConflictError, RowCountError
+            What was on disk is as it was, whatever is raised.
 
-        return write_parquet(self, path, overwrite=overwrite, quarantine=quarantine)
+        Examples
+        --------
+        >>> import tempfile, penstock as ps, pyarrow as pa
+        >>> engine, table = ps.LocalEngine(), pa.table({"x": [0.1, None], "s": ['a "b"', "c"]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = engine.from_arrow(table).write(f"{folder}/out", format="csv")
+        ...     engine.read_csv(f"{folder}/out", schema=table.schema).to_arrow() == table
+        True
+        """
+        from penstock.dataset.writing import write
+
+        return write(self, path, format, options, overwrite=overwrite, quarantine=quarantine)
+
+    def write_parquet(
+        self, path: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
+    ) -> WriteResult:
+        """Write one Parquet part a fragment into a directory, whole or not at all; see `write`."""
+        return self.write(path, overwrite=overwrite, quarantine=quarantine)
 
     def scan(self, columns: Sequence[str] | None = None) -> ReadTask:
         """Return the work of reading `columns` (all, if not given) of one fragment."""

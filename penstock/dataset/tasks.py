@@ -17,6 +17,8 @@ from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW, Kind
 from penstock.io.fragments import Fragment
 from penstock.io.sinks import FileEntry, error_number, file_entry, translate_os_error
+from penstock.io.sinks.parquet import ParquetWriter
+from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.base import Reader
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.partitionable import Absent, as_partitionable
@@ -212,34 +214,36 @@ class Written:
 
 @dataclass(frozen=True)
 class WriteTask:
-    """Writes the rows of one fragment as one part, and those set aside as another."""
+    """Writes the rows of one fragment as one part, and those set aside as another, in Parquet."""
 
     scan: ReadTask
-    schema: pa.Schema
+    writer: PartWriter
     directory: str
     quarantine: str | None
 
     def __call__(self, fragment: Fragment) -> Written:
         """Write one fragment; a second attempt at it replaces the first."""
         written = Written()
-        frame = self.scan.frame(fragment, written.log)
-        made = frames.conform(frame, self.schema)
-        written.files.append(self._write(made, self.directory, fragment.index, self.schema))
+
+        def write(frame: nw.DataFrame) -> FileEntry:
+            return _write(self.writer, frames.conform(frame, self.writer.schema), self.directory, fragment.index)
+
+        written.files.append(self.scan.convert(fragment, written.log, write))
         if written.log.tables and self.quarantine is not None:
             set_aside = frames.from_arrow(pa.concat_tables(written.log.tables, promote_options="default"))
-            written.quarantine.append(self._write(set_aside, self.quarantine, fragment.index))
+            written.quarantine.append(_write(ParquetWriter(None), set_aside, self.quarantine, fragment.index))
         written.log.tables.clear()
         return written
 
-    def _write(self, frame: nw.DataFrame, directory: str, index: int, schema: pa.Schema | None = None) -> FileEntry:
-        name = f"part-{index:05d}.parquet"
-        path = os.path.join(directory, name)
-        attempt = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
-        try:
-            frames.write_parquet(frame, attempt, schema)
-            os.replace(attempt, path)
-            return file_entry(path, directory, rows=len(frame), kind="parquet")
-        except frames.ERRORS as error:  # Polars says what the system refused in the text of an error of its own
-            if error_number(error) is None:
-                raise
-            raise translate_os_error(error, path) from error
+
+def _write(writer: PartWriter, frame: nw.DataFrame, directory: str, index: int) -> FileEntry:
+    path = os.path.join(directory, f"part-{index:05d}{writer.suffix}")
+    attempt = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        writer(frame, attempt)
+        os.replace(attempt, path)
+        return file_entry(path, directory, rows=len(frame), kind=writer.kind)
+    except frames.ERRORS as error:  # Polars says what the system refused in the text of an error of its own
+        if error_number(error) is None:
+            raise
+        raise translate_os_error(error, path) from error

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError, RowCountError
 from penstock.core.locations import is_url, local_path
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask, Written
+from penstock.io.formats import find_format
 from penstock.io.sinks import MANIFEST_NAME, JointCommit, Json, StagedDirectory, new_run_id, resolve
+from penstock.io.sinks.committer import Committer
+from penstock.io.sinks.part_writer import PartWriter
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -35,11 +38,20 @@ class WriteResult:
     run_id: str
 
 
-def write_parquet(
-    dataset: Dataset, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
+def write(
+    dataset: Dataset,
+    target: str | Path,
+    format: str,
+    options: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+    quarantine: str | Path | None = None,
 ) -> WriteResult:
-    """Write a dataset as a directory of Parquet; see `Dataset.write_parquet`."""
-    staged = StagedDataset(target, overwrite=overwrite, quarantine=quarantine, run_id=new_run_id())
+    """Write a dataset as a directory; see `Dataset.write`."""
+    staged = StagedDataset(
+        target, format=format, options=options, overwrite=overwrite, quarantine=quarantine, run_id=new_run_id()
+    )
+    staged.writer(dataset)
     refuse_inputs(dataset, [output.target for output in staged.outputs])
     with JointCommit(*staged.outputs) as joint:
         result = staged.seal(dataset)
@@ -48,14 +60,22 @@ def write_parquet(
 
 
 class StagedDataset:
-    """Rows as a directory of Parquet, and those set aside as another beside it, to be put in place together.
+    """Rows as a directory, and those set aside as another beside it, in Parquet, to be put in place together.
 
-    Parameters are those of `Dataset.write_parquet`; `outputs` are what a `JointCommit` takes.
+    Parameters are those of `Dataset.write`; `outputs` are what a `JointCommit` takes.
     """
 
     def __init__(
-        self, target: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None, run_id: str
+        self,
+        target: str | Path,
+        *,
+        format: str = "parquet",
+        options: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+        quarantine: str | Path | None = None,
+        run_id: str,
     ) -> None:
+        self._format, self._options = find_format(format), options or {}
         self._path = local_path(target, "target")
         beside = f"{self._path.rstrip(os.sep)}.quarantine"
         self._aside = beside if quarantine is None else local_path(quarantine, "quarantine")
@@ -63,27 +83,38 @@ class StagedDataset:
         self._quarantine = StagedDirectory(self._aside, overwrite=True, run_id=run_id)
         self.outputs = (self._kept, self._quarantine)
 
+    def writer(self, dataset: Dataset) -> PartWriter:
+        """Return what writes the parts; ConfigError where the format cannot hold a column."""
+        return self._format.part_writer(dataset.schema, self._options)
+
     def seal(self, dataset: Dataset) -> WriteResult:
         """Stage a dataset, every row of it accounted for."""
-        written = _write_parts(dataset, str(self._kept.path), str(self._quarantine.path))
-        log = written.log
-        check_rows(log)
-        if written.quarantine:
-            self._quarantine.seal(written.quarantine, metadata={"quarantined": log.quarantined})
-        else:
-            self._quarantine.omit()
-        self._kept.seal(written.files, metadata=_counts(log))
-        where = self._aside if written.quarantine else None
+        written = stage_parts(dataset, self.writer(dataset), self._kept, self._quarantine)
+        log, where = written.log, self._aside if written.quarantine else None
         return WriteResult(self._path, log.kept, log.read, log.dropped, log.quarantined, where, self._kept.run_id)
 
 
-def _write_parts(dataset: Dataset, directory: str, quarantine: str) -> Written:
-    work = WriteTask(dataset.scan(), dataset.schema, directory, quarantine)
+def stage_parts(dataset: Dataset, writer: PartWriter, rows: Committer, quarantine: Committer) -> Written:
+    """Write the parts of a dataset to where two committers want them, and seal both; return what became of the rows.
+
+    Raises
+    ------
+    RowCountError
+        Rows in are not rows out and those dropped or quarantined; nothing is sealed.
+    """
     total = Written()
+    work = WriteTask(dataset.scan(), writer, str(rows.path), str(quarantine.path))
     for part in dataset.engine.map(work, dataset.fragments, label="write"):
         total.files += part.files
         total.quarantine += part.quarantine
         total.log.add(part.log)
+    log = total.log
+    check_rows(log)
+    if total.quarantine:
+        quarantine.seal(total.quarantine, metadata={"quarantined": log.quarantined})
+    else:
+        quarantine.omit()
+    rows.seal(total.files, metadata=_counts(log))
     return total
 
 

@@ -21,6 +21,7 @@ from penstock.dataset.tasks import WriteTask
 from penstock.dataset.writing import check_rows
 from penstock.engines.reading import owning
 from penstock.io.sinks import TemporaryFolder, error_number, translate_os_error
+from penstock.io.sinks.parquet import ParquetWriter
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -108,7 +109,7 @@ def run(
 def stage(dataset: Dataset, folder: Path, label: str) -> None:
     """Write the rows of a dataset as Parquet, a file a fragment, in order by their names; rows are accounted for."""
     log = RowLog()
-    work = WriteTask(dataset.scan(), dataset.schema, str(folder), None)
+    work = WriteTask(dataset.scan(), ParquetWriter(dataset.schema), str(folder), None)
     for written in dataset.engine.map(work, dataset.fragments, label=label):
         log.add(written.log)
     check_rows(log)

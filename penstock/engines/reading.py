@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from penstock.core.errors import SchemaError
 from penstock.core.names import check_names
-from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset
 from penstock.frames.interchange import as_arrow
+from penstock.io.formats import TableOptions, find_format
+from penstock.io.formats.whole_files import FILE_FRAGMENT_BYTES
 from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks import TemporaryFolder
-from penstock.io.sources import MemorySource, binary, csv, json_lines, parquet
+from penstock.io.sources import MemorySource
 from penstock.io.sources.bad_records import log_unparsed
 from penstock.io.sources.base import Reader, Source, log_absent
 from penstock.io.sources.files import Storage
@@ -47,6 +48,61 @@ class Reading(ABC):
 
         Work lost with a worker is done again; an error that a task raises is raised here and stops the rest.
         """
+
+    def read(
+        self,
+        format: str,
+        paths: Paths,
+        *,
+        allow_unmanifested: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Dataset:
+        r"""Plan a dataset of files of any format: the general door, behind `read_parquet`, `read_csv` and the others.
+
+        Parameters
+        ----------
+        format : str
+            ``"parquet"``, ``"csv"``, ``"json_lines"``, ``"files"``, or the name of one that `register_format` knows.
+        paths : path or list of paths
+            Files, globs, directories or fsspec URLs; see `read_parquet`.
+        allow_unmanifested : bool
+            Read a directory that does not say it is whole.
+        storage_options : mapping, optional
+            Passed to fsspec; never shown in a message.
+        **options
+            Those of the format: the other parameters of `read_csv` for ``"csv"``, and so on.
+
+        Raises
+        ------
+        ConfigError
+            The format, or an option of it, is not known; says the nearest name.
+        InputError
+            As the format says, before any row is read.
+
+        Examples
+        --------
+        >>> import tempfile, penstock as ps
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "a.csv").write_text("x;y\n1;a\n")
+        ...     ps.LocalEngine().read("csv", f"{folder}/a.csv", delimiter=";").to_arrow().to_pydict()
+        {'x': [1], 'y': ['a']}
+        """
+        kind = find_format(format)
+        chosen = kind.read_options(options)
+        storage = Storage(dict(storage_options or {}))
+        files = expand(
+            paths,
+            kind.suffixes,
+            storage,
+            allow_unmanifested=allow_unmanifested or kind.whole_files,
+            whole_files=kind.whole_files,
+        )
+        source, fragments = kind.plan(files, cast("Engine", self), storage, chosen)
+        dataset = self._dataset(source, fragments)
+        if isinstance(chosen, TableOptions) and chosen.missing_columns == "null":
+            log_absent(source.schema, fragments)
+        return dataset
 
     def read_parquet(
         self,
@@ -94,19 +150,17 @@ class Reading(ABC):
         ConfigError, MissingInputError, CorruptFileError, IncompleteInputError, SchemaDriftError
             Before any row is read.
         """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, parquet.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        source, fragments = parquet.plan(
-            files,
-            lambda task, items: self.map(task, items, label="footers"),
-            storage,
-            schema=None if schema is None else declared(schema),
+        return self.read(
+            "parquet",
+            paths,
+            schema=schema,
             missing_columns=missing_columns,
             extra_columns=extra_columns,
+            allow_unmanifested=allow_unmanifested,
+            storage_options=storage_options,
             fragment_bytes=fragment_bytes,
             page_checksum_verification=page_checksum_verification,
         )
-        return self._dataset(source, fragments, missing_columns)
 
     def read_csv(
         self,
@@ -155,13 +209,10 @@ class Reading(ABC):
             the reasons of the first ones. SchemaError: a column has no name, as the index that pandas' ``to_csv``
             writes, and is not left out by `schema`.
         """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, csv.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        planned = csv.plan_csv(
-            files,
-            lambda task, items: self.map(task, items, label="types and rows"),
-            storage,
-            schema=None if schema is None else declared(schema),
+        return self.read(
+            "csv",
+            paths,
+            schema=schema,
             header=header,
             column_names=column_names,
             delimiter=delimiter,
@@ -170,9 +221,10 @@ class Reading(ABC):
             missing_columns=missing_columns,
             extra_columns=extra_columns,
             max_bad_records=max_bad_records,
+            allow_unmanifested=allow_unmanifested,
+            storage_options=storage_options,
             fragment_bytes=fragment_bytes,
         )
-        return self._dataset(*planned, missing_columns)
 
     def read_json_lines(
         self,
@@ -191,19 +243,17 @@ class Reading(ABC):
         A line that is not one object is what a record with another number of fields is there. Where `schema` is not
         given, values of different kinds under one key are an error that `max_bad_records` does not set aside.
         """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, json_lines.SUFFIXES, storage, allow_unmanifested=allow_unmanifested)
-        planned = json_lines.plan_json_lines(
-            files,
-            lambda task, items: self.map(task, items, label="types and rows"),
-            storage,
-            schema=None if schema is None else declared(schema),
+        return self.read(
+            "json_lines",
+            paths,
+            schema=schema,
             missing_columns=missing_columns,
             extra_columns=extra_columns,
             max_bad_records=max_bad_records,
+            allow_unmanifested=allow_unmanifested,
+            storage_options=storage_options,
             fragment_bytes=fragment_bytes,
         )
-        return self._dataset(*planned, missing_columns)
 
     def read_files(
         self,
@@ -211,7 +261,7 @@ class Reading(ABC):
         *,
         extensions: Sequence[str] | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = binary.FILE_FRAGMENT_BYTES,
+        fragment_bytes: int = FILE_FRAGMENT_BYTES,
     ) -> Dataset:
         """Plan a dataset of whole files, images say, one a row; nothing but their listing is read.
 
@@ -238,9 +288,13 @@ class Reading(ABC):
         IncompleteInputError
             When it is read: a file changed since it was planned, or is gone.
         """
-        storage = Storage(dict(storage_options or {}))
-        files = expand(paths, binary.SUFFIXES, storage, allow_unmanifested=True, whole_files=True)
-        return self._dataset(*binary.plan(files, storage, extensions=extensions, fragment_bytes=fragment_bytes))
+        return self.read(
+            "files",
+            paths,
+            extensions=extensions,
+            storage_options=storage_options,
+            fragment_bytes=fragment_bytes,
+        )
 
     def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a table in memory; NaN becomes null when it is read.
@@ -280,10 +334,8 @@ class Reading(ABC):
         """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""
         return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
 
-    def _dataset(self, source: Source, fragments: Sequence[Fragment], missing_columns: str = "error") -> Dataset:
+    def _dataset(self, source: Source, fragments: Sequence[Fragment]) -> Dataset:
         _check_names(source.schema, fragments)
-        if missing_columns == "null":
-            log_absent(source.schema, fragments)
         log_unparsed(fragments)
         return Dataset(cast("Engine", self), Reader(source), tuple(fragments))
 

@@ -10,9 +10,11 @@ import pyarrow.parquet as pq
 from budget import differential
 from csv_files import WRITERS, CsvWriter
 from hypothesis import assume
+from hypothesis import strategies as st
 from outcomes import assert_same, expected
 from readers import put
 from table_strategies import NESTED, NUMBERS, RARE, TEXT, TIMES, wide_tables
+from text_outputs import CSV, JSON_LINES, TextOutput
 
 from penstock.engines.base import Engine
 
@@ -34,3 +36,17 @@ def test_every_engine_gives_what_was_written_as_csv(
     path = put(folder / "csv", writer.name, writer.encode(text))
     options = {"schema": table.schema, "fragment_bytes": 400, **writer.options(table.column_names)}
     assert_same(partial(engine.read_csv, path, **options), expected(writer.as_read(table)), engine.name)
+
+
+@differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), output=st.sampled_from([CSV, JSON_LINES]))
+def test_every_engine_writes_the_same_text_and_reads_it_again(
+    table: pa.Table, output: TextOutput, engine: Engine, local: Engine, folder: Path
+) -> None:
+    table = output.writable(table)
+    for each in (engine, local):
+        data = each.from_arrow(table, fragment_bytes=400)
+        data.write(folder / each.name, format=output.format, overwrite=True, **output.writing)
+    options = {"schema": data.schema, **output.reading}
+    assert_same(partial(engine.read, output.format, folder / engine.name, **options), expected(table), engine.name)
+    parts = [sorted((folder / each.name).glob("part-*")) for each in (engine, local)]
+    assert [part.read_bytes() for part in parts[0]] == [part.read_bytes() for part in parts[1]]

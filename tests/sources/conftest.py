@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock import frames
-from penstock.io.fragments import FRAGMENT_BYTES
-from penstock.io.sources import csv, json_lines
+from penstock.io.formats import find_format
 from penstock.io.sources.base import Reader
 from penstock.io.sources.files import Storage
 from penstock.io.sources.paths import expand
@@ -20,16 +19,21 @@ from penstock.io.sources.paths import expand
 Read = Callable[..., pa.Table]
 
 
-def run(task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    return [pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(task))(item))) for item in items]
+class Pickling:
+    """Runs tasks here, as a cluster would: they, the items and the results travel as bytes."""
+
+    def map(self, task: Callable[[Any], Any], items: Sequence[Any], /, *, label: str) -> Iterator[Any]:
+        return iter([pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(task))(item))) for item in items])
 
 
-def read_with(plan: Callable[..., Any], suffixes: tuple[str, ...]) -> Read:
+def read_with(name: str) -> Read:
+    format = find_format(name)
+
     def read(paths: Path | list[Path], columns: list[str] | None = None, **options: Any) -> pa.Table:
         storage = Storage()
-        options.setdefault("fragment_bytes", FRAGMENT_BYTES)
-        files = expand(paths, suffixes, storage, allow_unmanifested=True)
-        source, fragments = pickle.loads(pickle.dumps(plan(files, run, storage, **options)))
+        files = expand(paths, format.suffixes, storage, allow_unmanifested=True)
+        plan = format.plan(files, Pickling(), storage, format.read_options(options))
+        source, fragments = pickle.loads(pickle.dumps(plan))
         wanted = columns or source.schema.names
         read = [frames.to_arrow(Reader(source).read(fragment, wanted, "cpu")) for fragment in fragments]
         assert [len(table) for table in read] == [fragment.rows for fragment in fragments]
@@ -41,12 +45,12 @@ def read_with(plan: Callable[..., Any], suffixes: tuple[str, ...]) -> Read:
 
 @pytest.fixture
 def read_csv() -> Read:
-    return read_with(csv.plan_csv, csv.SUFFIXES)
+    return read_with("csv")
 
 
 @pytest.fixture
 def read_json_lines() -> Read:
-    return read_with(json_lines.plan_json_lines, json_lines.SUFFIXES)
+    return read_with("json_lines")
 
 
 @pytest.fixture

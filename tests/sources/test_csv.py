@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, IncompleteInputError, SchemaDriftError
+from penstock.io.formats.csv import Csv, CsvOptions
 from penstock.io.sources import csv_dialect, ranges
-from penstock.io.sources.csv import SUFFIXES, plan_csv
 from penstock.io.sources.files import Storage
 from penstock.io.sources.paths import expand
 from penstock.io.sources.quotes import RecordEnds
@@ -55,11 +55,11 @@ def test_a_lone_cr_ends_the_header_and_each_row(read_csv, write, header, body, f
     assert found.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
 
 
-def test_a_lone_cr_ends_the_header_of_a_file_in_a_store(write):
+def test_a_lone_cr_ends_the_header_of_a_file_in_a_store(local, write):
     path = write("x,y\r1,a\n2,b\n")
     fsspec.filesystem("memory").put(str(path), "/lone-cr/a.csv")
-    files = expand("memory://lone-cr/a.csv", SUFFIXES, Storage())
-    source, fragments = plan_csv(files, lambda task, items: map(task, items), Storage(), fragment_bytes=2**20)
+    files = expand("memory://lone-cr/a.csv", Csv.suffixes, Storage())
+    source, fragments = Csv().plan(files, local, Storage(), CsvOptions())
     assert source.schema == XY
     assert sum(fragment.rows for fragment in fragments) == 2
 
@@ -181,10 +181,10 @@ def test_any_cut_gives_the_rows_that_were_written(read_csv, write, end, quoting,
     assert [list(row.values()) for row in found.to_pylist()] == [[value or None for value in row] for row in rows]
 
 
-def test_a_file_is_cut_to_ranges_of_about_a_quarter_of_a_fragment(write):
+def test_a_file_is_cut_to_ranges_of_about_a_quarter_of_a_fragment(local, write):
     storage = Storage()
-    files = expand(write("x,y\n" + "1,abcde\n" * 100), SUFFIXES, storage)
-    _, fragments = plan_csv(files, lambda task, items: map(task, items), storage, fragment_bytes=4 * 80)
+    files = expand(write("x,y\n" + "1,abcde\n" * 100), Csv.suffixes, storage)
+    _, fragments = Csv().plan(files, local, storage, CsvOptions(fragment_bytes=4 * 80))
     pieces = [piece for fragment in fragments for piece in fragment.pieces]
     assert [(piece.begin, piece.end, piece.first, piece.rows) for piece in pieces] == [
         (4 + 80 * part, 84 + 80 * part, 10 * part, 10) for part in range(10)
@@ -283,23 +283,20 @@ def test_a_nul_byte_names_its_line(read_csv, write):
         read_csv(write(f"x,y\n{filler}2,b\0\n"))
 
 
-def test_a_file_that_changed_after_it_was_planned_is_refused(write):
+def test_a_file_that_changed_after_it_was_planned_is_refused(local, write):
     path, storage = write("x,y\n1,a\n"), Storage()
-    source, fragments = plan_csv(
-        expand(path, SUFFIXES, storage), lambda task, items: map(task, items), storage, fragment_bytes=100
-    )
+    source, fragments = Csv().plan(expand(path, Csv.suffixes, storage), local, storage, CsvOptions())
     path.write_text("x,y\n1,a\n2,b\n")
     with pytest.raises(IncompleteInputError, match="8 bytes when planned, 12 bytes now"):
         source.read(fragments[0].pieces[0], ["x"], "cpu")
 
 
-def test_a_file_that_is_not_the_one_of_its_manifest_is_refused(write):
+def test_a_file_that_is_not_the_one_of_its_manifest_is_refused(local, write):
     storage, path = Storage(), write("x,y\n1,a\n")
-    planned = {"run": lambda task, items: list(map(task, items)), "storage": storage, "fragment_bytes": 100}
-    (file,) = expand(path, SUFFIXES, storage)
-    plan_csv([replace(file, sha256=hashlib.sha256(path.read_bytes()).hexdigest())], **planned)
+    (file,) = expand(path, Csv.suffixes, storage)
+    Csv().plan([replace(file, sha256=hashlib.sha256(path.read_bytes()).hexdigest())], local, storage, CsvOptions())
     with pytest.raises(CorruptFileError, match=r"a.csv: sha256 is .*, its manifest lists 0000000000000000"):
-        plan_csv([replace(file, sha256="0" * 64)], **planned)
+        Csv().plan([replace(file, sha256="0" * 64)], local, storage, CsvOptions())
 
 
 def test_files_elsewhere_are_read_in_ranges_through_fsspec(read_csv):

@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import ConfigError, IncompleteInputError, InputError, MissingInputError
-from penstock.io.sources import binary
+from penstock.io.formats.whole_files import WholeFiles, WholeFilesOptions
 from penstock.io.sources.files import InputFile, Storage
 
 CONTENTS = {"a.jpg": b"\xff\xd8\0", "b.PNG": b"", "c.txt": b"text", "sub/d.jpg": bytes(range(256))}
@@ -73,17 +73,17 @@ def test_a_file_is_not_opened_for_its_path_and_size(local, folder):
     assert dataset.count() == 4
 
 
-def test_files_are_put_together_by_their_size(tmp_path):
+def test_files_are_put_together_by_their_size(local):
     files = [InputFile(f"{place}.jpg", 2**20, 0.0) for place in range(5)] + [InputFile("large.jpg", 2**24, 0.0)]
-    _, fragments = binary.plan(files, Storage(), extensions=None, fragment_bytes=3 * 2**20)
+    _, fragments = WholeFiles().plan(files, local, Storage(), WholeFilesOptions(fragment_bytes=3 * 2**20))
     assert [fragment.rows for fragment in fragments] == [2, 2, 1, 1]
     assert [(fragment.index, fragment.start) for fragment in fragments] == [(0, 0), (1, 2), (2, 4), (3, 5)]
     assert fragments[1].locate(3) == ("3.jpg", 0)
 
 
-def test_small_files_do_not_all_go_into_one_fragment():
+def test_small_files_do_not_all_go_into_one_fragment(local):
     files = [InputFile(f"{place}.jpg", 100, 0.0) for place in range(2000)]
-    _, fragments = binary.plan(files, Storage(), extensions=None, fragment_bytes=binary.FILE_FRAGMENT_BYTES)
+    _, fragments = WholeFiles().plan(files, local, Storage(), WholeFilesOptions())
     assert max(fragment.rows for fragment in fragments) <= 512
 
 

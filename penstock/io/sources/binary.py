@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,16 +11,12 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import InputError, MissingInputError, PenstockError
-from penstock.io.fragments import Fragment, Piece
-from penstock.io.sources.files import InputFile, Storage, check_sha256
+from penstock.core.errors import InputError, PenstockError
+from penstock.io.fragments import Piece
+from penstock.io.sources.files import Storage, check_sha256
 from penstock.io.sources.stores import why
 
-FILE_FRAGMENT_BYTES = 32 * 2**20
-"""Bytes of files that make one fragment, about: compressed images take ten times as much once they are decoded."""
-SUFFIXES = ("",)
 SCHEMA = pa.schema({"path": pa.string(), "size": pa.int64(), "modified": pa.timestamp("us"), "content": pa.binary()})
-_PER_FILE = 64 * 2**10
 _MOST_BYTES = 2**31 - 1
 
 
@@ -75,39 +71,3 @@ class BinarySource:
 def _modified(piece: Piece) -> datetime | None:
     """Return when the file was changed, in UTC; some stores do not know."""
     return datetime.fromtimestamp(piece.mtime, UTC).replace(tzinfo=None) if piece.mtime else None
-
-
-def plan(
-    files: Sequence[InputFile], storage: Storage, *, extensions: Sequence[str] | None, fragment_bytes: int
-) -> tuple[BinarySource, tuple[Fragment, ...]]:
-    """Put files together, in their order, to fragments of about `fragment_bytes`; nothing is read.
-
-    Raises
-    ------
-    MissingInputError
-        No file has one of the extensions.
-    """
-    endings = None if extensions is None else tuple(f".{ending.lstrip('.')}".lower() for ending in extensions)
-    once = {file.path: file for file in files}.values()  # a glob may match a folder and the files in it
-    chosen = [file for file in once if endings is None or file.path.lower().endswith(endings)]
-    if not chosen:
-        found = f"{files[0].path} and {len(files) - 1} more" if len(files) > 1 else files[0].path
-        raise MissingInputError(
-            f"none of {len(files)} file(s) ends in {', '.join(endings or ())}: {found}",
-            hint="Pass other extensions, or none to read every file.",
-            path=files[0].path,
-        )
-    return BinarySource(storage), tuple(_packed(chosen, fragment_bytes))
-
-
-def _packed(files: Sequence[InputFile], target: int) -> Iterator[Fragment]:
-    """Yield fragments; a file counts more than its content, since a small one may hold a large image."""
-    held: list[Piece] = []
-    index = start = taken = 0
-    for file in files:
-        if held and taken + file.size + _PER_FILE > target:
-            yield Fragment(index, start, tuple(held))
-            index, start, taken, held = index + 1, start + len(held), 0, []
-        held.append(Piece(file.path, 0, 1, file.size, file.mtime, sha256=file.sha256))
-        taken += file.size + _PER_FILE
-    yield Fragment(index, start, tuple(held))

@@ -11,13 +11,10 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from penstock.core.errors import BadRowsError, ConfigError, PenstockError, SchemaDriftError
-from penstock.core.schemas import check_unique, unify
-from penstock.io.fragments import Fragment
-from penstock.io.sources.bad_records import check_free, check_limit
-from penstock.io.sources.csv_dialect import Dialect, can_hold
-from penstock.io.sources.files import InputFile, Storage, corrupt
-from penstock.io.sources.inference import settle
+from penstock.core.errors import BadRowsError, PenstockError, SchemaDriftError
+from penstock.core.schemas import check_unique
+from penstock.io.sources.csv_dialect import Dialect
+from penstock.io.sources.files import InputFile, corrupt
 from penstock.io.sources.ranges import (
     HEAD_BYTES,
     Range,
@@ -26,19 +23,15 @@ from penstock.io.sources.ranges import (
     first_bad,
     first_misfit,
     line_at,
-    ranges,
     read_head,
     unclosed,
 )
-from penstock.io.sources.scanning import Open, ParseTask, Run, range_bytes, scan_ranges
-from penstock.io.sources.text import Scanned, TextSource, check_types, declaration_hint, guessed, shorten_text
-
-SUFFIXES = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
+from penstock.io.sources.text import Scanned, TextSource, declaration_hint, shorten_text
 
 
 @dataclass(frozen=True)
 class CsvSource(TextSource):
-    """Pieces of CSV files; see :func:`plan_csv`.
+    """Pieces of CSV files; see `penstock.io.formats.csv`.
 
     Parameters
     ----------
@@ -169,78 +162,3 @@ class CsvSource(TextSource):
     def _odd_column(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return the first column of a record whose value is not of its declared type."""
         return first_misfit(self._types(names), partial(self.dialect.parse_exactly, record, names))
-
-
-def plan_csv(
-    files: Sequence[InputFile],
-    run: Run,
-    storage: Storage,
-    *,
-    schema: pa.Schema | None = None,
-    header: bool = True,
-    column_names: Sequence[str] | None = None,
-    delimiter: str = ",",
-    quote: str | None = '"',
-    null_values: Sequence[str] = ("",),
-    missing_columns: str = "error",
-    extra_columns: str = "warn",
-    max_bad_records: int = 0,
-    fragment_bytes: int,
-) -> tuple[CsvSource, tuple[Fragment, ...]]:
-    r"""Read all headers, then parse all rows once, and return the source and its fragments.
-
-    The text is UTF-8; lines end at ``\n``, ``\r\n`` or a ``\r`` alone, and blank lines are skipped. A column without a
-    declared type gets the narrowest of bool, int64, float64, date32, timestamp and string that holds all its values in
-    all files, or string when it has none. Numbers with a leading zero or more digits than their type holds are strings.
-    ``NA``, ``null`` and ``None`` are strings like others unless they are in `null_values`.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema or None
-        Columns and types, instead of guessing them; it leads instead of the first file's header. Times with a zone
-        are for a type with one, those without for a type without.
-    header : bool
-        Whether the first record of each file names its columns.
-    column_names : sequence of str or None
-        Names where there is no header; else those of `schema`, else ``f0``, ``f1``, ...
-    missing_columns : {"error", "null"}
-        What to do with a file that lacks a column.
-    extra_columns : {"warn", "error"}
-        What to do with a column that the first file lacks.
-    max_bad_records : int
-        How many records may be set aside that cannot be parsed: with another number of fields, a value that is not of
-        its declared type, or characters that are no text.
-    fragment_bytes : int
-        Memory that the rows of a fragment take, about; ranges of a quarter of it are parsed at once.
-
-    Raises
-    ------
-    ConfigError, CorruptFileError, BadRowsError, SchemaDriftError
-    """
-    check_limit(max_bad_records)
-    if header and column_names is not None:
-        raise ConfigError("column_names is for files without a header, but header is True")
-    names = tuple(column_names or (() if schema is None else schema.names))
-    dialect = Dialect(delimiter, quote, tuple(null_values))
-    source = CsvSource(schema or pa.schema([]), storage, dialect=dialect, header=header, names=names)
-    check_types(source.schema, can_hold, "CSV")
-    opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
-    columns = _bind(opened, schema, missing_columns, extra_columns)
-    check_free(columns, max_bad_records)
-    task = ParseTask(source, columns if schema is None else None, max_bad_records)
-    scanned = scan_ranges(run, task, ranges(opened))
-    if schema is None:
-        schema = pa.schema([(name, settle(found.type)) for name, found in guessed(scanned, columns).items()])
-    return source.planned(schema, scanned, fragment_bytes)
-
-
-def _bind(opened: Sequence[TextFile], schema: pa.Schema | None, missing: str, extra: str) -> tuple[str, ...]:
-    """Return the columns of the dataset; types are not known yet, so that only names are compared."""
-    lead = [] if schema is None else [("the declared schema", schema)]
-    headers = []
-    for text in opened:
-        names = dict.fromkeys((*text.names, *dict(text.file.keys)))
-        headers.append((text.file.path, pa.schema([(name, pa.null()) for name in names])))
-    found = unify(lead + headers, missing=missing, extra=extra).names
-    stored = {name for text in opened for name in text.names}
-    return tuple(name for name in found if name in stored)

@@ -5,29 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import ClassVar
 
 import pyarrow as pa
 
 from penstock.core.errors import BadRowsError, PenstockError, SchemaDriftError, SchemaError
-from penstock.core.schemas import unify
-from penstock.io.fragments import Fragment
 from penstock.io.sources import json_objects
-from penstock.io.sources.bad_records import check_free, check_limit
-from penstock.io.sources.files import InputFile, Storage
-from penstock.io.sources.inference import Guess, join, settle
+from penstock.io.sources.files import InputFile
+from penstock.io.sources.inference import Guess
 from penstock.io.sources.json_shape import NOT_ONE, SEVERAL, check_rows, decode, examine, is_joined, shown_value
-from penstock.io.sources.ranges import Range, TextFile, cut, first_bad, line_at, ranges, read_head
-from penstock.io.sources.scanning import Open, ParseTask, Run, range_bytes, scan_ranges
-from penstock.io.sources.text import Scanned, TextSource, check_types, declaration_hint, shorten_text
-
-SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
+from penstock.io.sources.ranges import Range, TextFile, cut, first_bad, line_at, read_head
+from penstock.io.sources.text import Scanned, TextSource, declaration_hint, shorten_text
 
 
 @dataclass(frozen=True)
 class JsonLinesSource(TextSource):
-    """Pieces of files with one JSON object in a line; see :func:`plan_json_lines`."""
+    """Pieces of files with one JSON object in a line; see `penstock.io.formats.json_lines`."""
 
     filler: ClassVar[bytes] = b" "
 
@@ -188,83 +181,3 @@ def _guess(path: str, values: pa.ChunkedArray, name: str, data: bytes) -> Guess:
             column=name,
         )
     return json_objects.guess_plain(values)
-
-
-def plan_json_lines(
-    files: Sequence[InputFile],
-    run: Run,
-    storage: Storage,
-    *,
-    schema: pa.Schema | None = None,
-    missing_columns: str = "error",
-    extra_columns: str = "warn",
-    max_bad_records: int = 0,
-    fragment_bytes: int,
-) -> tuple[JsonLinesSource, tuple[Fragment, ...]]:
-    """Parse all lines once and return the source and its fragments.
-
-    A line holds one whole object, nested no more than 63 deep. A column without a declared type gets the one that holds
-    all its values in all files: bool, int64, float64 (whole and other numbers together), string, or a list of one of
-    them; string when it has none. A string that looks like a date is a string. Values of different kinds in one column
-    are an error, nested objects too.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema or None
-        Columns and types, instead of guessing them; it leads instead of the first file's keys. Days and times are
-        strings as CSV has them, those with a zone for a type with one, those without for a type without.
-    missing_columns : {"error", "null"}
-        What to do with a column of which a file has no key in any line; in single lines a key may be absent.
-    extra_columns : {"warn", "error"}
-        What to do with a column that the first file lacks.
-    max_bad_records : int
-        How many lines may be set aside that cannot be parsed: that are not one JSON object, have a value that is not of
-        its declared type, or characters that are no text.
-    fragment_bytes : int
-        Memory that the rows of a fragment take, about; ranges of a quarter of it are parsed at once.
-
-    Raises
-    ------
-    ConfigError, CorruptFileError, BadRowsError, SchemaDriftError
-    """
-    check_limit(max_bad_records)
-    source = JsonLinesSource(schema or pa.schema([]), storage)
-    check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
-    opened: list[TextFile] = list(run(Open(source, range_bytes(fragment_bytes)), files))
-    scanned = scan_ranges(run, ParseTask(source, () if schema is None else None, max_bad_records), ranges(opened))
-    types = {name: guess.type for name, (guess, _) in _joined(scanned).items()}
-    types = types if schema is not None else {name: settle(kind) for name, kind in types.items()}
-    lead = [] if schema is None else [("the declared schema", schema)]
-    united = unify(lead + _keys_of_files(scanned, types), missing=missing_columns, extra=extra_columns)
-    check_free(united.names, max_bad_records)
-    known = pa.schema([field for field in united if not pa.types.is_null(field.type)])
-    return source.planned(schema or known, scanned, fragment_bytes)
-
-
-def _joined(scanned: Sequence[Scanned]) -> dict[str, tuple[Guess, str]]:
-    types: dict[str, tuple[Guess, str]] = {}
-    for item in scanned:
-        for name, found in item.guesses.items():
-            path = item.range.file.path
-            known, known_path = types.get(name, (found, path))
-            joined = join(known, found)
-            if joined is None:
-                raise SchemaDriftError(
-                    f"column {name!r} is {known.type} in {known_path} but {found.type} in {path}",
-                    hint="Repair the odd lines, or declare a type that holds all values.",
-                    path=path,
-                    column=name,
-                )
-            types[name] = (joined, known_path if joined.type == known.type else path)
-    return types
-
-
-def _keys_of_files(scanned: Sequence[Scanned], types: Mapping[str, pa.DataType]) -> list[tuple[str, pa.Schema]]:
-    """Return the columns that each file has; a file without rows has no say."""
-    found = []
-    for file, items in groupby(scanned, lambda item: item.range.file):
-        here = list(items)
-        names = dict.fromkeys(name for item in here for name in (*item.guesses, *dict(file.keys)))
-        if any(item.rows for item in here):
-            found.append((file.path, pa.schema([(name, types.get(name, pa.null())) for name in names])))
-    return found or [(scanned[0].range.file.path, pa.schema([]))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock import frames
-from penstock.core.errors import CorruptFileError, PenstockError, SchemaDriftError
-from penstock.core.names import without_index
-from penstock.core.schemas import canonical, shorten, unify, widen
-from penstock.io.fragments import Fragment, Piece, pack, row_bytes
+from penstock.core.errors import CorruptFileError, PenstockError
+from penstock.io.fragments import Piece
 from penstock.io.memory_errors import is_out_of_memory
 from penstock.io.sources.files import InputFile, Storage, check_sha256, corrupt, detect
-from penstock.io.sources.hive import check_stored, with_keys
-
-SUFFIXES = (".parquet", ".parq", ".pq")
+from penstock.io.sources.hive import check_stored
 
 
 @dataclass(frozen=True)
@@ -196,81 +192,3 @@ class Verify:
         if piece.sha256 is not None:
             _check_hash(piece, piece.sha256, self.storage)
         self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
-
-
-def plan(
-    files: Sequence[InputFile],
-    read_footers: Callable[[ReadFooter, Sequence[InputFile]], Iterable[Footer]],
-    storage: Storage,
-    *,
-    schema: pa.Schema | None,
-    missing_columns: str,
-    extra_columns: str,
-    fragment_bytes: int,
-    page_checksum_verification: bool = False,
-) -> tuple[ParquetSource, tuple[Fragment, ...]]:
-    """Read all footers and return the source and its fragments.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema or None
-        The expected schema; it leads instead of the first file's.
-
-    Raises
-    ------
-    CorruptFileError, SchemaDriftError
-    """
-    footers = list(read_footers(ReadFooter(storage), files))
-    index = _index(footers, () if schema is None else schema.names)
-    found = [(footer.file.path, _with_null_keys(footer, schema, index)) for footer in footers]
-    lead = [] if schema is None else [("the declared schema", schema)]
-    united = unify(lead + found, missing=missing_columns, extra=extra_columns)
-    if schema is None:
-        stored = {name for footer in footers for name in footer.schema.names}
-        united = pa.schema([field for field in united if field.name in stored])
-    else:
-        _check_declared(schema, found)
-        united = schema
-    pieces = [piece for footer in footers for piece in _pieces(footer, united)]
-    united = with_keys(united, files)
-    int96 = tuple(dict.fromkeys(name for footer in footers for name in footer.int96))
-    source = ParquetSource(united, storage, page_checksum_verification, int96)
-    return source, pack(pieces, row_bytes(united), fragment_bytes)
-
-
-def _index(footers: Sequence[Footer], declared: Sequence[str]) -> set[str]:
-    """Return the columns that are the index of a frame of pandas, and not declared, with one warning."""
-    names = list(dict.fromkeys(name for footer in footers for name in footer.schema.names))
-    where = shorten([footer.file.path for footer in footers], 1)
-    return set(names) - set(without_index(names, where, declared))
-
-
-def _with_null_keys(footer: Footer, schema: pa.Schema | None, index: set[str]) -> pa.Schema:
-    """Return the columns of a file, and those that its folders name in its place, unless a schema leaves them out."""
-    named = [key for key, _ in footer.file.keys if schema is None or key in schema.names]
-    stored = [field for field in footer.schema if field.name not in index]
-    return pa.schema([*stored, *((key, pa.null()) for key in named if key not in footer.schema.names)])
-
-
-def _check_declared(schema: pa.Schema, files: Sequence[tuple[str, pa.Schema]]) -> None:
-    """Raise SchemaDriftError for a file with a type that the declared one does not hold without loss."""
-    for path, found in files:
-        for field in canonical(found):
-            wanted = schema.field(field.name).type if field.name in schema.names else field.type
-            if widen(wanted, field.type) != wanted:
-                raise SchemaDriftError(
-                    f"column {field.name!r} is {field.type} in {path}, and the declared {wanted} may not hold it",
-                    hint="Declare a type that holds both; Penstock does not cast silently.",
-                    path=path,
-                    column=field.name,
-                )
-
-
-def _pieces(footer: Footer, schema: pa.Schema) -> list[Piece]:
-    file, first, pieces = footer.file, 0, []
-    names = tuple(name for name in footer.schema.names if name in schema.names) or tuple(footer.schema.names[:1])
-    for rows in footer.row_groups or (0,):
-        piece = Piece(file.path, first, rows, file.size, file.mtime, names=names, keys=file.keys, sha256=file.sha256)
-        pieces.append(piece)
-        first += rows
-    return pieces

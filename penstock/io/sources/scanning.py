@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
+from penstock.core.scheduler import Scheduler
 from penstock.io.fragments import BadRecord
 from penstock.io.sources.bad_records import blank, find_bad, shorten_record, too_many
 from penstock.io.sources.files import InputFile
@@ -22,18 +22,19 @@ from penstock.io.sources.ranges import (
 )
 from penstock.io.sources.text import Scanned, TextSource
 
-Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Calls a task with each item on the workers; results in the order of the items."""
+_LABEL = "types and rows"
 _EXPANSION = 4
 """Bytes in memory for a byte of text, about: 128 MiB fragments are made of ranges of 32 MiB."""
 
 
-def range_bytes(fragment_bytes: int) -> int:
-    """Return how long a range of text is whose rows take about `fragment_bytes` in memory."""
-    return max(1, fragment_bytes // _EXPANSION)
+def open_files(
+    scheduler: Scheduler, source: TextSource, files: Sequence[InputFile], fragment_bytes: int
+) -> list[TextFile]:
+    """Return the header of each file, and its ranges, whose rows take about a quarter of `fragment_bytes` in memory."""
+    return list(scheduler.map(Open(source, max(1, fragment_bytes // _EXPANSION)), files, label=_LABEL))
 
 
-def scan_ranges(run: Run, task: ParseTask, items: Sequence[Range]) -> list[Scanned]:
+def scan_ranges(scheduler: Scheduler, task: ParseTask, items: Sequence[Range]) -> list[Scanned]:
     """Return what parsing each range tells, in order.
 
     Raises
@@ -43,7 +44,7 @@ def scan_ranges(run: Run, task: ParseTask, items: Sequence[Range]) -> list[Scann
     """
     scanned: list[Scanned] = []
     bad: list[tuple[str, BadRecord]] = []
-    for result in run(task, items):
+    for result in scheduler.map(task, items, label=_LABEL):
         scanned.append(result)
         bad += [(result.range.file.path, record) for record in result.bad]
         if len(bad) > task.max_bad_records:

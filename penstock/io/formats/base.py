@@ -1,0 +1,172 @@
+"""What a format is, and the options that formats have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.scheduler import Scheduler
+from penstock.core.schemas import declared
+from penstock.io.fragments import FRAGMENT_BYTES, Fragment
+from penstock.io.sinks.part_writer import PartWriter
+from penstock.io.sources.bad_records import check_limit
+from penstock.io.sources.base import Source
+from penstock.io.sources.files import InputFile, Storage
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """What every format takes.
+
+    Parameters
+    ----------
+    fragment_bytes : int
+        Memory that the rows of one fragment take, about.
+    """
+
+    fragment_bytes: int = FRAGMENT_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(ReadOptions):
+    """What formats of tables take besides.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema or dict of name to type, optional
+        What is expected; it leads instead of the first file.
+    missing_columns : {"error", "null"}
+        What to do with a file that lacks a column.
+    extra_columns : {"warn", "error"}
+        What to do with a column that the first file lacks.
+    """
+
+    schema: pa.Schema | None = None
+    missing_columns: str = "error"
+    extra_columns: str = "warn"
+
+    def __post_init__(self) -> None:
+        if self.schema is not None:
+            object.__setattr__(self, "schema", declared(self.schema))
+
+    @property
+    def lead(self) -> list[tuple[str, pa.Schema]]:
+        """The declared schema, where there is one, as what the files have to agree with."""
+        return [] if self.schema is None else [("the declared schema", self.schema)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(TableOptions):
+    """What formats of text take besides.
+
+    Parameters
+    ----------
+    max_bad_records : int
+        How many records may be set aside that cannot be parsed.
+    """
+
+    max_bad_records: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_limit(self.max_bad_records)
+
+
+Options = TypeVar("Options", bound=ReadOptions)
+
+
+class Format(ABC, Generic[Options]):
+    """One way to keep rows in files; `register_format` puts one of your own into the table.
+
+    Attributes
+    ----------
+    name : str
+        What ``engine.read`` and ``dataset.write`` call it.
+    aliases : tuple of str
+        Other names for it.
+    suffixes : tuple of str
+        How the files of a directory end that are read; that of the writer is one of them.
+    options : type of ReadOptions
+        A dataclass of what reading takes: ``engine.read`` makes it of its keywords, and tells the nearest name.
+    writer : type of PartWriter, optional
+        Writes one part of an output of a schema; its other fields are what ``dataset.write`` takes for the format.
+    whole_files : bool
+        Whether a row is a file, so that one may be named twice and no directory has to say that it is whole.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    suffixes: ClassVar[tuple[str, ...]]
+    options: ClassVar[type[ReadOptions]] = TableOptions
+    writer: ClassVar[type[PartWriter] | None] = None
+    whole_files: ClassVar[bool] = False
+
+    @abstractmethod
+    def plan(
+        self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: Options
+    ) -> tuple[Source, tuple[Fragment, ...]]:
+        """Return what reads pieces of the files, and the fragments; no row is lost, none read twice.
+
+        Parameters
+        ----------
+        files : sequence of InputFile
+            In the order of the rows, at least one.
+        scheduler : Scheduler
+            Looks at files on the workers: ``scheduler.map(task, files, label="footers")``.
+        storage : Storage
+            Opens files; the source keeps it.
+        options : ReadOptions
+
+        Raises
+        ------
+        InputError
+            A file cannot be read, or files do not agree; names it.
+        """
+
+    def read_options(self, given: Mapping[str, Any]) -> Options:
+        """Return the options of a read.
+
+        Raises
+        ------
+        ConfigError
+            The format has no option of a name; says the nearest one.
+        """
+        check_options(given, [field.name for field in fields(self.options)], f"reading {self.name}")
+        return self.options(**given)  # type: ignore[return-value]
+
+    def part_writer(self, schema: pa.Schema, given: Mapping[str, Any]) -> PartWriter:
+        """Return what writes parts of a schema.
+
+        Raises
+        ------
+        ConfigError
+            The format is only read, cannot hold a type of the schema, or has no option of a name; says the nearest one.
+        """
+        if self.writer is None:
+            raise ConfigError(f"{self.name} is only read, not written", hint="Write parquet, csv or json_lines.")
+        known = [field.name for field in fields(self.writer) if field.name != "schema"]
+        check_options(given, known, f"writing {self.name}")
+        return self.writer(schema, **given)
+
+
+def check_options(given: Mapping[str, Any], known: Sequence[str], purpose: str) -> None:
+    """Raise ConfigError, with the nearest name, for an option that is not known.
+
+    Examples
+    --------
+    >>> check_options({"delimeter": ";"}, ["delimiter", "quote"], "reading csv")
+    Traceback (most recent call last):
+    penstock.errors.ConfigError: reading csv takes no option 'delimeter'. Did you mean 'delimiter'?
+      Hint: It takes delimiter, quote.
+    """
+    for name in given:
+        if name not in known:
+            raise ConfigError(
+                f"{purpose} takes no option {name!r}.{did_you_mean(name, known)}",
+                hint=f"It takes {', '.join(sorted(known)) or 'none'}.",
+            )

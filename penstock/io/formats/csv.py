@@ -1,0 +1,101 @@
+"""CSV: parsed once when planned, for row counts and for types that are not declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.core.scheduler import Scheduler
+from penstock.core.schemas import unify
+from penstock.io.formats.base import Format, ReadOptions, TextOptions
+from penstock.io.fragments import Fragment
+from penstock.io.sinks.csv import CsvWriter
+from penstock.io.sinks.part_writer import PartWriter
+from penstock.io.sources.bad_records import check_free
+from penstock.io.sources.csv import CsvSource
+from penstock.io.sources.csv_dialect import Dialect, can_hold
+from penstock.io.sources.files import InputFile, Storage
+from penstock.io.sources.inference import settle
+from penstock.io.sources.ranges import TextFile, ranges
+from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
+from penstock.io.sources.text import check_types, guessed
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvOptions(TextOptions):
+    """What `Engine.read_csv` takes."""
+
+    header: bool = True
+    column_names: Sequence[str] | None = None
+    delimiter: str = ","
+    quote: str | None = '"'
+    null_values: Sequence[str] = ("",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.header and self.column_names is not None:
+            raise ConfigError("column_names is for files without a header, but header is True")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns where there is no header; none to count them."""
+        return tuple(self.column_names or (() if self.schema is None else self.schema.names))
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the text is written."""
+        return Dialect(self.delimiter, self.quote, tuple(self.null_values))
+
+
+class Csv(Format[CsvOptions]):
+    """Text with a record in a line, bound by the names of each file's header; see `Engine.read_csv`."""
+
+    name: ClassVar[str] = "csv"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
+    options: ClassVar[type[ReadOptions]] = CsvOptions
+    writer: ClassVar[type[PartWriter] | None] = CsvWriter
+
+    def plan(
+        self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: CsvOptions
+    ) -> tuple[CsvSource, tuple[Fragment, ...]]:
+        r"""Read all headers, then parse all rows once, and return the source and its fragments.
+
+        The text is UTF-8; lines end at ``\n``, ``\r\n`` or a ``\r`` alone, and blank lines are skipped. A column
+        without a declared type gets the narrowest of bool, int64, float64, date32, timestamp and string that holds all
+        its values in all files, or string when it has none. Numbers with a leading zero or more digits than their type
+        holds are strings. ``NA``, ``null`` and ``None`` are strings like others unless they are in `null_values`. Times
+        with a zone are for a declared type with one, those without for a type without. Ranges of a quarter of a
+        fragment are parsed at once.
+
+        Raises
+        ------
+        ConfigError, CorruptFileError, BadRowsError, SchemaDriftError
+        """
+        schema = options.schema
+        source = CsvSource(
+            schema or pa.schema([]), storage, dialect=options.dialect, header=options.header, names=options.names
+        )
+        check_types(source.schema, can_hold, "CSV")
+        opened = open_files(scheduler, source, files, options.fragment_bytes)
+        columns = _bind(opened, options)
+        check_free(columns, options.max_bad_records)
+        task = ParseTask(source, columns if schema is None else None, options.max_bad_records)
+        scanned = scan_ranges(scheduler, task, ranges(opened))
+        if schema is None:
+            schema = pa.schema([(name, settle(guess.type)) for name, guess in guessed(scanned, columns).items()])
+        return source.planned(schema, scanned, options.fragment_bytes)
+
+
+def _bind(opened: Sequence[TextFile], options: CsvOptions) -> tuple[str, ...]:
+    """Return the columns of the dataset; types are not known yet, so that only names are compared."""
+    headers = []
+    for text in opened:
+        names = dict.fromkeys((*text.names, *dict(text.file.keys)))
+        headers.append((text.file.path, pa.schema([(name, pa.null()) for name in names])))
+    names = unify(options.lead + headers, missing=options.missing_columns, extra=options.extra_columns).names
+    stored = {name for text in opened for name in text.names}
+    return tuple(name for name in names if name in stored)

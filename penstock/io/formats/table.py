@@ -1,0 +1,77 @@
+"""Formats by their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.core.errors import ConfigError, class_name, did_you_mean
+from penstock.io.formats.base import Format
+from penstock.io.formats.csv import Csv
+from penstock.io.formats.json_lines import JsonLines
+from penstock.io.formats.parquet import Parquet
+from penstock.io.formats.whole_files import WholeFiles
+
+FORMATS: dict[str, Format[Any]] = {each.name: each for each in (Parquet(), Csv(), JsonLines(), WholeFiles())}
+"""Every format by its name."""
+
+
+def find_format(name: str) -> Format[Any]:
+    """Return a format by its name, or another name that it has.
+
+    Raises
+    ------
+    ConfigError
+        None is called so; says the nearest name.
+
+    Examples
+    --------
+    >>> find_format("csv").suffixes[0], find_format("jsonl").name
+    ('.csv', 'json_lines')
+    """
+    known = {alias: each for each in FORMATS.values() for alias in (each.name, *each.aliases)}
+    if name not in known:
+        raise ConfigError(
+            f"format is {name!r}, expected one of {', '.join(known)}.{did_you_mean(str(name), known)}",
+            hint="A format of your own is made known by penstock.register_format.",
+        )
+    return known[name]
+
+
+def register_format(format: Format[Any]) -> None:
+    """Make a format of your own known to ``engine.read``, ``dataset.write`` and the command line, by its name.
+
+    Call it where the format is defined, and import that module in the program that reads or writes: workers need not
+    know the format, but have to be able to import its source and its writer. Registered again, as in a notebook, a
+    format takes the place of the one of the same class name.
+
+    Parameters
+    ----------
+    format : Format
+
+    Raises
+    ------
+    ConfigError
+        It is no format, or another one has its name or an alias of it.
+
+    Examples
+    --------
+    >>> class Nothing(Format):
+    ...     name = "nothing"
+    ...     suffixes = (".nothing",)
+    ...     def plan(self, files, scheduler, storage, options): ...
+    >>> register_format(Nothing())
+    >>> find_format("nothing").name
+    'nothing'
+    >>> _ = FORMATS.pop("nothing")
+    """
+    if not isinstance(format, Format):
+        raise ConfigError(
+            f"register_format takes a Format, found {class_name(format)}",
+            hint="Derive a class from penstock.io.formats.Format, and pass an instance of it.",
+        )
+    names = {format.name, *format.aliases}
+    for other in FORMATS.values():
+        taken = sorted(names & {other.name, *other.aliases})
+        if taken and type(other).__qualname__ != type(format).__qualname__:
+            raise ConfigError(f"format {taken[0]!r} is there already: {class_name(other)}", hint="Choose another name.")
+    FORMATS[format.name] = format

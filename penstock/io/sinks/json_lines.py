@@ -1,0 +1,83 @@
+"""Parts in JSON lines, which `Engine.read_json_lines` reads again to the bit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import ClassVar
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.errors import DataValueError
+from penstock.io.sinks.part_writer import PartWriter, check_types
+from penstock.io.sinks.texts import TEXT, as_bytes, batches, concat, is_exact, plain_text
+from penstock.io.sources import json_objects
+
+_CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(32)}
+_TEXTS = (pa.types.is_string, pa.types.is_date, pa.types.is_timestamp)
+
+
+@dataclass(frozen=True)
+class JsonLinesWriter(PartWriter):
+    """Writes an object in a line, with every key, null where there is no value; times are strings."""
+
+    kind: ClassVar[str] = "json_lines"
+    suffix: ClassVar[str] = ".jsonl"
+
+    def __post_init__(self) -> None:
+        check_types(self.schema, _can_hold, "JSON lines")
+
+    def __call__(self, frame: nw.DataFrame, path: str) -> None:
+        """Write one part; of no rows an empty line, since a file of no bytes is taken for one that was cut off."""
+        with open(path, "xb") as sink:
+            for batch in batches(frame, self.schema):
+                sink.write(_lines(batch))
+            if not len(frame):
+                sink.write(b"\n")
+
+
+def _can_hold(kind: pa.DataType) -> bool:
+    return json_objects.can_hold(kind) and json_objects.holds(kind, is_exact)
+
+
+def _lines(batch: pa.RecordBatch) -> memoryview:
+    parts: list[object] = []
+    for name, values in zip(batch.schema.names, batch, strict=True):
+        key = json.dumps(name, ensure_ascii=False) + ":"
+        parts += ["," + key if parts else "{" + key, pc.fill_null(_value(values, name), "null")]
+    return as_bytes(concat(*parts, "}\n"))
+
+
+def _value(values: pa.Array, name: str) -> pa.Array:
+    if pa.types.is_list(values.type):
+        return _list(values, name)
+    if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
+        error = DataValueError(
+            f"column {name!r} has an infinite number, which JSON cannot say",
+            hint="Write Parquet or CSV, or leave such rows out.",
+            column=name,
+        )
+        raise error
+    text = plain_text(values, name)
+    return concat('"', _escaped(text), '"') if any(test(values.type) for test in _TEXTS) else text
+
+
+def _escaped(text: pa.Array) -> pa.Array:
+    if not pc.any(pc.match_substring_regex(text, r'["\\\x00-\x1f]')).as_py():
+        return text
+    for mark in ("\\", '"'):
+        text = pc.replace_substring(text, mark, "\\" + mark)
+    for mark, escape in _CONTROLS.items():
+        text = pc.replace_substring(text, mark, escape)
+    return text
+
+
+def _list(values: pa.Array, name: str) -> pa.Array:
+    items = pc.fill_null(_value(values.flatten(), name), "null").cast(pa.string())
+    lengths = pc.fill_null(pc.list_value_length(values), 0)
+    ends = pc.cumulative_sum(lengths).cast(pa.int32())
+    lists = pa.ListArray.from_arrays(pa.concat_arrays([pa.array([0], pa.int32()), ends]), items)
+    text = concat("[", pc.binary_join(lists, ",").cast(TEXT), "]")
+    return pc.if_else(values.is_valid(), text, pa.scalar(None, TEXT))
