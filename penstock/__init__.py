@@ -40,6 +40,8 @@ _HOMES = {
     "register_module": "penstock.stages.modules",
 }
 
+_MODULES = frozenset({"authoring", "errors", "frames", "selectors", "stages", "statistics", "testing"})
+
 __all__ = [
     "Bootstrap",
     "CountOptions",
@@ -60,7 +62,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that `import penstock` stays light."""
+    """Import a public name or module when it is first used, so that `import penstock` stays light."""
+    if name in _MODULES:
+        return importlib.import_module(f"penstock.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -55,6 +55,11 @@ def test_every_public_name_is_there() -> None:
     assert ps.__all__ == sorted(ps.__all__)
 
 
+@pytest.mark.parametrize("module", sorted(ps._MODULES))
+def test_a_public_module_is_there_without_importing_it(module: str) -> None:
+    assert python(f"import penstock as ps; print(ps.{module}.__name__)").strip() == f"penstock.{module}"
+
+
 def test_a_local_pipeline_needs_no_cluster_library() -> None:
     code = """
 import sys, penstock as ps, pyarrow as pa
