@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.errors import DataValueError
 from penstock.stages import TargetEncoder
-from penstock.stages.base import ColumnStage, Fitted, Tags, Trainer
+from penstock.stages.base import ColumnStage, Fitted, Tags, Trainer, with_fields
 from penstock.statistics import Counts, Extremes
 from penstock.statistics.base import ColumnStatistic, State
 
@@ -297,6 +297,28 @@ class TellsLabels(TargetEncoder):
 
     def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         return self.transform(frame, fitted)
+
+
+class TellsInWords(TellsLabels):
+    """Tells the label as a text."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, dict.fromkeys(self.outputs(), pa.string()))
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return super().transform(frame, fitted).with_columns(nw.col(*self.outputs()).cast(nw.String))
+
+
+class TellsInLists(TellsLabels):
+    """Tells the label in the second place of a list, after what says nothing."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return with_fields(schema, dict.fromkeys(self.outputs(), pa.list_(pa.float64())))
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        native = nw.to_native(super().transform(frame, fitted))
+        lists = [pl.concat_list(pl.lit(1.0), name).alias(name) for name in self.outputs()]
+        return nw.from_native(native.with_columns(lists), eager_only=True)
 
 
 class TellsByNull(TargetEncoder):

@@ -74,7 +74,16 @@ def test_a_fault_is_caught_by_its_check(kind, name, problem, local):
         named(kind(("n1", "n3")), name)(local)
 
 
-@pytest.mark.parametrize("kind", [broken.TellsLabels, broken.TellsByNull, broken.LeavesOneOut])
+TELLING = [
+    broken.TellsLabels,
+    broken.TellsInWords,
+    polars(broken.TellsInLists),
+    broken.TellsByNull,
+    broken.LeavesOneOut,
+]
+
+
+@pytest.mark.parametrize("kind", TELLING)
 def test_training_rows_that_tell_their_own_label_are_caught(kind, local):
     with pytest.raises(
         AssertionError, match=rf"'s1' of {kind.__name__}, in rows learned from, tells their 'label': 1.00"
