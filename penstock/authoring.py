@@ -1,4 +1,4 @@
-"""The surface for stages, statistics, trainers, evaluators and engines of one's own.
+"""The surface for stages, statistics, trainers, evaluators, engines and formats of one's own.
 
 What is here keeps its name and meaning from version to version; other modules of the library may change. The pages
 ``docs/own-*.md`` use nothing else but this, `penstock`, `penstock.stages`, `penstock.statistics`, `penstock.frames`,
@@ -11,6 +11,9 @@ from penstock.core.selectors import Columns, resolve
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine, TreeReduction
 from penstock.engines.settings import EngineSettings
+from penstock.io.formats import Format
+from penstock.io.fragments import Piece
+from penstock.io.sinks.part_writer import PartWriter
 from penstock.spmd import Rank, SpmdOptions, run_alone
 from penstock.stages.base import ColumnStage, Fitted, Stage, Tags, check_number, normalise_columns
 from penstock.stages.evaluation.base import Evaluator
@@ -31,8 +34,11 @@ __all__ = [
     "Evaluator",
     "Fields",
     "Fitted",
+    "Format",
     "Number",
+    "PartWriter",
     "Partitionable",
+    "Piece",
     "Progress",
     "Rank",
     "SpmdOptions",

@@ -8,12 +8,14 @@ import inspect
 import re
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import penstock as ps
 from penstock import authoring, stages
+from penstock.io.formats import FORMATS
 from penstock.stages.registry import discover
 from penstock.testing import examples_of, tables
 from penstock.testing.cases import trains
@@ -39,11 +41,14 @@ def templates(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def page_module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """A module for the code of a page: stages are pickled by the name of theirs."""
+def page_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """A module for the code of a page: stages are pickled by the name of theirs. Formats of a page end with it."""
     module = types.ModuleType("code_of_a_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    return module
+    known = dict(FORMATS)
+    yield module
+    FORMATS.clear()
+    FORMATS.update(known)
 
 
 def _run(page: Path, module: types.ModuleType) -> None:
@@ -71,7 +76,7 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
     _run(DOCS / "own-stages.md", page_module)
 
 
-@pytest.mark.parametrize("page", ["relational", "own-statistic", "own-engine", "own-trainer"])
+@pytest.mark.parametrize("page", ["relational", "own-statistic", "own-engine", "own-format", "own-trainer"])
 def test_the_code_on_a_page_runs(page, page_module):
     _run(DOCS / f"{page}.md", page_module)
 

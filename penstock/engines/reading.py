@@ -151,16 +151,10 @@ class Reading(ABC):
             Before any row is read.
         """
         return self.read(
-            "parquet",
-            paths,
-            schema=schema,
-            missing_columns=missing_columns,
-            extra_columns=extra_columns,
-            allow_unmanifested=allow_unmanifested,
-            storage_options=storage_options,
-            fragment_bytes=fragment_bytes,
+            "parquet", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
+            allow_unmanifested=allow_unmanifested, storage_options=storage_options, fragment_bytes=fragment_bytes,
             page_checksum_verification=page_checksum_verification,
-        )
+        )  # fmt: skip
 
     def read_csv(
         self,
@@ -210,21 +204,11 @@ class Reading(ABC):
             writes, and is not left out by `schema`.
         """
         return self.read(
-            "csv",
-            paths,
-            schema=schema,
-            header=header,
-            column_names=column_names,
-            delimiter=delimiter,
-            quote=quote,
-            null_values=null_values,
-            missing_columns=missing_columns,
-            extra_columns=extra_columns,
-            max_bad_records=max_bad_records,
-            allow_unmanifested=allow_unmanifested,
-            storage_options=storage_options,
+            "csv", paths, schema=schema, header=header, column_names=column_names, delimiter=delimiter, quote=quote,
+            null_values=null_values, missing_columns=missing_columns, extra_columns=extra_columns,
+            max_bad_records=max_bad_records, allow_unmanifested=allow_unmanifested, storage_options=storage_options,
             fragment_bytes=fragment_bytes,
-        )
+        )  # fmt: skip
 
     def read_json_lines(
         self,
@@ -244,16 +228,10 @@ class Reading(ABC):
         given, values of different kinds under one key are an error that `max_bad_records` does not set aside.
         """
         return self.read(
-            "json_lines",
-            paths,
-            schema=schema,
-            missing_columns=missing_columns,
-            extra_columns=extra_columns,
-            max_bad_records=max_bad_records,
-            allow_unmanifested=allow_unmanifested,
-            storage_options=storage_options,
+            "json_lines", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
+            max_bad_records=max_bad_records, allow_unmanifested=allow_unmanifested, storage_options=storage_options,
             fragment_bytes=fragment_bytes,
-        )
+        )  # fmt: skip
 
     def read_files(
         self,
@@ -289,12 +267,8 @@ class Reading(ABC):
             When it is read: a file changed since it was planned, or is gone.
         """
         return self.read(
-            "files",
-            paths,
-            extensions=extensions,
-            storage_options=storage_options,
-            fragment_bytes=fragment_bytes,
-        )
+            "files", paths, extensions=extensions, storage_options=storage_options, fragment_bytes=fragment_bytes,
+        )  # fmt: skip
 
     def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a table in memory; NaN becomes null when it is read.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import declared
-from penstock.io.fragments import FRAGMENT_BYTES, Fragment
+from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, pack, row_bytes
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.bad_records import check_limit
 from penstock.io.sources.base import Source
@@ -127,6 +127,10 @@ class Format(ABC, Generic[Options]):
         InputError
             A file cannot be read, or files do not agree; names it.
         """
+
+    def pack(self, pieces: Iterable[Piece], schema: pa.Schema, options: ReadOptions) -> tuple[Fragment, ...]:
+        """Return pieces, in their order, put together to fragments of about `fragment_bytes`."""
+        return pack(pieces, row_bytes(schema), options.fragment_bytes)
 
     def read_options(self, given: Mapping[str, Any]) -> Options:
         """Return the options of a read.

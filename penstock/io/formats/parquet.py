@@ -13,7 +13,7 @@ from penstock.core.names import without_index
 from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import canonical, shorten, unify, widen
 from penstock.io.formats.base import Format, ReadOptions, TableOptions
-from penstock.io.fragments import Fragment, Piece, pack, row_bytes
+from penstock.io.fragments import Fragment, Piece
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.files import InputFile, Storage
@@ -51,7 +51,7 @@ class Parquet(Format[ParquetOptions]):
         schema = with_keys(schema, files)
         int96 = tuple(dict.fromkeys(name for footer in footers for name in footer.int96))
         source = ParquetSource(schema, storage, options.page_checksum_verification, int96)
-        return source, pack(pieces, row_bytes(schema), options.fragment_bytes)
+        return source, self.pack(pieces, schema, options)
 
 
 def _schema(footers: Sequence[Footer], options: ParquetOptions) -> pa.Schema:
