@@ -339,6 +339,7 @@ def test_help_tells_the_exit_codes(capsys):
         assert text in told
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "name", "code"), [(signal.SIGINT, "SIGINT", 130), (signal.SIGTERM, "SIGTERM", 143)])
 def test_a_signal_stops_a_training_and_leaves_nothing(project, number, name, code):
     command = [sys.executable, "-m", "penstock", *FIT, "--set", "rounds=1000000", "--json"]

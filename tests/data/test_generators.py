@@ -277,6 +277,7 @@ class TestClicks:
         keys = click_rows.hash_rows()
         assert share(keys == keys.shift()) == pytest.approx(0.001, abs=0.0007)
 
+    @pytest.mark.thorough
     def test_clicks_of_another_seed_can_be_predicted(self) -> None:
         few = [*FEW_VALUES, "C14"]
         train, test = (frame(clicks, 20_000, seed).with_columns(pl.col(few).str.to_integer(base=16)) for seed in (0, 1))
@@ -339,6 +340,7 @@ class TestTrips:
     def test_a_few_rows_are_wrong(self, trip_rows: pl.DataFrame, wrong: pl.Expr, least: float, most: float) -> None:
         assert least < share(trip_rows.select(wrong).to_series()) < most
 
+    @pytest.mark.thorough
     def test_fares_of_another_seed_can_be_predicted(self) -> None:
         (train, fare), (test, truth) = (trip_features(frame(trips, 20_000, seed)) for seed in (0, 1))
         model = HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(train, fare)

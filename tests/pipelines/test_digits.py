@@ -27,11 +27,13 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> FitResult:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_both_networks_are_measured_side_by_side(fitted):
     assert fitted.metrics["mlp.accuracy"] > 0.94
     assert fitted.metrics["convolutional.accuracy"] > 0.96
 
 
+@pytest.mark.thorough
 def test_one_picture_is_recognised_as_in_a_batch(fitted):
     model = PipelineModel.load(fitted.model)
     for row in pq.read_table(fitted.scored.path).slice(0, 3).to_pylist():

@@ -72,6 +72,7 @@ def test_the_rank_error_keeps_its_bound(small, shape, cuts):
     assert found.rank_error == found.error / 20_000
 
 
+@pytest.mark.thorough
 @given(st.lists(st.integers(0, 300), min_size=2, max_size=30), st.randoms(use_true_random=False))
 def test_any_order_of_merging_keeps_the_bound_count_and_ends(sizes, random):
     values = [np.array([random.gauss(0, 1) for _ in range(size)]) for size in sizes]
