@@ -85,7 +85,15 @@ def test_map_runs_a_bounded_number_of_items_ahead_and_stops_when_it_is_closed(da
     assert len(list(tmp_path.iterdir())) <= ahead
 
 
-def test_a_large_task_is_unpickled_once_a_worker_however_many_items_there_are(dask, tmp_path):
+@pytest.fixture
+def keeping_replicas(dask) -> Iterator[None]:
+    """Stop Dask from looking, every two seconds, for copies to drop: what is fetched again is unpickled again."""
+    dask.client.amm.stop()
+    yield
+    dask.client.amm.start()
+
+
+def test_a_large_task_is_unpickled_once_a_worker_however_many_items_there_are(dask, keeping_replicas, tmp_path):
     assert list(dask.map(bodies.Heavy(tmp_path), range(40))) == [12_000_000 + item for item in range(40)]
     assert 1 <= len(list(tmp_path.iterdir())) <= 2
 
