@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 
-def how_to_install(extra: str, package: str | Path = Path(__file__).parent) -> str:
+def how_to_install(extra: str, package: str | Path = Path(__file__).parents[1]) -> str:
     """Return the command that installs an extra of setup.cfg: from this checkout, or else for the package installed.
 
     Parameters
