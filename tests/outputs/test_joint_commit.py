@@ -16,7 +16,7 @@ import pytest
 
 import penstock.io.sinks
 from penstock.errors import CommitConflictError, ConfigError, OutputError
-from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, joint_commit, read_manifest, swap
+from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, joint_commit, locks, read_manifest, swap
 from penstock.io.sinks.journal import Change, Journal
 from penstock.io.sinks.locks import Owner, claim, release
 from penstock.io.sinks.staging import Siblings
@@ -136,6 +136,18 @@ def test_runs_with_overlapping_targets_neither_mix_nor_wait_for_each_other(tmp_p
     assert set(last.values()) <= {run_id for run_id, _ in won}
     written = {run_id: set(chosen) for run_id, chosen in won}
     assert all(name in written[run_id] for name, run_id in last.items())
+
+
+def test_a_lock_that_is_released_as_it_is_refused_is_a_conflict_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_open_locked", lambda path: None)
+    monkeypatch.setattr(Path, "exists", lambda self: True)  # as it was a moment ago
+    with (
+        pytest.raises(CommitConflictError, match="run 'unknown' has not released"),
+        locks.commit_lock(tmp_path / ".a.commit-lock", "mine", patience=0.0),
+    ):
+        pass
 
 
 @pytest.fixture(params=["exchange", "aside"])

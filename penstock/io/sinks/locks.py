@@ -215,7 +215,10 @@ def _open_locked(path: Path) -> int | None:
 
 
 def _refusal(path: Path, run_id: str) -> CommitConflictError:
-    holder = path.read_text(errors="replace") if path.exists() else "unknown"
+    try:
+        holder = path.read_text(errors="replace")
+    except FileNotFoundError:  # released since it was tried
+        holder = "unknown"
     message = f"run {run_id!r} cannot commit: run {holder!r} has not released {path}"
     hint = "See whether that run hangs, then run again."
     return CommitConflictError(message, hint=hint, path=str(path), run_id=run_id)
