@@ -21,7 +21,7 @@ test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/chromium.sh
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
-test-fast: $(VENV)/.dev ## what is telling, on the local engine, in two minutes; without Java or a browser
+test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minutes; without Java or a browser
 	$(BIN)/python -m pytest --fast -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that the suite leaves out as they change nothing
