@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.task_errors import translate_errors
 from penstock.devices import Device
 from penstock.engines.reading import Reading
 
@@ -95,7 +96,6 @@ class Engine(Reading, ABC):
         """Which frame library the workers use: "cpu" or "gpu"."""
         return self.device.kind
 
-    @abstractmethod
     def reduce(
         self,
         task: Callable[[Item], State],
@@ -106,17 +106,27 @@ class Engine(Reading, ABC):
     ) -> State:
         """Call `task` with each item and merge what it gives near the data, in the shape of `TreeReduction`.
 
-        `merge` may empty the list that it is given, so that partial results are let go, and changes none of them.
+        `merge` may empty the list that it is given, so that partial results are let go, and changes none of them. An
+        engine whose workers are not here overrides this; here they are merged in this process, as they arrive.
         """
+        tree = TreeReduction(translate_errors(merge))
+        for state in self.map(task, items, label=label):
+            tree.push(state)
+        return tree.result()
 
-    @abstractmethod
     def reduce_partitioned(
         self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
     ) -> list[State]:
         """Do what `reduce` does with each part by itself, so that no task has more than one part of all items.
 
-        A part is cut down near the data, and only then comes here.
+        A part is cut down near the data, and only then comes here; this merges here, as `reduce` does.
         """
+        trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
+        for parts in self.map(work, items, label=label):
+            for tree, part in zip(trees, parts, strict=True):
+                tree.push(part)
+        prune = translate_errors(work.prune)
+        return [prune(tree.result()) for tree in trees]
 
     @abstractmethod
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from penstock import devices
 from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import Engine, Item, Result, State, TreeReduction
+from penstock.engines.base import Engine, Item, Result
 from penstock.engines.settings import EngineSettings
 from penstock.spmd import Body, SpmdOptions, run_alone
 
@@ -35,28 +34,6 @@ class ToyEngine(Engine):
 
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         return iter(self._pool.map(translate_errors(task), items))
-
-    def reduce(
-        self,
-        task: Callable[[Item], State],
-        merge: Callable[[list[State]], State],
-        items: Sequence[Item],
-        *,
-        label: str = "reduce",
-    ) -> State:
-        tree = TreeReduction(translate_errors(merge))
-        for state in self.map(task, items):
-            tree.push(state)
-        return tree.result()
-
-    def reduce_partitioned(
-        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
-    ) -> list[State]:
-        trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
-        for parts in self.map(work, items):
-            for tree, part in zip(trees, parts, strict=True):
-                tree.push(part)
-        return [work.prune(tree.result()) for tree in trees]
 
     def spmd(self, body: Body, datasets: Mapping[str, Any], options: SpmdOptions, *, label: str = "train") -> Any:
         return run_alone(body, datasets, options, self, label, threads=1)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock import devices
 from penstock.core.bounded_pool import ahead
 from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import Item, Result, State, TreeReduction
+from penstock.engines.base import Item, Result
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.stragglers import Stragglers, TaskClock
 
@@ -69,31 +68,6 @@ class LocalEngine(RelationalEngine):
             for result in ahead(timed, enumerate(items), self._in_flight, meanwhile=stragglers.look):
                 yield result
                 track.advance()
-
-    def reduce(
-        self,
-        task: Callable[[Item], State],
-        merge: Callable[[list[State]], State],
-        items: Sequence[Item],
-        *,
-        label: str = "reduce",
-    ) -> State:
-        """Merge as the partial results arrive."""
-        tree = TreeReduction(translate_errors(merge))
-        for state in self.map(task, items, label=label):
-            tree.push(state)
-        return tree.result()
-
-    def reduce_partitioned(
-        self, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str = "reduce"
-    ) -> list[State]:
-        """Merge each part as it arrives."""
-        trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
-        for parts in self.map(work, items, label=label):
-            for tree, part in zip(trees, parts, strict=True):
-                tree.push(part)
-        prune = translate_errors(work.prune)
-        return [prune(tree.result()) for tree in trees]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run `body` here as the only rank."""
