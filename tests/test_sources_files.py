@@ -18,7 +18,7 @@ from pyarrow import feather, orc
 import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
 from penstock.io.sinks import StagedDirectory, file_entry
-from penstock.io.sources.files import InputFile, Storage, check_unchanged, corrupt, detect
+from penstock.io.sources.files import InputFile, Storage, corrupt, detect
 from penstock.io.sources.hive import with_keys
 from penstock.io.sources.paths import expand
 
@@ -322,19 +322,19 @@ def test_a_file_that_went_away_is_told() -> None:
 def test_a_file_that_changed_is_told_with_both_sizes(tmp_path: Path) -> None:
     make(tmp_path, "a.pq")
     (file,) = expand(tmp_path / "a.pq", (".pq",), LOCAL)
-    check_unchanged(file.path, file.size, file.mtime)
+    LOCAL.check_unchanged(file)
     (tmp_path / "a.pq").write_bytes(b"longer than before")
     with pytest.raises(IncompleteInputError, match="5 bytes when planned, 18 bytes now"):
-        check_unchanged(file.path, file.size, file.mtime)
+        LOCAL.check_unchanged(file)
 
 
 def test_a_file_of_a_store_that_changed_is_told(memory: fsspec.AbstractFileSystem) -> None:
     put(memory, "a.pq")
     (file,) = expand("memory://penstock/a.pq", (".pq",), LOCAL)
-    LOCAL.check_unchanged(file.path, file.size, file.mtime)
+    LOCAL.check_unchanged(file)
     memory.pipe_file("/penstock/a.pq", b"xyz")
     with pytest.raises(IncompleteInputError, match="1 bytes when planned, 3 bytes now"):
-        LOCAL.check_unchanged(file.path, file.size, file.mtime)
+        LOCAL.check_unchanged(file)
 
 
 @pytest.mark.parametrize(

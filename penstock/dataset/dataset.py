@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -319,10 +320,11 @@ class Dataset(Lags):
         if any(step.makes_rows for step in self.steps):
             return None
         numbered = self.scan(tuple(dict.fromkeys([*columns, *frames.roots(predicate, self.schema), ROW])))
+        task = partial(_first_row, numbered, predicate)
         for fragment in self.fragments:
-            for found in self.engine.map(_FirstRow(numbered, predicate), [fragment], label="locate"):
-                if found is not None:
-                    return fragment.locate(found)
+            for row in self.engine.map(task, [fragment], label="locate"):
+                if row is not None:
+                    return fragment.locate(row)
         return None
 
     def _collect(self) -> CollectTask:
@@ -352,14 +354,9 @@ def check_callable(value: Any, what: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _FirstRow:
-    scan: ReadTask
-    predicate: nw.Expr
-
-    def __call__(self, fragment: Fragment) -> int | None:
-        bad = self.scan.frame(fragment, RowLog()).filter(self.predicate)
-        return int(bad[ROW][0]) if len(bad) else None
+def _first_row(scan: ReadTask, predicate: nw.Expr, fragment: Fragment) -> int | None:
+    bad = scan.frame(fragment, RowLog()).filter(predicate)
+    return int(bad[ROW][0]) if len(bad) else None
 
 
 def _kept(fragment: Fragment, samples: tuple[Sample, ...]) -> int:

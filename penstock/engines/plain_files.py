@@ -12,7 +12,6 @@ from penstock.dataset.steps import Select
 from penstock.io.fragments import Piece
 from penstock.io.sources.files import Storage
 from penstock.io.sources.parquet import ParquetSource
-from penstock.io.sources.temporary import HeldSource
 
 # Others take a star for a pattern, skip a file with a leading dot or underscore, look for keys around "=", and go up
 # from a link by its name.
@@ -39,13 +38,12 @@ class PlainFiles:
     def check_unchanged(self) -> None:
         """Raise IncompleteInputError for a file that is not the one that was planned."""
         for piece in self.pieces:
-            self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+            self.storage.check_unchanged(piece)
 
 
 def plain_files(dataset: Dataset) -> PlainFiles | None:
     """Return the files of a dataset, None unless all of their rows are read, and nothing but columns is left out."""
     source = dataset.reader.source
-    source = source.source if isinstance(source, HeldSource) else source
     pieces = [piece for fragment in dataset.fragments for piece in fragment.pieces]
     whole = not dataset.reader.samples and all(isinstance(step, Select) for step in dataset.steps)
     if not whole or not isinstance(source, ParquetSource) or source.page_checksum_verification:

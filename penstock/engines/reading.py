@@ -23,7 +23,6 @@ from penstock.io.sources.bad_records import log_unparsed
 from penstock.io.sources.base import Reader, Source, log_absent
 from penstock.io.sources.files import Storage
 from penstock.io.sources.paths import expand
-from penstock.io.sources.temporary import HeldSource
 
 if TYPE_CHECKING:
     from penstock.engines.base import Engine
@@ -36,7 +35,7 @@ Paths = str | Path | list[str] | list[Path]
 
 def owning(dataset: Dataset, folder: TemporaryFolder) -> Dataset:
     """Return a dataset of files in a temporary folder, which then lives as long as whatever reads them."""
-    return replace(dataset, reader=replace(dataset.reader, source=HeldSource(dataset.reader.source, folder)))
+    return replace(dataset, reader=replace(dataset.reader, folder=folder))
 
 
 class Reading(ABC):

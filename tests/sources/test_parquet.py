@@ -499,4 +499,4 @@ def test_a_hash_is_computed_once_for_each_version_of_a_file(
     for _ in range(3):
         data.to_arrow()
     assert len(opened) == 1
-    assert opened[0] in {path for path, *_ in parquet._verified}
+    assert opened[0] in {path for path, *_ in parquet._digests}

@@ -75,16 +75,8 @@ class Lags:
         >>> data.head()["sold_lag_1"].to_list()
         [20, None, None, 10]
         """
-        return lagged(
-            cast("Dataset", self),
-            "lag",
-            columns,
-            by=by,
-            order_by=order_by,
-            periods=periods,
-            output_columns=output_columns,
-            staging_dir=staging_dir,
-        )
+        data = cast("Dataset", self)
+        return lagged(data, "lag", columns, by, order_by, periods, output_columns, staging_dir)
 
     def lead(
         self,
@@ -108,17 +100,8 @@ class Lags:
         >>> data.head()["sold_lead_1"].to_list()
         [None, None, 20, 30]
         """
-        return lagged(
-            cast("Dataset", self),
-            "lead",
-            columns,
-            by=by,
-            order_by=order_by,
-            periods=periods,
-            ahead=True,
-            output_columns=output_columns,
-            staging_dir=staging_dir,
-        )
+        data = cast("Dataset", self)
+        return lagged(data, "lead", columns, by, order_by, periods, output_columns, staging_dir, ahead=True)
 
     def diff(
         self,
@@ -163,14 +146,5 @@ class Lags:
         >>> data.head()["sold_diff_1"].to_list()
         [5, None, None, 15]
         """
-        return lagged(
-            cast("Dataset", self),
-            "diff",
-            columns,
-            by=by,
-            order_by=order_by,
-            periods=periods,
-            unit=unit,
-            output_columns=output_columns,
-            staging_dir=staging_dir,
-        )
+        data = cast("Dataset", self)
+        return lagged(data, "diff", columns, by, order_by, periods, output_columns, staging_dir, unit=unit)

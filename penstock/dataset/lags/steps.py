@@ -131,16 +131,13 @@ class Part:
     last: int
 
 
-@dataclass(frozen=True)
-class Span:
-    """Tells from which row number to which a fragment of the window's result goes; None for an empty one."""
+def read_span(reader: Reader, fragment: Fragment) -> Part | None:
+    """Return from which row number to which a fragment of the window's result goes; None for an empty one.
 
-    reader: Reader
-
-    def __call__(self, fragment: Fragment) -> Part | None:
-        """Read the row numbers of one fragment, which are in order; on the host, as they are looked up there."""
-        rows = self.reader.read(fragment, [NUMBER], "cpu")[NUMBER].to_numpy()
-        return Part(fragment, int(rows[0]), int(rows[-1])) if len(rows) else None
+    Row numbers are in order; they are read on the host, as they are looked up there.
+    """
+    rows = reader.read(fragment, [NUMBER], "cpu")[NUMBER].to_numpy()
+    return Part(fragment, int(rows[0]), int(rows[-1])) if len(rows) else None
 
 
 @dataclass(frozen=True, eq=False)

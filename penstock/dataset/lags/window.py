@@ -7,6 +7,7 @@ to move. What it makes is read back by row number, so that a row keeps its numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from penstock.core.errors import ConfigError, SchemaError, did_you_mean
 from penstock.core.names import check_names, column_names
 from penstock.core.scheduler import relational
 from penstock.core.selectors import resolve
-from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, Span
+from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, read_span
 from penstock.frames.transport_types import carrier
 from penstock.io.fragments import row_bytes
 
@@ -31,16 +32,16 @@ def lagged(
     dataset: Dataset,
     title: str,
     columns: Names,
-    *,
     by: Names,
     order_by: Names,
     periods: int | Sequence[int],
+    output_columns: Names | None,
+    staging_dir: str | Path | None,
+    *,
     ahead: bool = False,
     unit: str | None = None,
-    output_columns: Names | None = None,
-    staging_dir: str | Path | None = None,
 ) -> Dataset:
-    """Return a dataset with more columns; `title` is the method of `Dataset` that is called.
+    """Return a dataset with more columns; `title` is the method of `Dataset` that is called, with its parameters.
 
     Parameters
     ----------
@@ -55,9 +56,9 @@ def lagged(
     lags = _lags(dataset.schema, title, values, _counts(title, periods), ahead, unit, output_columns)
     for name in (*narrow.by, *narrow.order_by, *narrow.values):
         _check_carried(dataset.schema.field(name), title)
-    found = _window(dataset, narrow, lags, staging_dir)
-    spans = dataset.engine.map(Span(found.reader), found.fragments, label=f"{title}: row numbers")
-    return dataset.with_step(Beside(title, lags, found.reader, tuple(part for part in spans if part is not None)))
+    window = _window(dataset, narrow, lags, staging_dir)
+    parts = dataset.engine.map(partial(read_span, window.reader), window.fragments, label=f"{title}: row numbers")
+    return dataset.with_step(Beside(title, lags, window.reader, tuple(part for part in parts if part is not None)))
 
 
 def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: str | Path | None) -> Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from penstock.engines.plain_files import PlainFiles, plain_files
 from penstock.engines.querying import QueryEngine, stage
 from penstock.engines.spark.jobs import cause
 from penstock.engines.spark.jvm import naming_lost_jvm
-from penstock.io.sources.parquet import Verify
+from penstock.io.sources.parquet import verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +67,7 @@ class SparkQueries(QueryEngine):
         return frame
 
     def _directly(self, dataset: Dataset, files: PlainFiles, label: str) -> nw.LazyFrame:
-        for _ in dataset.engine.map(Verify(files.storage), files.pieces, label=label):
+        for _ in dataset.engine.map(partial(verify, files.storage), files.pieces, label=label):
             pass
         self._read.append(files)
         schema = from_arrow_schema(dataset.schema, prefer_timestamp_ntz=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +20,6 @@ from penstock.io.sources.csv import CsvSource
 from penstock.io.sources.csv_dialect import Dialect, can_hold
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.inference import settle
-from penstock.io.sources.ranges import TextFile, ranges
 from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
 from penstock.io.sources.text import check_types, guessed
 
@@ -80,22 +79,21 @@ class Csv(Format[CsvOptions]):
             schema or pa.schema([]), storage, dialect=options.dialect, header=options.header, names=options.names
         )
         check_types(source.schema, can_hold, "CSV")
-        opened = open_files(scheduler, source, files, options.fragment_bytes)
-        columns = _bind(opened, options)
+        items = open_files(scheduler, source, files, options.fragment_bytes)
+        columns = _bind({item.file: item.names for item in items}, options)
         check_free(columns, options.max_bad_records)
         task = ParseTask(source, columns if schema is None else None, options.max_bad_records)
-        scanned = scan_ranges(scheduler, task, ranges(opened))
+        scanned = scan_ranges(scheduler, task, items)
         if schema is None:
             schema = pa.schema([(name, settle(guess.type)) for name, guess in guessed(scanned, columns).items()])
         return source.planned(schema, scanned, options.fragment_bytes)
 
 
-def _bind(opened: Sequence[TextFile], options: CsvOptions) -> tuple[str, ...]:
+def _bind(headers: Mapping[InputFile, tuple[str, ...]], options: CsvOptions) -> tuple[str, ...]:
     """Return the columns of the dataset; types are not known yet, so that only names are compared."""
-    headers = []
-    for text in opened:
-        names = dict.fromkeys((*text.names, *dict(text.file.keys)))
-        headers.append((text.file.path, pa.schema([(name, pa.null()) for name in names])))
-    names = unify(options.lead + headers, missing=options.missing_columns, extra=options.extra_columns).names
-    stored = {name for text in opened for name in text.names}
-    return tuple(name for name in names if name in stored)
+    schemas = [
+        (file.path, pa.schema(dict.fromkeys((*names, *dict(file.keys)), pa.null()))) for file, names in headers.items()
+    ]
+    columns = unify(options.lead + schemas, missing=options.missing_columns, extra=options.extra_columns).names
+    stored = {name for names in headers.values() for name in names}
+    return tuple(name for name in columns if name in stored)

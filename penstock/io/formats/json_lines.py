@@ -20,7 +20,6 @@ from penstock.io.sources.bad_records import check_free
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.inference import Guess, join, settle
 from penstock.io.sources.json_lines import JsonLinesSource
-from penstock.io.sources.ranges import ranges
 from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
 from penstock.io.sources.text import Scanned, check_types
 
@@ -56,9 +55,9 @@ class JsonLines(Format[TextOptions]):
         schema = options.schema
         source = JsonLinesSource(schema or pa.schema([]), storage)
         check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
-        opened = open_files(scheduler, source, files, options.fragment_bytes)
+        items = open_files(scheduler, source, files, options.fragment_bytes)
         task = ParseTask(source, () if schema is None else None, options.max_bad_records)
-        scanned = scan_ranges(scheduler, task, ranges(opened))
+        scanned = scan_ranges(scheduler, task, items)
         types = {name: guess.type for name, (guess, _) in _joined(scanned).items()}
         types = types if schema is not None else {name: settle(kind) for name, kind in types.items()}
         keys = options.lead + _keys_of_files(scanned, types) or [(files[0].path, pa.schema([]))]

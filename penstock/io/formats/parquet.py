@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.hive import with_keys
-from penstock.io.sources.parquet import Footer, ParquetSource, ReadFooter
+from penstock.io.sources.parquet import Footer, ParquetSource, read_footer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class Parquet(Format[ParquetOptions]):
         ------
         CorruptFileError, SchemaDriftError
         """
-        footers = list(scheduler.map(ReadFooter(storage), files, label="footers"))
+        footers = list(scheduler.map(partial(read_footer, storage), files, label="footers"))
         schema = _schema(footers, options)
         pieces = [piece for footer in footers for piece in _pieces(footer, schema)]
         schema = with_keys(schema, files)

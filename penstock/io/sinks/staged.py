@@ -7,7 +7,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from penstock.core.errors import CommitConflictError, ConfigError
@@ -44,12 +43,10 @@ class Staged(ABC):
         self._alone.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove what was staged and not committed."""
         if self._alone is not None:
-            self._alone.__exit__(kind, error, traceback)
+            self._alone.__exit__()
 
     @property
     def path(self) -> Path:

@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from penstock.core.notices import get_logger
@@ -69,9 +68,7 @@ class TemporaryFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
     def __deepcopy__(self, memo: object) -> Self:

@@ -15,6 +15,7 @@ from penstock.core.notices import get_logger
 from penstock.core.schemas import shorten
 from penstock.frames import ROW, Kind, matrices
 from penstock.io.fragments import Fragment, Piece, Sample, bad_records, kept_rows
+from penstock.io.sinks import TemporaryFolder
 from penstock.io.sources.bad_records import quarantined
 
 logger = get_logger(__name__)
@@ -35,10 +36,19 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a fragment: its pieces, the row numbers where they are asked for, the rows that the samples keep."""
+    """Reads a fragment: its pieces, the row numbers where they are asked for, the rows that the samples keep.
+
+    Parameters
+    ----------
+    source : Source
+    samples : tuple of Sample
+    folder : TemporaryFolder, optional
+        Where the files of the source lie, which is not removed as long as a reader has it.
+    """
 
     source: Source
     samples: tuple[Sample, ...] = ()
+    folder: TemporaryFolder | None = None
 
     def read(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
         """Return a frame of `columns`, which may name ``__row__`` (int64) or be only that."""
@@ -49,8 +59,8 @@ class Reader:
                 frame, ROW, np.arange(fragment.start, fragment.start + len(frame), dtype=np.int64)
             )
             frame = frame.with_columns(numbers) if stored else numbers.to_frame()
-        kept = kept_rows(fragment, self.samples) if self.samples else None
-        return frame if kept is None else frame.filter(matrices.column(frame, "kept", kept))
+        mask = kept_rows(fragment, self.samples)
+        return frame if mask is None else frame.filter(matrices.column(frame, "kept", mask))
 
     def unparsed(self, fragment: Fragment) -> pa.Table:
         """Return the records of a fragment that could not be parsed, as the quarantine has them."""

@@ -62,7 +62,7 @@ class BinarySource:
         except OSError as error:
             raise InputError(f"cannot read {piece.path}: {why(error)}", path=piece.path) from error
         finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
-            self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+            self.storage.check_unchanged(piece)
         if piece.sha256 is not None:
             check_sha256(piece.path, hashlib.sha256(content).hexdigest(), piece.sha256)
         return content

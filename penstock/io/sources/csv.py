@@ -11,22 +11,14 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from penstock.core.errors import BadRowsError, PenstockError, SchemaDriftError
+from penstock.core.errors import BadRowsError
 from penstock.core.schemas import check_unique
 from penstock.io.sources.csv_dialect import Dialect
 from penstock.io.sources.files import InputFile, corrupt
-from penstock.io.sources.ranges import (
-    HEAD_BYTES,
-    Range,
-    TextFile,
-    cut,
-    first_bad,
-    first_misfit,
-    line_at,
-    read_head,
-    unclosed,
-)
-from penstock.io.sources.text import Scanned, TextSource, declaration_hint, shorten_text
+from penstock.io.sources.inference import Guess
+from penstock.io.sources.quotes import RecordEnds
+from penstock.io.sources.ranges import HEAD_BYTES, Range, first_bad, read_head, unclosed
+from penstock.io.sources.text import TextSource, shorten_text
 
 
 @dataclass(frozen=True)
@@ -47,9 +39,10 @@ class CsvSource(TextSource):
     names: tuple[str, ...] = ()
 
     filler: ClassVar[bytes] = b"\n"
+    repair: ClassVar[str] = "Declare the column as string, add the value to null_values, or repair the file."
 
-    def open(self, file: InputFile, step: int) -> TextFile:
-        """Return the names of the columns and the ranges after the header.
+    def read_header(self, file: InputFile) -> tuple[tuple[str, ...], int, RecordEnds | None]:
+        """Return the names of the columns, where the records after the header begin, and what finds their ends.
 
         Raises
         ------
@@ -63,16 +56,15 @@ class CsvSource(TextSource):
         counted = tuple(f"f{place}" for place in range(len(first)))
         names = tuple(first) if self.header else self.names or counted
         check_unique(names, file.path)
-        begin += length if self.header else 0
         ends = None if self.dialect.quote is None else self.dialect.record_ends()
-        return TextFile(file, names, cut(self.storage, file, begin, step, ends))
+        return names, begin + (length if self.header else 0), ends
 
     def _first_record(self, file: InputFile, head: bytes) -> tuple[list[str], int]:
         blank = len(head) - len(head.lstrip(b"\r\n"))
-        ends = self.dialect.record_ends().feed(head[blank:])
-        if (self.header and blank == len(head)) or (not len(ends) and len(head) >= HEAD_BYTES):
+        ends = self.ends(head[blank:])
+        if (self.header and blank == len(head)) or (not ends and len(head) >= HEAD_BYTES):
             raise corrupt(file.path, f"no {'header' if self.header else 'record'} in the first {len(head)} bytes")
-        end = blank + int(ends[0]) if len(ends) else len(head)
+        end = blank + ends[0] if ends else len(head)
         try:
             return self.dialect.fields(head[blank:end].decode()), end
         except (UnicodeDecodeError, csv.Error) as error:
@@ -82,18 +74,15 @@ class CsvSource(TextSource):
         """Return the columns of `types` from text of a file with the columns `names`."""
         return self.dialect.parse(data, names, types)
 
-    def _types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """Return the declared types of a file's columns; none are where they are inferred."""
-        return {column.name: column.type for column in self.schema if column.name in names}
+    def parse_exactly(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Parse, and refuse the numbers that pyarrow would change."""
+        return self.dialect.parse_exactly(data, names, types)
 
-    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
         """Parse a range as the schema, or guess the types of `columns`; ArrowInvalid where that cannot be."""
         if columns is None:
-            rows = self.dialect.parse_exactly(data, item.names, self._types(item.names)).num_rows
-            return Scanned(item, item.begin + len(data), rows, {})
-        here = [name for name in columns if name in item.names]
-        rows, guesses = self.dialect.guess(data, item.names, here)
-        return Scanned(item, item.begin + len(data), rows, guesses)
+            return self.parse_exactly(data, item.names, self.declared(item.names)).num_rows, {}
+        return self.dialect.guess(data, item.names, [name for name in columns if name in item.names])
 
     def check_end(self, item: Range, data: bytes) -> None:
         """Raise CorruptFileError when a quote never closes."""
@@ -103,62 +92,47 @@ class CsvSource(TextSource):
             if ends.open:
                 raise unclosed(self.storage, item.file.path, item.begin + ends.opened)
 
-    def record_ends(self, data: bytes) -> list[int]:
-        """Return where the records of a text end."""
+    def ends(self, data: bytes) -> list[int]:
+        """Return where the records of a text end, but for one at its end that has no line end."""
         ends: list[int] = self.dialect.record_ends().feed(data).tolist()
-        return ends if ends and ends[-1] == len(data) else [*ends, len(data)]
+        return ends
 
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
         """Return the number of rows; ArrowInvalid for a wrong number of fields, or a value not of its declared type."""
-        types = self._types(names) or {names[0]: pa.string()}
-        rows: int = self.dialect.parse_exactly(data, names, types).num_rows
+        rows: int = self.parse_exactly(data, names, self.declared(names) or {names[0]: pa.string()}).num_rows
         return rows
 
-    def reason(self, record: bytes, names: Sequence[str]) -> str:
-        """Return why a record is bad."""
-        if self._odd_row(record, names) is not None:
-            return "wrong number of fields"
-        name = self._odd_column(record, names)
-        return (
-            "cannot be parsed" if name is None else f"not a value of {self.schema.field(name).type} (column {name!r})"
+    def fault(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return that a record has too few or too many fields."""
+        return None if self._odd_row(record, names) is None else "wrong number of fields"
+
+    def first_bad(self, item: Range, data: bytes) -> tuple[int, int]:
+        """Return the bounds of the first record because of which a range cannot be parsed."""
+        return first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
+
+    def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
+        """Return the error for too few or too many fields."""
+        row = self._odd_row(record, item.names)
+        if row is None:
+            return None
+        return BadRowsError(
+            f"{place}: {row.actual_columns} fields, expected {row.expected_columns}: {shorten_text(row.text)}",
+            hint="A delimiter in a field needs quotes around the field; max_bad_records sets such records aside.",
+            path=item.file.path,
         )
 
-    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
-        """Return BadRowsError for too few or too many fields, SchemaDriftError for a value not of its declared type."""
-        begin, end = first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
-        path, record = item.file.path, data[begin:end]
-        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
-        row = self._odd_row(record, item.names)
-        if row is not None:
-            return BadRowsError(
-                f"{place}: {row.actual_columns} fields, expected {row.expected_columns}: {shorten_text(row.text)}",
-                hint="A delimiter in a field needs quotes around the field; max_bad_records sets such records aside.",
-                path=path,
-            )
-        name = self._odd_column(record, item.names)
-        if name is None:
-            return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
-        value = self.dialect.parse(record, item.names, {name: pa.string()})[name][0].as_py()
-        kind = self.schema.field(name).type
-        return SchemaDriftError(
-            f"{place}, column {name!r}: {shorten_text(value)} is not a value of {kind}, its declared type",
-            hint=declaration_hint(value, kind)
-            or "Declare the column as string, add the value to null_values, or repair the file.",
-            path=path,
-            column=name,
-        )
+    def value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
+        """Return a value of a record."""
+        text = self.parse(record, names, {column: pa.string()})[column][0].as_py()
+        return text, text
 
     def _odd_row(self, record: bytes, names: Sequence[str]) -> pacsv.InvalidRow | None:
         """Return what pyarrow says of a record with too few or too many fields, or None."""
-        seen: list[pacsv.InvalidRow] = []
+        rows: list[pacsv.InvalidRow] = []
 
-        def keep(row: pacsv.InvalidRow) -> str:
-            seen.append(row)
+        def skip(row: pacsv.InvalidRow) -> str:
+            rows.append(row)
             return "skip"
 
-        self.dialect.read(record, names, pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())), keep)
-        return seen[0] if seen else None
-
-    def _odd_column(self, record: bytes, names: Sequence[str]) -> str | None:
-        """Return the first column of a record whose value is not of its declared type."""
-        return first_misfit(self._types(names), partial(self.dialect.parse_exactly, record, names))
+        self.dialect.read(record, names, pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())), skip)
+        return rows[0] if rows else None

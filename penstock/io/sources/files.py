@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import socket
@@ -16,6 +17,7 @@ import fsspec
 from penstock.config.secrets import secret_values
 from penstock.core.errors import CorruptFileError, IncompleteInputError, InputError
 from penstock.core.locations import check_name, is_url
+from penstock.io.fragments import Piece
 from penstock.io.sources.stores import open_patiently, patiently, why
 
 _OF_A_PROCESS = re.compile("/(dev/(std(in|out|err)$|fd/)|proc/)")
@@ -94,26 +96,37 @@ class Storage:
         except OSError as error:
             raise InputError(f"cannot open {path}: {why(error)}", path=path) from error
 
-    def version(self, path: str, size: int, mtime: float) -> tuple[object, ...]:
-        """Return what changes with the content of a file; of a local one also where size and mtime were put back."""
-        if not self.is_local(path):
-            return path, size, mtime
-        try:
-            status = os.stat(path)
-        except FileNotFoundError as error:
-            raise _gone(path) from error
-        return path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
+    def sha256(self, path: str) -> str:
+        """Return the digest of the content of a file."""
+        with self.open(path) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def check_unchanged(self, path: str, size: int, mtime: float) -> None:
+    def version(self, file: InputFile | Piece) -> tuple[object, ...]:
+        """Return what changes with the content of a file; of a local one also where size and mtime were put back."""
+        if not self.is_local(file.path):
+            return file.path, file.size, file.mtime
+        status = _status(file.path)
+        return file.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
+
+    def check_unchanged(self, file: InputFile | Piece) -> None:
         """Raise IncompleteInputError when a file, local or not, is not the one that was planned."""
+        path = file.path
         if self.is_local(path):
-            check_unchanged(path, size, mtime)
-            return
-        try:
-            info = patiently(lambda: self._info(path), path, self.secrets)
-        except FileNotFoundError as error:
-            raise _gone(path) from error
-        _compare(path, (size, mtime), (int(info["size"] or 0), modified(info)))
+            status = _status(path)
+            size, mtime = status.st_size, status.st_mtime
+        else:
+            try:
+                info = patiently(lambda: self._info(path), path, self.secrets)
+            except FileNotFoundError as error:
+                raise _gone(path) from error
+            size, mtime = int(info["size"] or 0), modified(info)
+        if (size, mtime) != (file.size, file.mtime):
+            times = f"; modified {_show_time(file.mtime)} and {_show_time(mtime)}" if mtime != file.mtime else ""
+            raise IncompleteInputError(
+                f"{path} changed while it was being read: {file.size} bytes when planned, {size} bytes now{times}",
+                hint="Read it again once nothing writes to it.",
+                path=path,
+            )
 
     def _info(self, path: str) -> Mapping[str, Any]:
         filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
@@ -127,13 +140,11 @@ def modified(info: Mapping[str, Any]) -> float:
     return float(stamp.timestamp() if hasattr(stamp, "timestamp") else stamp) if not isinstance(stamp, str) else 0.0
 
 
-def check_unchanged(path: str, size: int, mtime: float) -> None:
-    """Raise IncompleteInputError when a local file is not the one that was planned."""
+def _status(path: str) -> os.stat_result:
     try:
-        status = os.stat(path)
+        return os.stat(path)
     except FileNotFoundError as error:
         raise _gone(path) from error
-    _compare(path, (size, mtime), (status.st_size, status.st_mtime))
 
 
 def _gone(path: str) -> IncompleteInputError:
@@ -147,18 +158,7 @@ def _gone(path: str) -> IncompleteInputError:
     )
 
 
-def _compare(path: str, planned: tuple[int, float], found: tuple[int, float]) -> None:
-    if found != planned:
-        sizes = f"{planned[0]} bytes when planned, {found[0]} bytes now"
-        times = f"; modified {_shown(planned[1])} and {_shown(found[1])}" if planned[1] != found[1] else ""
-        raise IncompleteInputError(
-            f"{path} changed while it was being read: {sizes}{times}",
-            hint="Read it again once nothing writes to it.",
-            path=path,
-        )
-
-
-def _shown(stamp: float) -> str:
+def _show_time(stamp: float) -> str:
     return f"{datetime.fromtimestamp(stamp, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
 
-from penstock.core.errors import BadRowsError, PenstockError, SchemaDriftError, SchemaError
+from penstock.core.errors import BadRowsError, SchemaDriftError, SchemaError
 from penstock.io.sources import json_objects
 from penstock.io.sources.files import InputFile
 from penstock.io.sources.inference import Guess
 from penstock.io.sources.json_shape import NOT_ONE, SEVERAL, check_rows, decode, examine, is_joined, shown_value
-from penstock.io.sources.ranges import Range, TextFile, cut, first_bad, line_at, read_head
-from penstock.io.sources.text import Scanned, TextSource, declaration_hint, shorten_text
+from penstock.io.sources.quotes import RecordEnds
+from penstock.io.sources.ranges import Range, first_bad, read_head
+from penstock.io.sources.text import TextSource, shorten_text
 
 
 @dataclass(frozen=True)
@@ -23,28 +24,21 @@ class JsonLinesSource(TextSource):
     """Pieces of files with one JSON object in a line; see `penstock.io.formats.json_lines`."""
 
     filler: ClassVar[bytes] = b" "
+    repair: ClassVar[str] = "Repair the line, or declare a type that holds all values."
 
-    def open(self, file: InputFile, step: int) -> TextFile:
-        """Return the ranges; names are known only once the lines are parsed.
-
-        Raises
-        ------
-        CorruptFileError
-            The file is empty or not text.
-        """
-        _, begin = read_head(self.storage, file, "a file of JSON lines")
-        return TextFile(file, (), cut(self.storage, file, begin, step, None))
+    def read_header(self, file: InputFile) -> tuple[tuple[str, ...], int, RecordEnds | None]:
+        """Return where the lines begin; names are known only once they are parsed."""
+        return (), read_head(self.storage, file, "a file of JSON lines")[1], None
 
     def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
         """Return the columns of `types`; ArrowInvalid when a value is not of its type."""
         return json_objects.parse(data, types)
 
-    @property
-    def _types(self) -> dict[str, pa.DataType]:
-        """The declared types; none where they are inferred."""
-        return {column.name: column.type for column in self.schema}
+    def parse_exactly(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Parse, and refuse a whole number that a floating type does not hold exactly."""
+        return json_objects.parse_exactly(data, types)
 
-    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
         """Parse a range as the schema, or guess the types of all columns when `columns` is not None.
 
         Raises
@@ -54,91 +48,71 @@ class JsonLinesSource(TextSource):
         SchemaError, SchemaDriftError
             A column of inferred type is an object, or has a number that no type holds.
         """
-        types, lines = self._types, _check_shape(data)
+        types, lines = self.declared(()), _check_shape(data)
         table, complete = _declared(data, types) if types else (json_objects.infer(data), True)
         check_rows(table, lines)
         if types:
-            guesses = {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, data)}
-        else:
-            guesses = {name: _guess(item.file.path, table[name], name, data) for name in table.column_names}
-        return Scanned(item, item.begin + len(data), table.num_rows, guesses)
+            return lines, {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, data)}
+        return lines, {name: _guess(item.file.path, table[name], name, data) for name in table.column_names}
 
-    def check_end(self, item: Range, data: bytes) -> None:
-        """Do nothing: the last line ends with its file."""
-
-    def record_ends(self, data: bytes) -> list[int]:
-        """Return where the lines of a text end."""
-        ends = [newline.end() for newline in re.finditer(b"\n", data)]
-        return ends if ends and ends[-1] == len(data) else [*ends, len(data)]
+    def ends(self, data: bytes) -> list[int]:
+        """Return where the lines of a text end, but for one at its end that has no line end."""
+        return [newline.end() for newline in re.finditer(b"\n", data)]
 
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
         """Return the number of rows; ArrowInvalid for a line that is no object, or a value not of its declared type."""
-        types, lines = self._types, _check_shape(data)
-        table = json_objects.parse_exactly(data, types) if types else json_objects.check_syntax(data)
-        check_rows(table, lines)
+        types, lines = self.declared(()), _check_shape(data)
+        check_rows(json_objects.parse_exactly(data, types) if types else json_objects.check_syntax(data), lines)
         return lines
 
-    def reason(self, record: bytes, names: Sequence[str]) -> str:
-        """Return why a line is bad."""
-        fault = examine(record)[1]
-        if fault is not None:
-            return fault.reason
-        if is_joined(record):
-            return SEVERAL
-        try:
-            check_rows(json_objects.check_syntax(record), 1)
-        except pa.ArrowInvalid:
-            return NOT_ONE
-        name = json_objects.misfit(record, self._types)
-        return "cannot be parsed" if name is None else f"not a value of {self._types[name]} (column {name!r})"
+    def fault(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return what a line is that is not one object."""
+        return _fault(record, json_objects.check_syntax)[0]
 
-    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
-        """Return BadRowsError for a line that is not one JSON object, SchemaDriftError for a value of another type."""
-        fault = examine(data)[1]
+    def first_bad(self, item: Range, data: bytes) -> tuple[int, int]:
+        """Return the bounds of the first line because of which a range cannot be parsed."""
+        types, fault = self.declared(()), examine(data)[1]
         if fault is not None:
-            return self._bad_line(item, data, *fault)
-        types = self._types
+            return fault.begin, fault.end
 
         def check(text: bytes) -> None:
             check_rows(json_objects.parse_exactly(text, types) if types else json_objects.infer(text), examine(text)[0])
 
-        begin, end = first_bad(data, self.record_ends(data), check)
-        path, record = item.file.path, data[begin:end]
-        if is_joined(record):
-            return self._bad_line(item, data, begin, end, SEVERAL)
-        try:
-            check_rows(json_objects.infer(record), 1)
-        except pa.ArrowInvalid as cause:
-            return self._bad_line(item, data, begin, end, f"{NOT_ONE} ({cause})")
-        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
-        changed = self._changed(data[:begin], record)
-        if changed is None:
-            return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
-        name, expected = changed
-        value = shown_value(record, name)
-        return SchemaDriftError(
-            f"{place}, column {name!r}: {shorten_text(value)} is not a value of {expected}",
-            hint=declaration_hint(value.strip('"'), types.get(name, pa.null()))
-            or "Repair the line, or declare a type that holds all values.",
-            path=path,
-            column=name,
-        )
+        return first_bad(data, self.record_ends(data), check)
 
-    def _bad_line(self, item: Range, data: bytes, begin: int, end: int, reason: str) -> BadRowsError:
-        path, line = item.file.path, line_at(self.storage, item.file.path, item.begin + begin)
-        text = shorten_text(data[begin:end].decode().strip())
+    def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
+        """Return the error for a line that is not one object."""
+        fault, cause = _fault(record, json_objects.infer)
+        if fault is None:
+            return None
         return BadRowsError(
-            f"{path}, line {line} is {reason}: {text}",
+            f"{place} is {fault}{cause and f' ({cause})'}: {shorten_text(record.decode().strip())}",
             hint="Each line holds one whole object; max_bad_records sets others aside.",
-            path=path,
+            path=item.file.path,
         )
 
-    def _changed(self, before: bytes, record: bytes) -> tuple[str, str] | None:
-        """Return the column whose value in `record` is not what it should be, and what that is."""
-        if not self._types:
-            return json_objects.change(before, record)
-        name = json_objects.misfit(record, self._types)
-        return None if name is None else (name, f"{self._types[name]}, its declared type")
+    def drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
+        """Return the column whose value is not of its declared type, or of another kind than in the lines before."""
+        return super().drift(before, record, names) if self.schema.names else json_objects.change(before, record)
+
+    def value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
+        """Return a value of a line, as JSON and without its quotes."""
+        text = shown_value(record, column)
+        return text, text.strip('"')
+
+
+def _fault(record: bytes, parse: Callable[[bytes], pa.Table]) -> tuple[str | None, str]:
+    """Return what a line is that is not one object, and what its parser says of it."""
+    fault = examine(record)[1]
+    if fault is not None:
+        return fault.reason, ""
+    if is_joined(record):
+        return SEVERAL, ""
+    try:
+        check_rows(parse(record), 1)
+    except pa.ArrowInvalid as error:
+        return NOT_ONE, str(error)
+    return None, ""
 
 
 def _check_shape(data: bytes) -> int:

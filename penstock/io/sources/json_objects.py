@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow.json as pajson
 from penstock.io.sources.inference import EXACT, Guess, guess, join
 from penstock.io.sources.json_shape import decode
 from penstock.io.sources.numerals import holds_exactly, is_any, may_round
-from penstock.io.sources.ranges import BLOCK_BYTES, first_misfit, whole_blocks
+from penstock.io.sources.ranges import BLOCK_BYTES, whole_blocks
 
 _EIGHT_DIGITS, _SIXTEEN_DIGITS = (re.compile(rb"[:,\[]\s*-?[0-9]{%d,}\s*[,}\]]" % digits) for digits in (8, 16))
 _TEMPORAL = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_time)
@@ -109,8 +108,7 @@ def _read(data: bytes, schema: pa.Schema | None, others: str) -> pa.Table:
 
 def overflows(values: pa.ChunkedArray) -> bool:
     """Return whether a number was too large for its floating type: it is infinite then, which JSON cannot say."""
-    while pa.types.is_list(values.type):
-        values = pc.list_flatten(values)
+    values = _flatten(values)
     return pa.types.is_floating(values.type) and bool(pc.any(pc.is_inf(values)).as_py())
 
 
@@ -161,11 +159,6 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(item)
     else:
         yield value
-
-
-def misfit(record: bytes, types: Mapping[str, pa.DataType]) -> str | None:
-    """Return the first column whose value in `record` is not of its declared type."""
-    return first_misfit(types, partial(parse_exactly, record))
 
 
 def change(before: bytes, record: bytes) -> tuple[str, str] | None:

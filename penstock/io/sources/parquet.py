@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,36 +28,28 @@ class Footer:
     int96: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ReadFooter:
-    """Reads the footer of a file; run by the engine's workers when there are many files."""
+def read_footer(storage: Storage, file: InputFile) -> Footer:
+    """Return the footer of a file.
 
-    storage: Storage
-
-    def __call__(self, file: InputFile) -> Footer:
-        """Return the footer.
-
-        Raises
-        ------
-        CorruptFileError
-            The file is empty, cut off, or not Parquet.
-        """
-        with self.storage.open(file.path) as stream:
-            if not file.size:
-                raise corrupt(file.path, "0 bytes, expected a Parquet file")
-            head = stream.read(16)
-            stream.seek(0)
-            try:
-                opened = _open(stream)
-                metadata, schema = opened.metadata, opened.schema_arrow
-                uncoerced = metadata.schema.to_arrow_schema()
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-                raise corrupt(file.path, _why(file, head, error), head, "Parquet") from error
-            groups = tuple(metadata.row_group(index).num_rows for index in range(metadata.num_row_groups))
-            int96 = tuple(
-                field.name for field, plain in zip(schema, uncoerced, strict=True) if field.type != plain.type
-            )
-            return Footer(file, schema, groups, int96)
+    Raises
+    ------
+    CorruptFileError
+        The file is empty, cut off, or not Parquet.
+    """
+    with storage.open(file.path) as stream:
+        if not file.size:
+            raise corrupt(file.path, "0 bytes, expected a Parquet file")
+        head = stream.read(16)
+        stream.seek(0)
+        try:
+            parquet = _open(stream)
+            metadata, schema = parquet.metadata, parquet.schema_arrow
+            uncoerced = metadata.schema.to_arrow_schema()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            raise corrupt(file.path, _why(file, head, error), head, "Parquet") from error
+        groups = tuple(metadata.row_group(index).num_rows for index in range(metadata.num_row_groups))
+        int96 = tuple(field.name for field, plain in zip(schema, uncoerced, strict=True) if field.type != plain.type)
+        return Footer(file, schema, groups, int96)
 
 
 def _open(stream: Any, *, page_checksum_verification: bool = False) -> pq.ParquetFile:
@@ -111,8 +102,7 @@ class ParquetSource:
         """
         stored = [name for name in columns if name in piece.names]
         try:
-            if piece.sha256 is not None:
-                _check_hash(piece, piece.sha256, self.storage)
+            _check_hash(self.storage, piece)
             frame = self._rows(piece, stored or list(piece.names[:1]), kind)
         except PenstockError:
             raise
@@ -121,7 +111,7 @@ class ParquetSource:
                 raise
             raise self._blame(piece, stored, kind, error) from error
         finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
-            self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+            self.storage.check_unchanged(piece)
         return self._with_keys(frame, piece, columns)
 
     def _with_keys(self, frame: nw.DataFrame, piece: Piece, columns: Sequence[str]) -> nw.DataFrame:
@@ -169,26 +159,20 @@ def _read_rows(file: pq.ParquetFile, piece: Piece, columns: Sequence[str]) -> pa
     return pa.concat_tables(tables).slice(skip, piece.rows)
 
 
-_verified: dict[tuple[object, ...], str] = {}
+_digests: dict[tuple[object, ...], str] = {}
 
 
-def _check_hash(piece: Piece, expected: str, storage: Storage) -> None:
-    """Compare a file with its manifest, once in a process and version of the file."""
-    version = storage.version(piece.path, piece.size, piece.mtime)
-    if version not in _verified:
-        with storage.open(piece.path) as stream:
-            _verified[version] = hashlib.file_digest(stream, "sha256").hexdigest()
-    check_sha256(piece.path, _verified[version], expected)
+def verify(storage: Storage, piece: Piece) -> None:
+    """Raise IncompleteInputError or CorruptFileError unless a file, for others to read, is the one that was planned."""
+    _check_hash(storage, piece)
+    storage.check_unchanged(piece)
 
 
-@dataclass(frozen=True)
-class Verify:
-    """Checks the file of a piece, for others to read: that it is the one that was planned, and its manifest lists."""
-
-    storage: Storage
-
-    def __call__(self, piece: Piece) -> None:
-        """Raise IncompleteInputError or CorruptFileError for another file."""
-        if piece.sha256 is not None:
-            _check_hash(piece, piece.sha256, self.storage)
-        self.storage.check_unchanged(piece.path, piece.size, piece.mtime)
+def _check_hash(storage: Storage, piece: Piece) -> None:
+    """Compare a file with its manifest, if it has one, once in a process and version of the file."""
+    if piece.sha256 is None:
+        return
+    version = storage.version(piece)
+    if version not in _digests:
+        _digests[version] = storage.sha256(piece.path)
+    check_sha256(piece.path, _digests[version], piece.sha256)

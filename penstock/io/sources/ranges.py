@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,35 +29,17 @@ BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class TextFile:
-    """A file as it was opened: the names its header gives, and the bounds of its ranges.
-
-    The last bound of a compressed file is None: it is one range, whose length is known once it is read.
-    """
-
-    file: InputFile
-    names: tuple[str, ...]
-    bounds: tuple[int | None, ...]
-
-
-@dataclass(frozen=True)
 class Range:
-    """Bytes ``begin`` to ``end`` (None: the end of the file) of the text of a file, whole records."""
+    """Bytes ``begin`` to ``end`` (None: the end of the file) of the text of a file, whole records.
+
+    ``names`` are those of the file's header.
+    """
 
     file: InputFile
     names: tuple[str, ...]
     begin: int
     end: int | None
     last: bool
-
-
-def ranges(opened: Sequence[TextFile]) -> list[Range]:
-    """Return the ranges of all files, in order."""
-    return [
-        Range(text.file, text.names, begin or 0, end, end == text.bounds[-1])
-        for text in opened
-        for begin, end in zip(text.bounds, text.bounds[1:], strict=False)
-    ]
 
 
 def is_compressed(path: str) -> bool:
@@ -89,7 +71,7 @@ def read_bytes(storage: Storage, file: InputFile | Piece, begin: int, end: int |
             stream.seek(begin)
             return bytes(stream.read(-1 if end is None else end - begin))
     finally:  # checked after reading: whatever came of it, a file that changed meanwhile is the reason to give
-        storage.check_unchanged(file.path, file.size, file.mtime)
+        storage.check_unchanged(file)
 
 
 def line_at(storage: Storage, path: str, position: int) -> int:
@@ -119,7 +101,7 @@ def read_head(storage: Storage, file: InputFile, expected: str) -> tuple[bytes, 
     if not file.size:
         raise corrupt(file.path, f"0 bytes, expected {expected}")
     if file.sha256 is not None:
-        _check_hash(storage, file, file.sha256)
+        check_sha256(file.path, storage.sha256(file.path), file.sha256)
     with open_text(storage, file.path) as stream:
         head = stream.read(HEAD_BYTES)
     if not head:
@@ -130,16 +112,12 @@ def read_head(storage: Storage, file: InputFile, expected: str) -> tuple[bytes, 
     return head[mark:], mark
 
 
-def _check_hash(storage: Storage, file: InputFile, expected: str) -> None:
-    with storage.open(file.path) as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    check_sha256(file.path, found, expected)
-
-
 def cut(
     storage: Storage, file: InputFile, begin: int, step: int, record_ends: RecordEnds | None
-) -> tuple[int | None, ...]:
-    """Return bounds from `begin` to the end of the file, about `step` bytes apart and each just after a record.
+) -> list[tuple[int, int | None]]:
+    """Return the bounds of ranges of about `step` bytes, from `begin` to the end of the file; each ends after a record.
+
+    The end of a compressed file is None: it is one range, whose length is known once it is read.
 
     Parameters
     ----------
@@ -154,16 +132,16 @@ def cut(
         A record is longer than 64 MiB.
     """
     if is_compressed(file.path):
-        return begin, None
+        return [(begin, None)]
     if file.size - begin <= step:
-        return begin, file.size
+        return [(begin, file.size)]
     with open_text(storage, file.path) as stream:
         stream.seek(begin)
         if record_ends is None:
             bounds = _at_lines(storage, file, stream, begin, step)
         else:
             bounds = _at_records(storage, file, stream, begin, step, record_ends)
-    return tuple(bounds) if bounds[-1] == file.size else (*bounds, file.size)
+    return list(pairwise(bounds if bounds[-1] == file.size else [*bounds, file.size]))
 
 
 def _at_lines(storage: Storage, file: InputFile, stream: Any, begin: int, step: int) -> list[int]:
@@ -244,33 +222,26 @@ def _is_utf8(data: bytes) -> bool:
 def first_bad(data: bytes, ends: Sequence[int], parse: Callable[[bytes], object]) -> tuple[int, int]:
     """Return the bounds of the first record without which `data` would parse.
 
-    It halves the records before it again and again: parsers say what is wrong but not in a form to rely on where.
+    Parsers say what is wrong, but not in a form to rely on where.
     """
-
-    def fails(count: int) -> bool:
-        try:
-            parse(data[: ends[count]])
-        except pa.ArrowInvalid:
-            return True
-        return False
-
-    bad = min(bisect.bisect_left(range(len(ends)), True, key=fails), len(ends) - 1)
+    bad = min(first_failure(len(ends), lambda place: parse(data[: ends[place]])), len(ends) - 1)
     return (ends[bad - 1] if bad else 0), ends[bad]
 
 
-def first_misfit(types: Mapping[str, pa.DataType], parse: Callable[[Mapping[str, pa.DataType]], object]) -> str | None:
-    """Return the first column that `parse`, given the types of some, refuses with ArrowInvalid; found by halving."""
-    items = list(types.items())
+def first_failure(count: int, parse: Callable[[int], object]) -> int:
+    """Return the first place for which `parse` raises ArrowInvalid, as it does for all after it; `count` if for none.
 
-    def fails(last: int) -> bool:
+    It halves the places again and again.
+    """
+
+    def fails(place: int) -> bool:
         try:
-            parse(dict(items[: last + 1]))
+            parse(place)
         except pa.ArrowInvalid:
             return True
         return False
 
-    place = bisect.bisect_left(range(len(items)), True, key=fails)
-    return items[place][0] if place < len(items) else None
+    return bisect.bisect_left(range(count), True, key=fails)
 
 
 def whole_blocks(read: Callable[[pa.BufferReader, int], pa.Table], data: bytes, block: int = BLOCK_BYTES) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -11,15 +12,7 @@ from penstock.core.scheduler import Scheduler
 from penstock.io.fragments import BadRecord
 from penstock.io.sources.bad_records import blank, find_bad, shorten_record, too_many
 from penstock.io.sources.files import InputFile
-from penstock.io.sources.ranges import (
-    Range,
-    TextFile,
-    check_characters,
-    count_lines,
-    line_at,
-    odd_characters,
-    read_bytes,
-)
+from penstock.io.sources.ranges import Range, check_characters, count_lines, line_at, odd_characters, read_bytes
 from penstock.io.sources.text import Scanned, TextSource
 
 _LABEL = "types and rows"
@@ -29,9 +22,10 @@ _EXPANSION = 4
 
 def open_files(
     scheduler: Scheduler, source: TextSource, files: Sequence[InputFile], fragment_bytes: int
-) -> list[TextFile]:
-    """Return the header of each file, and its ranges, whose rows take about a quarter of `fragment_bytes` in memory."""
-    return list(scheduler.map(Open(source, max(1, fragment_bytes // _EXPANSION)), files, label=_LABEL))
+) -> list[Range]:
+    """Return the ranges of all files, in order, whose rows take about a quarter of `fragment_bytes` in memory."""
+    task = partial(source.open, step=max(1, fragment_bytes // _EXPANSION))
+    return [item for items in scheduler.map(task, files, label=_LABEL) for item in items]
 
 
 def scan_ranges(scheduler: Scheduler, task: ParseTask, items: Sequence[Range]) -> list[Scanned]:
@@ -50,18 +44,6 @@ def scan_ranges(scheduler: Scheduler, task: ParseTask, items: Sequence[Range]) -
         if len(bad) > task.max_bad_records:
             raise too_many(bad, task.max_bad_records)
     return scanned
-
-
-@dataclass(frozen=True)
-class Open:
-    """Reads the header of a file and cuts it to ranges; run by the workers."""
-
-    source: TextSource
-    step: int
-
-    def __call__(self, file: InputFile) -> TextFile:
-        """Return the header and the bounds of the ranges."""
-        return self.source.open(file, self.step)
 
 
 @dataclass(frozen=True)
@@ -87,19 +69,16 @@ class ParseTask:
         if not self.max_bad_records:
             return self._scan(item, data)
         try:
-            return self._try_scan(item, data)
+            check_text(data)
+            rows, guesses = self.source.try_scan(item, data, self.columns)
         except pa.ArrowInvalid:
             return self._scan_without(self._bad_records(item, data), item, data)
+        self.source.check_end(item, data)
+        return Scanned(item, item.begin + len(data), rows, guesses)
 
     def _scan(self, item: Range, data: bytes) -> Scanned:
         check_characters(self.source.storage, item, data)
-        return self.source.scan(item, data, self.columns)
-
-    def _try_scan(self, item: Range, data: bytes) -> Scanned:
-        check_text(data)
-        scanned = self.source.try_scan(item, data, self.columns)
-        self.source.check_end(item, data)
-        return scanned
+        return Scanned(item, item.begin + len(data), *self.source.scan(item, data, self.columns))
 
     def _bad_records(self, item: Range, data: bytes) -> tuple[BadRecord, ...]:
         def rows(text: bytes) -> int:

@@ -13,14 +13,15 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, IncompleteInputError, PenstockError
+from penstock.core.errors import BadRowsError, ConfigError, IncompleteInputError, PenstockError, SchemaDriftError
 from penstock.io.fragments import BadRecord, Fragment, Piece, pack, row_bytes
 from penstock.io.sources.bad_records import blank
 from penstock.io.sources.files import InputFile, Storage, corrupt
 from penstock.io.sources.hive import check_stored, with_keys
 from penstock.io.sources.inference import Guess, join_text
 from penstock.io.sources.numerals import WHOLE
-from penstock.io.sources.ranges import Range, TextFile, read_bytes
+from penstock.io.sources.quotes import RecordEnds
+from penstock.io.sources.ranges import Range, cut, first_failure, line_at, read_bytes
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,30 @@ class TextSource(ABC):
     filler: ClassVar[bytes]
     """What a line is filled with that is to be taken for an empty one."""
 
-    @abstractmethod
-    def open(self, file: InputFile, step: int) -> TextFile:
-        """Return the header of a file and its ranges of about `step` bytes."""
+    repair: ClassVar[str]
+    """The hint for a value of another type."""
 
     @abstractmethod
-    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
-        """Parse a range as the schema, or guess the types of `columns` when they are given.
+    def read_header(self, file: InputFile) -> tuple[tuple[str, ...], int, RecordEnds | None]:
+        """Return the names that a file has for its columns, where its records begin, and what finds their ends.
+
+        Raises
+        ------
+        CorruptFileError
+            The file is empty, or not text.
+        """
+
+    @abstractmethod
+    def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Return the columns of `types` from text of a file with the columns `names`; ArrowInvalid where it is none."""
+
+    @abstractmethod
+    def parse_exactly(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """Parse, and refuse the numbers that pyarrow would change."""
+
+    @abstractmethod
+    def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
+        """Return the rows of a range, parsed as the schema, and guesses of the types of `columns` if they are given.
 
         Raises
         ------
@@ -72,12 +90,8 @@ class TextSource(ABC):
         """
 
     @abstractmethod
-    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
-        """Return what to say of the first record because of which a range cannot be parsed."""
-
-    @abstractmethod
-    def record_ends(self, data: bytes) -> list[int]:
-        """Return where the records of a text end."""
+    def ends(self, data: bytes) -> list[int]:
+        """Return where the records of a text end, but for one at its end that has no line end."""
 
     @abstractmethod
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
@@ -90,14 +104,41 @@ class TextSource(ABC):
         """
 
     @abstractmethod
-    def reason(self, record: bytes, names: Sequence[str]) -> str:
-        """Return why a record is bad, in few words that many records have in common."""
+    def fault(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return in few words what a record has instead of its form; None where only a value can be wrong."""
 
     @abstractmethod
+    def first_bad(self, item: Range, data: bytes) -> tuple[int, int]:
+        """Return the bounds of the first record because of which a range cannot be parsed."""
+
+    @abstractmethod
+    def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
+        """Return the error for a record that is not of its form; None where only a value can be wrong."""
+
+    @abstractmethod
+    def value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
+        """Return a value of a record as messages show it, and as it is written."""
+
     def check_end(self, item: Range, data: bytes) -> None:
         """Raise CorruptFileError when the last record of a file does not end."""
+        return
 
-    def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> Scanned:
+    def open(self, file: InputFile, step: int) -> list[Range]:
+        """Return the ranges of a file, of about `step` bytes."""
+        names, begin, record_ends = self.read_header(file)
+        bounds = cut(self.storage, file, begin, step, record_ends)
+        return [Range(file, names, *pair, pair == bounds[-1]) for pair in bounds]
+
+    def declared(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        """Return the declared types of a file's columns, of all where it has no names; none where they are inferred."""
+        return {column.name: column.type for column in self.schema if not names or column.name in names}
+
+    def record_ends(self, data: bytes) -> list[int]:
+        """Return where the records of a text end."""
+        ends = self.ends(data)
+        return ends if ends and ends[-1] == len(data) else [*ends, len(data)]
+
+    def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
         """Do what `try_scan` does, and tell what is wrong.
 
         Raises
@@ -111,9 +152,46 @@ class TextSource(ABC):
         except pa.ArrowInvalid as error:
             raise self.explain(item, data, error) from error
 
-    @abstractmethod
-    def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
-        """Return the columns of `types` from text of a file with the columns `names`."""
+    def reason(self, record: bytes, names: Sequence[str]) -> str:
+        """Return why a record is bad, in few words that many records have in common."""
+        fault = self.fault(record, names)
+        if fault is not None:
+            return fault
+        name = self.misfit(record, names)
+        return (
+            "cannot be parsed" if name is None else f"not a value of {self.schema.field(name).type} (column {name!r})"
+        )
+
+    def misfit(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return the first column of a record whose value is not of its declared type."""
+        types = list(self.declared(names).items())
+        place = first_failure(len(types), lambda last: self.parse_exactly(record, names, dict(types[: last + 1])))
+        return types[place][0] if place < len(types) else None
+
+    def drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
+        """Return the column whose value in a record is not what it should be, and what that is."""
+        name = self.misfit(record, names)
+        return None if name is None else (name, f"{self.schema.field(name).type}, its declared type")
+
+    def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
+        """Return BadRowsError for a range with a record that is none, SchemaDriftError for a value of another type."""
+        begin, end = self.first_bad(item, data)
+        path, record = item.file.path, data[begin:end]
+        place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
+        refusal = self.refuse(record, item, place)
+        if refusal is not None:
+            return refusal
+        drift = self.drift(data[:begin], record, item.names)
+        if drift is None:
+            return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
+        name, expected = drift
+        value, written = self.value(record, item.names, name)
+        return SchemaDriftError(
+            f"{place}, column {name!r}: {shorten_text(value)} is not a value of {expected}",
+            hint=declaration_hint(written, self.declared(()).get(name, pa.null())) or self.repair,
+            path=path,
+            column=name,
+        )
 
     def read(self, piece: Piece, columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame:
         """Return the rows of `piece`.
