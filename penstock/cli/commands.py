@@ -4,13 +4,16 @@ Exit codes: 0 done, 1 unexpected, 2 wrong use or configuration, 3 input, 4 execu
 130 and 143 stopped by Ctrl-C and SIGTERM.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from functools import partial
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from penstock.cli.options import options_of
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, JobRequest, ScoreRequest
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
@@ -25,37 +28,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Name = Annotated[str, typer.Argument(metavar="PIPELINE", help="A module of the pipelines folder, or a .py file.")]
-Data = Annotated[list[str], typer.Option(help="File, glob, directory or URL; may be repeated.")]
-Format = Annotated[str | None, typer.Option(help="parquet, csv, jsonl or files; found by the suffixes unless given.")]
-Unmanifested = Annotated[bool | None, typer.Option("--allow-unmanifested", help="Read directories with no _SUCCESS.")]
-BadRecords = Annotated[
-    int | None,
-    typer.Option(show_default="0", help="Records of CSV and JSON lines that may be set aside unparsed."),
-]
-EngineName = Annotated[
-    str | None, typer.Option("--engine", help="local, dask, spark, a file of conf/engines, or a path.")
-]
-Device = Annotated[str | None, typer.Option(help="auto, cpu or gpu.")]
-Conf = Annotated[list[str] | None, typer.Option(help="YAML with sections engine and pipeline; may be repeated.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the pipeline, or of a stage, as scale.with_mean."),
-]
-Pipelines = Annotated[
-    str | None, typer.Option(show_default="pipelines", help="The folder of pipelines; conf lies beside it.")
-]
-Overwrite = Annotated[bool | None, typer.Option("--overwrite", help="Replace outputs that are there.")]
-Expect = Annotated[str | None, typer.Option(help="The digest that the saved model must have: sha256:...")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
-Slices = Annotated[
-    list[str] | None, typer.Option("--slice", metavar="COLUMN[,COLUMN]", help="Report every metric by its values too.")
-]
-Replicates = Annotated[int | None, typer.Option("--bootstrap", help="Replicates for confidence intervals; 200, say.")]
-Report = Annotated[str | None, typer.Option(help="Write an HTML page of metrics, curves and slices here.")]
+Job = Callable[..., Any]
 MemoryBudget = Annotated[
     str | None, typer.Option(help="Memory of a process for counting values, 4GiB say; half of it unless given.")
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 Trace = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
 
 
@@ -76,19 +53,34 @@ def options(
     """Take what comes before a command."""
 
 
-@app.command()
+def _command(request: type[JobRequest] | None = None, argument: str = "") -> Callable[[Job], Job]:
+    """Make a job a command, whose options are the fields of a request, but for one argument, and the job's parameters.
+
+    The job is called with a progress and the options that were given; the class that takes them says what the others
+    are.
+    """
+
+    def add(job: Job) -> Job:
+        def run(*, as_json: Json = False, traceback: Trace = False, **options: Any) -> None:
+            from penstock.cli.reporting import Reporter
+
+            work = partial(job, **_given(**options))
+            raise typer.Exit(Reporter(as_json=as_json, traceback=traceback).run(work))
+
+        fields = [] if request is None else options_of(request, argument)
+        common = [each for function in (job, run) for each in signature(function).parameters.values()]
+        options = {each.name: each for each in [*fields, *common] if each.kind is Parameter.KEYWORD_ONLY}
+        run.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
+        app.command(job.__name__, help=job.__doc__)(run)
+        return job
+
+    return add
+
+
+@_command(FitRequest, argument="pipeline")
 def fit(
-    pipeline: Name,
-    data: Data,
-    out: Annotated[str, typer.Option(help="Directory of the model.")],
-    score: Annotated[str | None, typer.Option(help="Directory for the held-out rows, scored.")] = None,
-    test_fraction: Annotated[
-        float | None, typer.Option(show_default="0.2", help="Share of rows held out to evaluate on.")
-    ] = None,
-    validation_fraction: Annotated[
-        float | None, typer.Option(show_default="0.0", help="Share of rows watched for early stopping.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(show_default="7", help="Decides which rows are held out.")] = None,
+    progress: "Progress",
+    *,
     world_size: Annotated[int | None, typer.Option(help="Ranks of a training; as many as run at once.")] = None,
     timeout: Annotated[
         float | None, typer.Option(show_default="120.0", help="Seconds until a silent rank is taken for lost.")
@@ -99,168 +91,62 @@ def fit(
     checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
     allow_insecure: Annotated[bool | None, typer.Option(help="Let ranks of XGBoost listen on all addresses.")] = None,
     memory_budget: MemoryBudget = None,
-    slices: Slices = None,
-    bootstrap: Replicates = None,
-    report: Report = None,
-    format: Format = None,
-    allow_unmanifested: Unmanifested = None,
-    max_bad_records: BadRecords = None,
-    engine: EngineName = None,
-    device: Device = None,
-    conf: Conf = None,
-    set: Set = None,
-    pipelines: Pipelines = None,
-    overwrite: Overwrite = None,
-    as_json: Json = False,
-    traceback: Trace = False,
-) -> None:
+    **options: Any,
+) -> Any:
     """Fit a pipeline, evaluate it on rows held out, and save the model."""
+    from penstock.cli import jobs
+    from penstock.pipeline.cardinality import CountOptions
+    from penstock.spmd import SpmdOptions
 
-    def work(progress: Progress) -> Any:
-        from penstock.cli import jobs
-        from penstock.cli.requests import FitRequest
-        from penstock.pipeline.cardinality import CountOptions
-        from penstock.spmd import SpmdOptions
-
-        options = SpmdOptions(**_given(
-            world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir,
-            allow_insecure=allow_insecure,
-        ))  # fmt: skip
-        request = FitRequest(**_given(
-            pipeline=pipeline, data=data, out=out, score=score, test_fraction=test_fraction,
-            validation_fraction=validation_fraction, seed=seed, overwrite=overwrite, spmd=options,
-            counting=CountOptions(**_given(memory_budget=memory_budget)),
-            slices=slices, bootstrap=bootstrap, report=report, format=format,
-            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf, set=set, pipelines=pipelines,
-        ))  # fmt: skip
-        return jobs.fit(request, progress)
-
-    _run(work, as_json, traceback)
+    spmd = SpmdOptions(**_given(
+        world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir,
+        allow_insecure=allow_insecure,
+    ))  # fmt: skip
+    return jobs.fit(FitRequest(**options, spmd=spmd, counting=CountOptions(memory_budget)), progress)
 
 
-@app.command()
+@_command(EvaluateRequest)
 def evaluate(
+    progress: "Progress",
+    *,
     pipeline: Annotated[
         str, typer.Argument(metavar="MODEL", help="Directory of the saved model; or the pipeline, with --model.")
     ],
-    data: Data,
     model: Annotated[
         str | None, typer.Option(help="Directory of the saved model, to be evaluated by the pipeline that is named.")
     ] = None,
-    expect: Expect = None,
-    slices: Slices = None,
-    bootstrap: Replicates = None,
-    report: Report = None,
-    format: Format = None,
-    allow_unmanifested: Unmanifested = None,
-    max_bad_records: BadRecords = None,
-    engine: EngineName = None,
-    device: Device = None,
-    conf: Conf = None,
-    set: Set = None,
-    pipelines: Pipelines = None,
-    as_json: Json = False,
-    traceback: Trace = False,
-) -> None:
+    **options: Any,
+) -> Any:
     """Evaluate a saved model on all rows of the data."""
+    from penstock.cli import jobs
 
-    def work(progress: Progress) -> Any:
-        from penstock.cli import jobs
-        from penstock.cli.requests import EvaluateRequest
-
-        request = EvaluateRequest(**_given(
-            pipeline=None if model is None else pipeline, model=model or pipeline,
-            data=data, expect=expect, slices=slices, bootstrap=bootstrap, report=report, format=format,
-            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf, set=set, pipelines=pipelines,
-        ))  # fmt: skip
-        return jobs.evaluate(request, progress)
-
-    _run(work, as_json, traceback)
+    named: dict[str, Any] = {"model": pipeline} if model is None else {"model": model, "pipeline": pipeline}
+    return jobs.evaluate(EvaluateRequest(**named, **options), progress)
 
 
-@app.command()
-def score(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Directory of the saved model.")],
-    data: Data,
-    out: Annotated[str, typer.Option(help="Directory for the scored rows.")],
-    columns: Annotated[list[str] | None, typer.Option("--column", help="A column to write; all unless given.")] = None,
-    pipeline: Annotated[str | None, typer.Option(help="The pipeline, if it has stages of its own.")] = None,
-    expect: Expect = None,
-    format: Format = None,
-    allow_unmanifested: Unmanifested = None,
-    max_bad_records: BadRecords = None,
-    engine: EngineName = None,
-    device: Device = None,
-    conf: Conf = None,
-    pipelines: Pipelines = None,
-    overwrite: Overwrite = None,
-    out_format: Annotated[
-        str | None, typer.Option(show_default="parquet", help="parquet, csv or jsonl: what is written.")
-    ] = None,
-    as_json: Json = False,
-    traceback: Trace = False,
-) -> None:
+@_command(ScoreRequest, argument="model")
+def score(progress: "Progress", **options: Any) -> Any:
     """Write rows scored by a saved model; they need no label."""
+    from penstock.cli import jobs
 
-    def work(progress: Progress) -> Any:
-        from penstock.cli import jobs
-        from penstock.cli.requests import ScoreRequest
-
-        request = ScoreRequest(**_given(
-            model=model, data=data, out=out, columns=columns, pipeline=pipeline, expect=expect, format=format,
-            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf, pipelines=pipelines, overwrite=overwrite, out_format=out_format,
-        ))  # fmt: skip
-        return jobs.score(request, progress)
-
-    _run(work, as_json, traceback)
+    return jobs.score(ScoreRequest(**options), progress)
 
 
-@app.command()
-def explain(
-    pipeline: Name,
-    data: Data,
-    memory_budget: MemoryBudget = None,
-    format: Format = None,
-    allow_unmanifested: Unmanifested = None,
-    max_bad_records: BadRecords = None,
-    engine: EngineName = None,
-    device: Device = None,
-    conf: Conf = None,
-    set: Set = None,
-    pipelines: Pipelines = None,
-    as_json: Json = False,
-    traceback: Trace = False,
-) -> None:
+@_command(ExplainRequest, argument="pipeline")
+def explain(progress: "Progress", *, memory_budget: MemoryBudget = None, **options: Any) -> Any:
     """Say what a fit would do: scans, columns, statistics, and where each runs."""
+    from penstock.cli import jobs
+    from penstock.pipeline.cardinality import CountOptions
 
-    def work(progress: Progress) -> Any:
-        from penstock.cli import jobs
-        from penstock.cli.requests import ExplainRequest
-        from penstock.pipeline.cardinality import CountOptions
-
-        request = ExplainRequest(**_given(
-            pipeline=pipeline, data=data, counting=CountOptions(**_given(memory_budget=memory_budget)), format=format,
-            allow_unmanifested=allow_unmanifested, max_bad_records=max_bad_records, engine=engine, device=device,
-            conf=conf, set=set, pipelines=pipelines,
-        ))  # fmt: skip
-        return jobs.explain(request, progress)
-
-    _run(work, as_json, traceback)
+    return jobs.explain(ExplainRequest(**options, counting=CountOptions(memory_budget)), progress)
 
 
-@app.command()
-def doctor(as_json: Json = False, traceback: Trace = False) -> None:
+@_command()
+def doctor(progress: "Progress") -> Any:
     """Say what this machine can run, and what to install for the rest."""
+    from penstock.cli.doctor import examine
 
-    def work(progress: Progress) -> Any:
-        from penstock.cli.doctor import examine
-
-        return examine()
-
-    _run(work, as_json, traceback)
+    return examine()
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -279,9 +165,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         from penstock.cli.reporting import usage_failed
 
         return usage_failed(error, arguments)
-
-
-def _run(work: Callable[[Progress], Any], as_json: bool, traceback: bool) -> NoReturn:
-    from penstock.cli.reporting import Reporter
-
-    raise typer.Exit(Reporter(as_json=as_json, traceback=traceback).run(work))

@@ -25,6 +25,7 @@ from penstock.cli.requests import (
     FitRequest,
     FitResult,
     JobRequest,
+    PipelineRequest,
     Scored,
     ScoreRequest,
     ScoreResult,
@@ -197,7 +198,7 @@ class _Setup:
     engine: EngineSettings
 
     @classmethod
-    def of(cls, job: JobRequest, pipeline: str) -> _Setup:
+    def of(cls, job: PipelineRequest, pipeline: str) -> _Setup:
         conf = _conf(job)
         module = load_pipeline(pipeline, job.pipelines)
         settings = pipeline_settings(module, _conf_folder(job) / "pipelines", conf["pipeline"], job.set)

@@ -1,15 +1,19 @@
-"""What a job is told and what it tells: plain values, checked when they are made."""
+"""What a job is told and what it tells: plain values, checked when they are made.
 
-from __future__ import annotations
+The options of a command are the fields of its request: with their types, their defaults, and for their help what the
+docstring says of them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError
-from penstock.pipeline.cardinality import CountOptions
-from penstock.spmd import SpmdOptions
+
+if TYPE_CHECKING:
+    from penstock.pipeline.cardinality import CountOptions
+    from penstock.spmd import SpmdOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,20 +24,20 @@ class JobRequest:
     ----------
     data : sequence of str
         Files, globs, directories or URLs of one format.
-    format : {"parquet", "csv", "jsonl", "files"}, optional
-        Found by the suffixes unless given.
+    format : str, optional
+        parquet, csv, jsonl or files; found by the suffixes unless given.
     allow_unmanifested : bool
-        Read directories that do not say that they are whole.
+        Read directories with no _SUCCESS.
     max_bad_records : int
-        How many records of text files may be set aside because they cannot be parsed.
-    engine, device : str, optional
-        See `penstock.engines.settings.engine_settings`.
+        Records of CSV and JSON lines that may be set aside unparsed.
+    engine : str, optional
+        local, dask, spark, a file of conf/engines, or a path.
+    device : str, optional
+        auto, cpu or gpu.
     conf : sequence of path
-        YAML files with the sections ``engine`` and ``pipeline``; later ones win.
-    set : sequence of str
-        Parameters of the pipeline, ``name=value``, or of its stages, ``stage.parameter=value``; they win over files.
+        YAML with sections engine and pipeline; later ones win.
     pipelines : path
-        The folder of pipeline modules; ``conf`` lies beside it.
+        The folder of pipelines; conf lies beside it.
     """
 
     data: Sequence[str]
@@ -43,25 +47,37 @@ class JobRequest:
     engine: str | None = None
     device: str | None = None
     conf: Sequence[str | Path] = ()
-    set: Sequence[str] = ()
     pipelines: str | Path = "pipelines"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationRequest(JobRequest):
+class PipelineRequest(JobRequest):
+    """What a job is told that builds a pipeline.
+
+    Parameters
+    ----------
+    set : sequence of str
+        A parameter of the pipeline, or of a stage, as scale.with_mean; wins over files.
+    """
+
+    set: Sequence[str] = field(default=(), metadata={"metavar": "NAME=VALUE"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest(PipelineRequest):
     """How the model of a pipeline is evaluated.
 
     Parameters
     ----------
     slices : sequence of str
-        Columns to report every metric by; of a combination ``"country,device"``.
+        Report every metric by the values of a column too, or of a combination: country,device.
     bootstrap : int, optional
-        Replicates for a confidence interval of every metric.
+        Replicates for confidence intervals; 200, say.
     report : path, optional
-        Where an HTML page of the metrics, curves and slices goes.
+        Write an HTML page of metrics, curves and slices here.
     """
 
-    slices: Sequence[str] = ()
+    slices: Sequence[str] = field(default=(), metadata={"option": "--slice", "metavar": "COLUMN[,COLUMN]"})
     bootstrap: int | None = None
     report: str | Path | None = None
 
@@ -84,22 +100,22 @@ class FitRequest(EvaluationRequest):
     Parameters
     ----------
     pipeline : str
-        Name of a module in `pipelines`, or the path of one.
+        A module of the pipelines folder, or a .py file.
     out : path
-        Where the model goes.
+        Directory of the model.
     score : path, optional
-        Where the scored rows go that were held out.
+        Directory for the held-out rows, scored.
     test_fraction : float
-        Share of rows held out for evaluation.
+        Share of rows held out to evaluate on.
     validation_fraction : float
-        Share of rows that trainers watch for early stopping.
+        Share of rows watched for early stopping.
     seed : int
-        Decides which rows these are.
+        Decides which rows are held out.
     overwrite : bool
         Replace outputs that are there.
-    spmd : SpmdOptions
+    spmd : SpmdOptions, optional
         How trainers run.
-    counting : CountOptions
+    counting : CountOptions, optional
         The memory for counting the values of columns.
 
     Raises
@@ -120,8 +136,8 @@ class FitRequest(EvaluationRequest):
     validation_fraction: float = 0.0
     seed: int = 7
     overwrite: bool = False
-    spmd: SpmdOptions = field(default_factory=SpmdOptions)
-    counting: CountOptions = field(default_factory=CountOptions)
+    spmd: "SpmdOptions | None" = None
+    counting: "CountOptions | None" = None
 
     def __post_init__(self) -> None:
         for name in ("test_fraction", "validation_fraction"):
@@ -144,10 +160,11 @@ class EvaluateRequest(EvaluationRequest):
     Parameters
     ----------
     model : path
+        Directory of the saved model.
     pipeline : str, optional
         Needed for a model that has no evaluators, that has stages of the module's own, or whose rows it prepares.
     expect : str, optional
-        Digest that the saved model must have.
+        The digest that the saved model must have: sha256:...
 
     Raises
     ------
@@ -173,20 +190,25 @@ class ScoreRequest(JobRequest):
 
     Parameters
     ----------
-    model, out : path
+    model : path
+        Directory of the saved model.
+    out : path
+        Directory for the scored rows.
     columns : sequence of str
-        The columns to write; all unless given.
+        A column to write; all unless given.
     pipeline : str, optional
-        Needed only for a model that has stages of the module's own.
+        The pipeline, if it has stages of its own.
     expect : str, optional
-        Digest that the saved model must have.
+        The digest that the saved model must have: sha256:...
     overwrite : bool
-    out_format : {"parquet", "csv", "jsonl"} or the name of another format
+        Replace outputs that are there.
+    out_format : str
+        parquet, csv or jsonl: what is written.
     """
 
     model: str | Path
     out: str | Path
-    columns: Sequence[str] = ()
+    columns: Sequence[str] = field(default=(), metadata={"option": "--column"})
     pipeline: str | None = None
     expect: str | None = None
     overwrite: bool = False
@@ -194,11 +216,19 @@ class ScoreRequest(JobRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainRequest(JobRequest):
-    """The plan of a fit of `pipeline` to `data`, in words; `counting` is that of the fit."""
+class ExplainRequest(PipelineRequest):
+    """The plan of a fit of `pipeline` to `data`, in words; `counting` is that of the fit.
+
+    Parameters
+    ----------
+    pipeline : str
+        A module of the pipelines folder, or a .py file.
+    counting : CountOptions, optional
+        The memory for counting the values of columns.
+    """
 
     pipeline: str
-    counting: CountOptions = field(default_factory=CountOptions)
+    counting: "CountOptions | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
