@@ -67,6 +67,14 @@ def test_options_of_a_command_show_the_defaults_of_their_classes_and_have_none(c
     assert said == {name: text for name, text in shown.items() if name in options}
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_a_command_says_what_it_is_for(command):
+    options = typer.main.get_command(app).commands[command].params
+    assert {option.name for option in options if not option.help} == set()
+    repeated = {option.name for option in options if option.name == "data" or option.multiple}
+    assert {option.name for option in options if option.help.endswith("may be repeated.")} == repeated
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_reader_of_one_format_has_the_options_of_the_general_door_and_their_defaults(name):
     takes = inspect.signature(getattr(Reading, f"read_{name}")).parameters
