@@ -7,7 +7,8 @@ What is here keeps its name and meaning from version to version; other modules o
 
 from penstock.core.progress import Progress
 from penstock.core.schemas import require
-from penstock.core.selectors import Columns, resolve
+from penstock.core.selectors import Columns as Columns
+from penstock.core.selectors import resolve as resolve
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine, TreeReduction
 from penstock.engines.settings import EngineSettings
@@ -19,6 +20,7 @@ from penstock.stages.base import ColumnStage, Fitted, Stage, Tags, check_number,
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.preprocessing.categories.vocabulary import codes, values_of
+from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, by_column
 from penstock.stages.trainer import Trainer
 from penstock.statistics.base import ColumnStatistic, State, Statistic
@@ -27,11 +29,11 @@ from penstock.statistics.distinct.partitionable import Partitionable
 __all__ = [
     "ColumnStage",
     "ColumnStatistic",
-    "Columns",
     "Engine",
     "EngineSettings",
     "Evaluation",
     "Evaluator",
+    "FeatureSelector",
     "Fields",
     "Fitted",
     "Format",
@@ -53,7 +55,6 @@ __all__ = [
     "codes",
     "normalise_columns",
     "require",
-    "resolve",
     "run_alone",
     "translate_errors",
     "values_of",

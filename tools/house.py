@@ -16,7 +16,7 @@ from penstock.statistics.base import Statistic
 from tools.package_graph import package_imports
 
 PACKAGE = Path(__file__).parents[1] / "penstock"
-# Lines of code and members of Stage are to fall, to 30,000 and 15: lower these two with the code.
+# Lines of code are to fall, to 30,000: lower the limit with the code.
 LIMITS = {
     "entries at the root": 20,
     "cycles of packages": 0,
@@ -24,7 +24,7 @@ LIMITS = {
     "lines of the longest module": 400,
     "lines of code": 37_700,
     "classes in the chain of a stage": 5,
-    "public members of Stage": 25,
+    "public members of Stage": 15,
     "public members of Statistic": 4,
 }
 _UNCOUNTED = {"__init__.py", "__main__.py", "py.typed", "__pycache__"}

@@ -16,8 +16,9 @@ from penstock import stages
 from penstock.stages.base import ColumnStage, Stage
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.preprocessing.projection._projection import Projection
-from penstock.stages.preprocessing.selection._selection import FeatureSelector
+from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.registry import discover
+from penstock.stages.trainer import as_trainer
 from penstock.testing import examples_of, tables
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "stages.md"
@@ -138,7 +139,7 @@ def scans(kind: type[Stage], data: ps.Dataset) -> str:
     """Return how many passes over the data the examples of a stage ask for when they are fitted."""
     found = sorted({ps.Pipeline(example).plan(data).scans for example in examples_of(kind)})
     told = " or ".join(map(str, found))
-    trained = any(example.bind(data.schema).trains(data.schema) for example in examples_of(kind))
+    trained = any(as_trainer(example.bind(data.schema), data.schema) for example in examples_of(kind))
     return f"{told} + training" if trained else told
 
 

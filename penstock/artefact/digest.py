@@ -15,6 +15,7 @@ from penstock.artefact.parts import LearnedModel
 from penstock.artefact.tables import canonical_table
 from penstock.core.errors import UnsupportedStepError
 from penstock.stages.base import Blob, Fitted, Stage
+from penstock.stages.trainer import as_trainer
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -38,7 +39,7 @@ def preprocessing_digest(model: LearnedModel) -> str:
     """Return the `digest` of a model without its trainers."""
     schemas = itertools.accumulate(model.steps, lambda schema, step: step.output_schema(schema), initial=model.schema)
     learned = zip(model.stages, model.fitted, schemas, strict=False)
-    return _digest((stage, fitted) for stage, fitted, schema in learned if not stage.trains(schema))
+    return _digest((stage, fitted) for stage, fitted, schema in learned if as_trainer(stage, schema) is None)
 
 
 def _digest(learned: Iterable[tuple[Stage, Fitted]]) -> str:

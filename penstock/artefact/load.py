@@ -37,6 +37,7 @@ from penstock.io.sinks import read_json
 from penstock.stages.base import Blob, Fitted, Stage
 from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
+from penstock.stages.step import StageStep
 
 FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, *BLOB_KINDS})
 
@@ -210,13 +211,13 @@ def _inputs(stage: Stage) -> tuple[str, ...]:
 
 def _check_schema(stages: Sequence[Stage], fitted: Sequence[Fitted], schema: pa.Schema) -> None:
     """Raise ArtifactError unless every stage finds its columns in what comes to it, and has learned what it needs."""
-    for stage, learned in zip(stages, fitted, strict=True):
+    for position, (stage, learned) in enumerate(zip(stages, fitted, strict=True)):
         try:
             require(schema, stage.inputs(), stage=stage.title)
             shape = stage.fitted_shape(schema, learned)
             if shape is not None:
                 shape.check(learned, "")
-            schema = stage.learned_schema(schema, learned)
+            schema = StageStep(stage, learned, position).output_schema(schema)
         except Exception as error:  # as above
             message = f"{stage.title} does not fit {SCHEMA}, or what it learned: {error}"
             raise ArtifactError(message, path=SCHEMA, stage=stage.title) from error

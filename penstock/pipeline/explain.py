@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from penstock.core.redaction import presentable
 from penstock.core.schemas import shorten
@@ -11,6 +11,7 @@ from penstock.dataset.steps import prune
 from penstock.dataset.tasks import SummariseTask
 from penstock.pipeline.cardinality import CountOptions, plan_counts
 from penstock.stages.step import StageStep
+from penstock.stages.trainer import Trainer, as_trainer
 from penstock.statistics.distinct.partitionable import as_partitionable
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _steps_that_learn_nothing(plan: Plan) -> tuple[StageStep, ...]:
     """Return the stages as steps, those applied that can be: what a first scan reads depends on no others."""
     return tuple(
         replace(step, fitted=step.stage.finish({}))
-        if not step.stage.trains(schema) and not step.stage.statistics(schema)
+        if as_trainer(step.stage, schema) is None and not step.stage.statistics(schema)
         else step
         for step, schema in zip(unfitted_steps(plan), plan.schemas, strict=False)
     )
@@ -89,7 +90,7 @@ def _hash_lines(plan: Plan) -> list[str]:
 
 def _choice_lines(level: Level, plan: Plan) -> list[str]:
     steps = [plan.step(position) for position in level.finishes]
-    choices = [(step.label, step.stage.doubtful()) for step in steps if step.stage.doubtful()]
+    choices = [(step.label, step.doubtful) for step in steps if step.doubtful]
     return [
         f"  decides, by {title}, which of {len(columns)} column(s) stay: {shorten(columns, 12)};"
         " stages after it take those"
@@ -98,7 +99,7 @@ def _choice_lines(level: Level, plan: Plan) -> list[str]:
 
 
 def _train_lines(position: int, plan: Plan, dataset: Dataset) -> list[str]:
-    stage = plan.stages[position]
+    stage = cast(Trainer, plan.stages[position])
     steps = (*dataset.steps, *unfitted_steps(plan)[:position])
     _, columns = prune(steps, stage.training_columns())
     ranks = "on one rank, which reads" if stage.tags.single_rank else "on all ranks at once, each reads its share of"

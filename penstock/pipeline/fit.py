@@ -78,10 +78,7 @@ class Fit:
             self._note(learned)
             if any(self._surprises(position) for position in learned):
                 levels = self._planned_anew()
-        return tuple(
-            {} if state is None else stage.kept(state)
-            for stage, state in zip(self.plan.stages, self.fitted, strict=True)
-        )
+        return tuple(self.plan.step(position, state).pruned_state for position, state in enumerate(self.fitted))
 
     def _learned(self, level: Level) -> set[int]:
         """Return the stages that have learned all that they will, once a level is done; forget their statistics."""
@@ -99,8 +96,8 @@ class Fit:
 
     def _surprises(self, position: int) -> bool:
         """Return whether a stage gives other columns than were planned with, now that it is fitted."""
-        stage, fitted, schema = self.plan.stages[position], self.fitted[position], self.plan.schemas[position]
-        return fitted is not None and stage.learned_schema(schema, fitted) != self.plan.schemas[position + 1]
+        before, after = self.plan.schemas[position : position + 2]
+        return self.plan.step(position, self.fitted[position]).output_schema(before) != after
 
     def _planned_anew(self) -> deque[Level]:
         """Bind the stages that are left to the columns that there are now, and return their levels."""
@@ -128,7 +125,7 @@ class Fit:
         left = {
             name: (self.plan.step(position).label, reason)
             for position in sorted(self.done)
-            for name, reason in self.plan.stages[position].left_out(self.fitted[position] or {}).items()
+            for name, reason in self.plan.step(position, self.fitted[position]).left_out.items()
         }
         if left and error.column is None:
             hint = f"Left out, by the stages before, were: {shorten(list(left))}."

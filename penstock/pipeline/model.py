@@ -232,9 +232,8 @@ class PipelineModel:
     def _made_last(self) -> Sequence[str]:
         if not self.stages:
             return self.schema.names  # type: ignore[no-any-return]
-        stage = self.stages[-1]
-        left = stage.left_out(self.fitted[-1])
-        return (*stage.outputs(), *(name for name in stage.doubtful() if name not in left))
+        last = self.steps[-1]
+        return (*last.stage.outputs(), *(name for name in last.doubtful if name not in last.left_out))
 
     def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
         prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})

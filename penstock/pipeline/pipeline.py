@@ -161,7 +161,8 @@ class Pipeline:
 def _trained_on(plan: Plan) -> list[str]:
     """Return the columns of the data that the trainers of a plan read."""
     needs: set[str] = set()
-    for position, stage in enumerate(plan.stages):
-        if plan.trains(position):
-            needs |= prune(unfitted_steps(plan)[:position], stage.training_columns())[1]
+    for position in range(len(plan.stages)):
+        trainer = plan.trainer(position)
+        if trainer is not None:
+            needs |= prune(unfitted_steps(plan)[:position], trainer.training_columns())[1]
     return [name for name in plan.schemas[0].names if name in needs]

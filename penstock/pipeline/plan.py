@@ -7,7 +7,7 @@ ready are gathered in one scan, whatever stages they belong to; it is fused here
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 
@@ -19,6 +19,7 @@ from penstock.frames import ROW
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
+from penstock.stages.trainer import Trainer, as_trainer
 from penstock.statistics.base import Statistic
 
 
@@ -58,9 +59,9 @@ class Plan:
         known = {position: self.stages[position].statistics(self.schemas[position]) for position in gathered}
         return plan(self.given, self.schemas[0], done, known, self.names)
 
-    def trains(self, position: int) -> bool:
-        """Return whether the stage at `position` learns from rows, once its statistics are finished."""
-        return self.stages[position].trains(self.schemas[position])
+    def trainer(self, position: int) -> Trainer | None:
+        """Return the stage at `position` if it learns from rows, once its statistics are finished."""
+        return as_trainer(self.stages[position], self.schemas[position])
 
     @property
     def scans(self) -> int:
@@ -84,14 +85,14 @@ class _Readiness:
         """Return the first position at which these columns have the values, and rows, that they have now."""
         return max([self.cut, *(self.written.get(name, 0) for name in columns)])
 
-    def note(self, position: int, stage: Stage, level: int) -> None:
-        """Take account of what the stage at `position` writes, and drops, from `level` on."""
-        for name in stage.outputs():
-            self.columns[name], self.written[name] = level, position + 1
-        for name in stage.doubtful():
+    def note(self, step: StageStep, level: int) -> None:
+        """Take account of what a stage writes, and drops, from `level` on."""
+        for name in step.stage.outputs():
+            self.columns[name], self.written[name] = level, step.position + 1
+        for name in step.doubtful:
             self.columns[name] = max(self.columns[name], level)
-        if not stage.tags.keeps_rows:
-            self.rows, self.cut = level, position + 1
+        if not step.keeps_rows:
+            self.rows, self.cut = level, step.position + 1
 
 
 def plan(
@@ -125,13 +126,13 @@ def plan(
     finishes: dict[int, list[int]] = {}
     trains: dict[int, list[int]] = {}
     for position, stage in enumerate(stages):
-        step = StageStep(stage, None, position, name=names[position])
-        stage = _bound(step, schemas[-1])
+        step = _bound(StageStep(stage, None, position, True, names[position]), schemas[-1])
+        stage = step.stage
         bound.append(stage)
         known, learned = fitted.get(position, (None, {}))
         if stage == known:
-            ready.note(position, stage, ready.of(stage.training_inputs()))
-            schemas.append(_checked(step, stage.learned_schema(schemas[-1], learned)))
+            ready.note(step, ready.of(step.inputs))
+            schemas.append(_checked_schema(replace(step, fitted=learned), schemas[-1]))
             continue
         statistics = stage.statistics(schemas[-1])
         if statistics == gathered.get(position):
@@ -144,26 +145,27 @@ def plan(
         if statistics:
             finishes.setdefault(level, []).append(position)
         usable = level + 1 if statistics else 0
-        if stage.trains(schemas[-1]):
-            usable = max(level, ready.of(stage.training_columns()))
+        trainer = as_trainer(stage, schemas[-1])
+        if trainer is not None:
+            usable = max(level, ready.of(trainer.training_columns()))
             trains.setdefault(usable, []).append(position)
             usable += 1
-        ready.note(position, stage, max(usable, ready.of(stage.training_inputs())))
-        schemas.append(_checked(step, stage.output_schema(schemas[-1])))
+        ready.note(step, max(usable, ready.of(step.inputs)))
+        schemas.append(_checked_schema(step, schemas[-1]))
     return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages), names)
 
 
-def _bound(step: StageStep, schema: pa.Schema) -> Stage:
+def _bound(step: StageStep, schema: pa.Schema) -> StageStep:
     try:
-        return step.stage.bind(schema)
+        return replace(step, stage=step.stage.bind(schema))
     except PenstockError as error:
         raise step.blamed(error) from error.__cause__
 
 
-def _checked(step: StageStep, schema: pa.Schema) -> pa.Schema:
-    label = step.label
-    check_names(schema.names, label, stage=step.name or label)
-    return schema
+def _checked_schema(step: StageStep, schema: pa.Schema) -> pa.Schema:
+    made = step.output_schema(schema)
+    check_names(made.names, step.label, stage=step.name or step.label)
+    return made
 
 
 def _levels(

@@ -14,7 +14,6 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import column_names
 from penstock.core.selectors import Columns, Selector, is_numeric, resolve
-from penstock.dataset.steps import RowLog
 from penstock.stages.parameter_checks import check_choice as check_choice
 from penstock.stages.parameter_checks import check_number as check_number
 from penstock.stages.stored_values import from_stored, stored_parameters
@@ -92,21 +91,12 @@ _ACCEPTS: dict[str, Any] = {
     ),
 }
 
-_EXAMPLE_COLUMNS = {
-    "any": ("n1", "s1"),
-    "numeric": ("n1", "n2"),
-    "string": ("s1", "s2"),
-    "binary": ("image",),
-    "list": ("words", "v_indices"),
-    "string list": ("words",),
-    "categorical": ("s1", "n1", "b"),
-}
-
 
 class Stage(ABC):
     """One step of a pipeline. Subclasses are frozen dataclasses: parameters only, checked when they are made.
 
-    A stage names statistics and never loops over data; an engine gathers them and never knows a stage.
+    A stage names statistics and never loops over data; an engine gathers them and never knows a stage. What only some
+    stages do besides, as leaving columns out, has a contract of its own in `penstock.stages.capabilities`.
     """
 
     version: ClassVar[int] = 1
@@ -131,10 +121,6 @@ class Stage(ABC):
     def inputs(self) -> tuple[str, ...]:
         """Return the columns that `transform` reads; the stage is bound."""
 
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns that are read at fit; the stage is bound. Its inputs, unless it learns from a label."""
-        return self.inputs()
-
     @abstractmethod
     def outputs(self) -> tuple[str, ...]:
         """Return the columns that `transform` makes or replaces; the stage is bound."""
@@ -143,21 +129,6 @@ class Stage(ABC):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema after `transform`, known without data."""
 
-    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
-        """Return the schema after `transform` of the fitted stage; its own where it depends on what is learned.
-
-        Where it is not the one known before, stages to come are bound anew, to the columns and types that there are.
-        """
-        return self.output_schema(schema)
-
-    def doubtful(self) -> tuple[str, ...]:
-        """Return the columns that `transform` leaves as they are, or out, as it learns; the stage is bound."""
-        return ()
-
-    def left_out(self, fitted: Fitted) -> Mapping[str, str]:
-        """Return those of the `doubtful` columns that `transform` leaves out, each with the reason in words."""
-        return {}
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the statistics it needs, by a name of its own; none unless it learns."""
         return {}
@@ -165,10 +136,6 @@ class Stage(ABC):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return what is learned from the finished statistics."""
         return {}
-
-    def trains(self, schema: pa.Schema) -> bool:
-        """Return whether a `Trainer` learns from rows once its statistics are finished; the stage is bound."""
-        return False
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         """Return the shape that `fitted` must have for the stage to score; the stage is bound.
@@ -187,26 +154,6 @@ class Stage(ABC):
     @abstractmethod
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Return a new frame; pure, partition by partition."""
-
-    def training_inputs(self) -> tuple[str, ...]:
-        """Return the columns that `transform_training` reads; the stage is bound."""
-        return self.inputs()
-
-    def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Return what stages to come learn from, in rows that this stage has learned from itself.
-
-        It is `transform`, unless that would tell a row's own label to whoever learns from it. A stage that has its own
-        keeps all rows.
-        """
-        return self.transform(frame, fitted)
-
-    def kept(self, fitted: Fitted) -> Fitted:
-        """Return what a model keeps of what was learned; what `transform_training` alone needs is left out."""
-        return fitted
-
-    def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
-        """Transform and tell of rows left out; only a stage that does not keep rows has its own."""
-        return self.transform(frame, fitted)
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Return what `transform` does as a function of one row, equal to the bit; None where a frame is as fast.
@@ -235,14 +182,6 @@ class Stage(ABC):
     def notes(self, fitted: Fitted) -> list[str]:
         """Return what a user should know of the fit, and would not find out from what comes out; mostly nothing."""
         return []
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite to run, over the columns of its tables; see `penstock.testing`.
-
-        Unless a stage has its own, it is made with the columns that suit its tags and no other parameter.
-        """
-        return (cls(_EXAMPLE_COLUMNS[cls.tags.accepts]),)  # type: ignore[call-arg]
 
     @classmethod
     def from_parameters(cls, values: Mapping[str, Any]) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -12,6 +13,14 @@ from penstock.core.errors import PenstockError
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
+from penstock.stages.capabilities import (
+    ColumnChooser,
+    RowFilter,
+    SchemaLearner,
+    StatePruner,
+    TrainingTransformer,
+    capability,
+)
 
 
 @dataclass(frozen=True)
@@ -53,25 +62,55 @@ class StageStep(Step):
         named.place["stage"] = self.name
         return named
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that are read of rows; the stage is bound."""
+        encoder = capability(self.stage, TrainingTransformer) if self.training else None
+        return self.stage.inputs() if encoder is None else encoder.training_inputs()
+
+    @property
+    def doubtful(self) -> tuple[str, ...]:
+        """The columns that are left as they are, or out; the stage is bound."""
+        chooser = capability(self.stage, ColumnChooser)
+        return () if chooser is None else chooser.doubtful()
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The columns that are left out, each with the reason in words."""
+        chooser = capability(self.stage, ColumnChooser)
+        return {} if chooser is None else chooser.left_out(self.fitted or {})
+
+    @property
+    def pruned_state(self) -> Fitted:
+        """What a model keeps of what was learned."""
+        pruner = capability(self.stage, StatePruner)
+        if self.fitted is None or pruner is None:
+            return self.fitted or {}
+        return pruner.kept(self.fitted)
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        if self.fitted is None:
+        learner = capability(self.stage, SchemaLearner)
+        if self.fitted is None or learner is None:
             return self.stage.output_schema(schema)
-        return self.stage.learned_schema(schema, self.fitted)
+        return learner.learned_schema(schema, self.fitted)
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         made = frozenset(self.stage.outputs())
         if self.keeps_rows and not made & wanted:
             return None
         numbered = {ROW} if self.stage.tags.numbers_rows else set()
-        inputs = self.stage.training_inputs() if self.training else self.stage.inputs()
-        return (wanted - made) | frozenset(inputs) | numbered
+        return (wanted - made) | frozenset(self.inputs) | numbered
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         assert self.fitted is not None, f"{self.label} is used before it is fitted"
         try:
-            if self.keeps_rows:
-                transform = self.stage.transform_training if self.training else self.stage.transform
-                return transform(frame, self.fitted)
-            return self.stage.filter(frame, self.fitted, log)
+            return self._transformed(frame, self.fitted, log)
         except PenstockError as error:
             raise self.blamed(error) from error.__cause__
+
+    def _transformed(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
+        if not self.keeps_rows and (row_filter := capability(self.stage, RowFilter)) is not None:
+            return row_filter.filter(frame, fitted, log)
+        if self.training and (encoder := capability(self.stage, TrainingTransformer)) is not None:
+            return encoder.transform_training(frame, fitted)
+        return self.stage.transform(frame, fitted)

@@ -51,6 +51,7 @@ class Trainer(Stage):
         return 0
 
     def trains(self, schema: pa.Schema) -> bool:
+        """Return whether it learns from rows once its statistics are finished; the stage is bound."""
         return type(self).train is not Trainer.train
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
@@ -103,9 +104,23 @@ class Trainer(Stage):
         return with_fields(schema, self.target.types(schema))
 
     def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        """Return the schema with what is written, by what was learned."""
         return with_fields(self.output_schema(schema), self.target.learned_types(schema, fitted))
 
     def notes(self, fitted: Fitted) -> list[str]:
         if fitted.get("converged", True):
             return []
         return [f"not converged after {fitted['iterations']} iterations; raise max_iter or tol"]
+
+
+def as_trainer(stage: Stage, schema: pa.Schema) -> Trainer | None:
+    """Return a bound stage as the trainer that is to be trained on rows of `schema`, None where it is not.
+
+    Examples
+    --------
+    >>> from penstock.stages import LinearRegression, Log1p
+    >>> schema = pa.schema({"x": pa.float64(), "y": pa.float64()})
+    >>> [as_trainer(stage, schema) for stage in (Log1p(("x",)), LinearRegression("y").bind(schema))]
+    [None, None]
+    """
+    return stage if isinstance(stage, Trainer) and stage.trains(schema) else None

@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 
+from penstock.frames import ROW
 from penstock.stages.base import Stage
+from penstock.stages.step import StageStep
+from penstock.stages.trainer import as_trainer
 from penstock.testing import tables
 
 _TABLES: Mapping[str, Callable[[], pa.Table]] = {
@@ -77,19 +81,23 @@ CASES: Mapping[str, Case] = {
 def trains(stage: Stage) -> bool:
     """Return whether `stage` is trained on rows of the tables, beyond statistics."""
     schema = tables.ordinary().schema
-    return stage.bind(schema).trains(schema)
+    return as_trainer(stage.bind(schema), schema) is not None
 
 
 def read_by(stage: Stage) -> tuple[str, ...]:
     """Return the columns of the tables that `stage` reads, at fit or later."""
-    bound = stage.bind(tables.ordinary().schema)
-    return tuple(dict.fromkeys([*bound.inputs(), *bound.training_columns()]))
+    schema = tables.ordinary().schema
+    bound = stage.bind(schema)
+    trainer = as_trainer(bound, schema)
+    of_rows = () if trainer is None else trainer.training_columns()
+    of_statistics = chain.from_iterable(statistic.reads for statistic in bound.statistics(schema).values())
+    return tuple(name for name in dict.fromkeys([*bound.inputs(), *of_rows, *of_statistics]) if name != ROW)
 
 
 def aside(stage: Stage) -> tuple[str, ...]:
     """Return the columns of the tables that `stage` reads at fit alone: the label, the weight."""
     bound = stage.bind(tables.ordinary().schema)
-    return tuple(name for name in read_by(stage) if name not in (*bound.inputs(), *bound.doubtful()))
+    return tuple(name for name in read_by(stage) if name not in (*bound.inputs(), *StageStep(bound, None, 0).doubtful))
 
 
 def encodes(stage: Stage) -> bool:

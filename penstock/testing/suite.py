@@ -61,6 +61,17 @@ _TELLING = (
 """What says something of an engine: that it gives what this process gives, also where rounding could move it, however
 rows are cut, and that it tells where on a worker an error was. The rest is then up to the stage."""
 
+_COLUMNS_BY_TYPE = {
+    "any": ("n1", "s1"),
+    "numeric": ("n1", "n2"),
+    "string": ("s1", "s2"),
+    "binary": ("image",),
+    "list": ("words", "v_indices"),
+    "string list": ("words",),
+    "categorical": ("s1", "n1", "b"),
+}
+"""Columns of `penstock.testing.tables` that suit what a stage accepts."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -181,7 +192,7 @@ def discover_examples() -> tuple[Stage, ...]:
 
 
 def examples_of(kind: type[Stage]) -> tuple[Stage, ...]:
-    """Return the examples of one class of stages.
+    """Return the examples of one class of stages: those of its classmethod `examples`, or one made with columns alone.
 
     Raises
     ------
@@ -196,9 +207,14 @@ def examples_of(kind: type[Stage]) -> tuple[Stage, ...]:
     """
     hint = "Give the class a classmethod examples() that returns instances over the columns of penstock.testing.tables."
     try:
-        found = kind.examples()
+        found = kind.examples() if hasattr(kind, "examples") else (_made_by_tags(kind),)
     except Exception as error:
         raise ConfigError(f"the examples of {kind.__name__} cannot be made: {error}", hint=hint) from error
     if not found:
         raise ConfigError(f"{kind.__name__} has no examples", hint=hint)
     return found
+
+
+def _made_by_tags(kind: type[Stage]) -> Stage:
+    """Return a stage with the columns that suit its tags, and no other parameter."""
+    return kind(_COLUMNS_BY_TYPE[kind.tags.accepts])  # type: ignore[call-arg]

@@ -142,6 +142,9 @@ class DropsColumn(Sound):
 
 
 class TellsOfTooMuch(Sound):
+    def doubtful(self) -> tuple[str, ...]:
+        return ()
+
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
         return {"s1": "it is not liked"}
 

@@ -81,8 +81,9 @@ def check_other_columns_stay(stage: Stage, engine: Engine) -> None:
     bound, fitted = _learned(stage, engine)
     table = tables.ordinary()
     made = _apply(bound, fitted, table, engine)
-    left = bound.left_out(fitted)
-    stray = [name for name in left if name in made.schema.names or name not in bound.doubtful()]
+    step = StageStep(bound, fitted, 0)
+    left = step.left_out
+    stray = [name for name in left if name in made.schema.names or name not in step.doubtful]
     demand(not stray, f"{stage.title} cannot have left out {', '.join(stray)}")
     kept = frames.to_arrow(_frame(table, engine)).filter(pa.compute.is_in(table["id"], made["id"]))
     stay = [name for name in table.schema.names if name not in left]

@@ -90,10 +90,6 @@ class SupervisedEncoder(ColumnStage):
         problem = f"column {self.fold!r} of folds is {schema.field(self.fold).type}, expected integers"
         raise SchemaError(problem, column=self.fold, stage=self.title)
 
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns, the label, and the column of folds, if there is one."""
-        return (*self.inputs(), self.label, *([self.fold] if self.fold else []))
-
     def training_inputs(self) -> tuple[str, ...]:
         """Return the columns, and what rows are dealt by."""
         return tuple(name for name in self._sums.reads if name != self.label)

@@ -110,10 +110,6 @@ class GroupStatistics(GroupStage):
         """Return the columns grouped by: rows that are scored may lack those that were learned from."""
         return self.keys
 
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns of both kinds."""
-        return super().inputs()
-
     def outputs(self) -> tuple[str, ...]:
         """Return the columns added, those of the first column first."""
         return tuple(self._made())

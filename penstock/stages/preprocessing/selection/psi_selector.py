@@ -14,7 +14,7 @@ from penstock.core.schemas import require
 from penstock.core.selectors import Columns, is_numeric
 from penstock.stages.base import Fitted, Tags, check_number
 from penstock.stages.preprocessing.columns import check_finite
-from penstock.stages.preprocessing.selection._selection import FeatureSelector
+from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Count, Counts, Distribution, Frequencies, Quantiles, Statistic, ValueCounts, Violations
 from penstock.statistics.grouped.before_after import BEYOND, UP_TO, BeforeAfter
@@ -139,10 +139,6 @@ class PSISelector(FeatureSelector):
             column=self.split,
             stage=self.title,
         )
-
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns to choose from, and that which parts the rows."""
-        return (*self.doubtful(), self.split)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for how values are distributed on both sides."""

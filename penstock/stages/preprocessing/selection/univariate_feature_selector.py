@@ -13,7 +13,7 @@ from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import Fitted, Tags, check_choice, check_number
 from penstock.stages.preprocessing.selection import _association
-from penstock.stages.preprocessing.selection._selection import FeatureSelector
+from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, Text, by_column
 from penstock.statistics import Gram, Statistic
 from penstock.statistics.class_moments import ClassMoments
@@ -146,14 +146,10 @@ class UnivariateFeatureSelector(FeatureSelector):
             stage=self.title,
         )
 
-    def training_columns(self) -> tuple[str, ...]:
-        """Return the columns to choose from, and the label."""
-        return (*self.doubtful(), self.label)
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what the test is made of."""
         if self.label_type == "continuous":
-            return {"test": Gram(self.training_columns())}
+            return {"test": Gram((*self.doubtful(), self.label))}
         columns = (self.label, *self.doubtful())
         return {"test": Contingencies(columns) if self.feature_type == "categorical" else ClassMoments(columns)}
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.core.selectors import Columns, numeric
 from penstock.stages.base import Fitted, check_number
-from penstock.stages.preprocessing.selection._selection import FeatureSelector
+from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Maybe, Number, Shape, by_column
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
 

@@ -1,4 +1,4 @@
-"""What feature selectors share: they leave columns out, and which is known when they are fitted."""
+"""A stage that leaves columns out; which, is known when it is fitted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
@@ -20,7 +20,7 @@ class FeatureSelector(Stage):
     """A stage that leaves out some of its columns, as it learns of them, and changes nothing else.
 
     Stages after it are bound once it is fitted, to the columns that are left. It reads nothing when it is used, so that
-    data without the columns left out can be scored.
+    data without the columns left out can be scored. A subclass says what it learns, and `left_out` by that.
     """
 
     columns: Columns | None
@@ -38,9 +38,6 @@ class FeatureSelector(Stage):
     def inputs(self) -> tuple[str, ...]:
         return ()
 
-    def training_columns(self) -> tuple[str, ...]:
-        return self.doubtful()
-
     def outputs(self) -> tuple[str, ...]:
         return ()
 
@@ -50,12 +47,13 @@ class FeatureSelector(Stage):
 
     @abstractmethod
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
-        """Return the columns that are left out, each with the reason in words."""
+        """Return the columns that are left out, each with the reason in words; as the stage's `finish` learned."""
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
 
     def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        """Return the schema without what is left out."""
         left = self.left_out(fitted)
         return pa.schema([field for field in schema if field.name not in left])
 
@@ -66,8 +64,4 @@ class FeatureSelector(Stage):
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Leave the row alone: nobody asks for the columns that are left out."""
-
-        def call(row: dict[str, Any]) -> None:
-            pass
-
-        return call
+        return lambda row: None

@@ -1,0 +1,101 @@
+"""What some stages can do besides: each a small contract of its own, which `StageStep` asks for, and nobody else.
+
+A stage has a capability by having its methods, whatever it is derived from. `as_trainer`, beside `Trainer`, asks for
+one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.dataset.steps import RowLog
+
+if TYPE_CHECKING:
+    from penstock.stages.base import Fitted, Stage
+
+
+@runtime_checkable
+class SchemaLearner(Protocol):
+    """A stage of which the schema that comes out depends on what it learns."""
+
+    def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
+        """Return the schema after `transform` of the fitted stage.
+
+        Where it is not the one known before, stages to come are bound anew, to the columns and types that there are.
+        """
+
+
+@runtime_checkable
+class ColumnChooser(Protocol):
+    """A stage that leaves columns out, and learns which; a `SchemaLearner` too."""
+
+    def doubtful(self) -> tuple[str, ...]:
+        """Return the columns that `transform` leaves as they are, or out, as it learns; the stage is bound."""
+
+    def left_out(self, fitted: Fitted) -> Mapping[str, str]:
+        """Return those of the `doubtful` columns that `transform` leaves out, each with the reason in words."""
+
+
+@runtime_checkable
+class TrainingTransformer(Protocol):
+    """A stage that learns from a label, and must not tell a row its own."""
+
+    def training_inputs(self) -> tuple[str, ...]:
+        """Return the columns that `transform_training` reads; the stage is bound."""
+
+    def transform_training(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Return what stages to come learn from, in rows that this stage has learned from itself; all rows."""
+
+
+@runtime_checkable
+class StatePruner(Protocol):
+    """A stage that learns what it needs during the fit alone, for `transform_training` or `notes`."""
+
+    def kept(self, fitted: Fitted) -> Fitted:
+        """Return what a model keeps of what was learned."""
+
+
+@runtime_checkable
+class RowFilter(Protocol):
+    """A stage that leaves rows out, and tells of each; its tags say that it does not keep rows."""
+
+    def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
+        """Return what `transform` returns, and count in `log` the rows that are left out."""
+
+
+Capability = TypeVar("Capability")
+
+
+def capability(stage: Stage, kind: type[Capability]) -> Capability | None:
+    """Return `stage` as what has a capability, None where it has none of its methods.
+
+    Raises
+    ------
+    ConfigError
+        It has some of the methods: they would never be called.
+
+    Examples
+    --------
+    >>> from penstock.stages import Log1p, PSISelector
+    >>> capability(PSISelector("x", split="day", cut_off=1), ColumnChooser).left_out({"psi": {}})
+    {}
+    >>> capability(Log1p("x"), ColumnChooser) is None
+    True
+    """
+    if isinstance(stage, kind):
+        return stage
+    methods = [name for name in vars(kind) if not name.startswith("_")]
+    present = [name for name in methods if hasattr(stage, name)]
+    if present:
+        missing = ", ".join(name for name in methods if name not in present)
+        raise ConfigError(
+            f"{stage.title} has {', '.join(present)}, but not {missing}",
+            hint=f"Define {missing}; see penstock.stages.capabilities.{kind.__name__}.",
+            stage=stage.title,
+        )
+    return None
