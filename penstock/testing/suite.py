@@ -13,6 +13,7 @@ from penstock.stages.base import Stage
 from penstock.stages.registry import discover
 from penstock.testing.cases import aside, cases_for, encodes
 from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training
+from penstock.testing.examples import library_examples
 from penstock.testing.oracles import Oracle, check_oracle
 
 Function = Callable[[Stage, Engine], None]
@@ -207,12 +208,12 @@ def examples_of(kind: type[Stage]) -> tuple[Stage, ...]:
     """
     hint = "Give the class a classmethod examples() that returns instances over the columns of penstock.testing.tables."
     try:
-        found = kind.examples() if hasattr(kind, "examples") else (_made_by_tags(kind),)
+        found = kind.examples() if hasattr(kind, "examples") else library_examples(kind) or (_made_by_tags(kind),)
     except Exception as error:
         raise ConfigError(f"the examples of {kind.__name__} cannot be made: {error}", hint=hint) from error
     if not found:
         raise ConfigError(f"{kind.__name__} has no examples", hint=hint)
-    return found
+    return tuple(found)
 
 
 def _made_by_tags(kind: type[Stage]) -> Stage:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
 
 import pyarrow as pa
 
@@ -12,7 +11,6 @@ from penstock.core.errors import ConfigError, MissingExtraError
 from penstock.core.extras import how_to_install
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.inference._examples import example
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.inference._onnx_file import check_onnx
@@ -57,6 +55,7 @@ class OnnxInference(Inference):
     >>> import penstock as ps, pyarrow as pa
     >>> from penstock import stages as st
     >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"a": [1.0, None], "b": [3.0, 4.0]}))
+    >>> from penstock.stages.inference._examples import example
     >>> mean = OnnxInference(["a", "b"], example("mean.onnx"))
     >>> ps.Pipeline(mean).fit(data).transform(data).to_arrow()["prediction"].to_pylist()
     [2.0, None]
@@ -69,11 +68,6 @@ class OnnxInference(Inference):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "path", os.fspath(self.path))
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2"), example("mean.onnx"), batch_size=16),)
 
     def _read(self) -> Fitted:
         data, sha256 = read_file(self.path, self.title)

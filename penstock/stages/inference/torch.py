@@ -7,7 +7,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +15,6 @@ from penstock.core.errors import ArtifactError, ConfigError, MissingExtraError
 from penstock.core.extras import how_to_install
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
-from penstock.stages.inference._examples import example
 from penstock.stages.inference._model_file import read_file
 from penstock.stages.inference._network import Inference, Network
 from penstock.stages.modules import CarriesModule, module_factory
@@ -71,6 +70,7 @@ class TorchInference(CarriesModule, Inference):
     >>> import penstock as ps, pyarrow as pa
     >>> from penstock import stages as st
     >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"a": [1.0, None], "b": [3.0, 4.0]}))
+    >>> from penstock.stages.inference._examples import example
     >>> mean = TorchInference(["a", "b"], program=example("mean.pt2"))
     >>> ps.Pipeline(mean).fit(data).transform(data).to_arrow()["prediction"].to_pylist()
     [2.0, None]
@@ -94,11 +94,6 @@ class TorchInference(CarriesModule, Inference):
                 hint="Pass module and weights, or program alone.",
                 stage=self.title,
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2"), program=example("mean.pt2"), batch_size=16),)
 
     def _read(self) -> Fitted:
         path = self.weights or self.program or ""

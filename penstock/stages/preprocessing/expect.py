@@ -73,16 +73,6 @@ class Expect(Stage):
         if self.action == "drop":  # the only action that needs no row numbers, and it is spared them
             object.__setattr__(self, "tags", Tags(keeps_rows=False))
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls("n2 > 0.5", action="drop"),
-            cls("n1 is None or n1 < 15", action="quarantine"),
-            cls("b is None or n3 > -9"),
-            cls("n1 % 7 != 0 and n1 * 7 / 49 != 2", action="drop"),
-        )
-
     def _parsed(self) -> Expression:
         try:
             return parse(self.condition)

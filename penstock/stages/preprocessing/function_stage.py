@@ -16,7 +16,7 @@ from penstock.core.schemas import declared, type_name
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.steps import MapPartitions, RowLog
 from penstock.stages.base import Fitted, Stage, normalise_columns, with_fields
-from penstock.stages.functions import CarriesFunction, check_function, register_function
+from penstock.stages.functions import CarriesFunction, check_function
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,6 @@ class FunctionStage(CarriesFunction, Stage):
         self._returned()
         object.__setattr__(self, "returns", {name: type_name(kind) for name, kind in self.returns.items()})
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        register_function("penstock: sum of two")(_sum_of_two)
-        return (cls("penstock: sum of two", ("n1", "n2"), {"sum": "float64"}),)
-
     @property
     def title(self) -> str:
         return f"FunctionStage({self.function!r})"
@@ -124,8 +118,3 @@ class FunctionStage(CarriesFunction, Stage):
                 stage=self.title,
             )
         return frame.with_columns(*[made[name] for name in self.outputs()])
-
-
-def _sum_of_two(frame: nw.DataFrame) -> nw.DataFrame:
-    first, second = (nw.col(name).cast(nw.Float64) for name in frame.columns)
-    return frame.select(sum=first + second)

@@ -66,11 +66,6 @@ class Binarizer(ColumnStage):
         if several:
             object.__setattr__(self, "threshold", given)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2", "b"), threshold=(9, 0.5, 0)), cls("n3", threshold=0.1, output_columns=("above",))
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns; there must be a threshold for each."""
         bound = super().bind(schema)

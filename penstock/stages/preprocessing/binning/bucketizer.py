@@ -87,15 +87,6 @@ class Bucketizer(BucketStage):
             )
         object.__setattr__(self, "splits", found if nested else found[0])
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b"), splits=((0, 4, 19), (0.5, 1, 2, math.inf), (0, 1, 2)), handle_invalid="keep"),
-            cls(("n1", "n2"), splits=(-math.inf, 0.5, 3), handle_invalid="skip", output_columns=("i", "j")),
-            cls("n3", splits=(-10, -0.5, 0, 0.5, 10)),
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns; there must be splits for each."""
         bound = super().bind(schema)

@@ -79,15 +79,6 @@ class KBinsDiscretizer(BucketStage):
         check_counts(self, "n_bins")
         check_choice(self, "strategy", ("uniform",))
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b"), n_bins=(4, 10, 2), handle_invalid="keep"),
-            cls(("n1", "n2"), handle_invalid="skip", output_columns=("i", "j")),
-            cls("n3", n_bins=3),
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns; there must be a number of bins for each."""
         bound = super().bind(schema)

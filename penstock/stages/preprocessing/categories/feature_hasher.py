@@ -80,11 +80,6 @@ class FeatureHasher(Stage):
         normalise_columns(self, "columns", "categorical_columns")
         check_number(self, "num_features", least=2, most=2**31 - 1, whole=True)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2", "s1", "b", "s2"), num_features=64, categorical_columns=("n1",)),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check what is a number and what a category."""
         bound = dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))

@@ -90,11 +90,6 @@ class GroupStatistics(GroupStage):
                 stage=self.title,
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n2", "n3"), by="s1"), cls("n2", by=("s1", "b"), aggregates=("count", "std"), handle_invalid="keep")
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns of both kinds, check their types, and that what is added has names of its own."""
         bound = super().bind(schema)

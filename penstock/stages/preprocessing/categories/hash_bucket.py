@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -66,11 +66,6 @@ class HashBucket(ColumnStage):
             raise ConfigError(
                 f"num_buckets of HashBucket is {self.num_buckets!r}, expected at most 2**31 - 1", stage=self.title
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("s1", "s2", "n1", "b"), (100, 7, 2**31 - 1, 2)),)
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return int32."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -65,11 +65,6 @@ class HashedCross(AddedColumns):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "num_buckets", least=2, most=2**31 - 1, whole=True)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("s1", "n1", "b"), num_buckets=1000, output_column="cross"),)
 
     def check_count(self) -> None:
         """Raise ConfigError for a single column."""

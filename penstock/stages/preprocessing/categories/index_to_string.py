@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -77,16 +77,6 @@ class IndexToString(ColumnStage):
                 " of one type and at least one",
                 stage=self.title,
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        letters = tuple("abcdefghijklmnopqrst")
-        return (
-            cls(("n1", "b"), labels=letters, output_columns=("letter", "flag")),
-            cls(("n1", "n2", "n3"), labels=(7, -1, 2**40), handle_invalid="ignore"),
-            cls("b", labels=(True, False)),
-        )
 
     @property
     def _values(self) -> pa.Array:

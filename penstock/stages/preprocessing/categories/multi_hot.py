@@ -95,14 +95,6 @@ class MultiHot(IndicatorStage):
             problem = f"min_frequency of {self.title} is {self.min_frequency!r}, expected 1 with categories"
             raise ConfigError(problem, stage=self.title)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("words", "v_indices"), max_categories=3, min_frequency=0.1),
-            cls("words", categories=(("a", "größe"),), handle_invalid="ignore"),
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the categories and the names of what is made."""
         bound = replace(self, columns=resolve(self.columns, schema, self.title))

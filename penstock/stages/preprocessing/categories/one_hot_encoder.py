@@ -115,16 +115,6 @@ class OneHotEncoder(IndicatorStage):
                 stage=self.title,
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("s1", "s2", "n1", "b"), max_categories=4),
-            cls(("s1", "b"), categories=(("a", "b"), (True,)), handle_invalid="ignore"),
-            cls(("s1", "n1"), max_categories=20, handle_invalid="error", drop="first"),
-            cls("s2", max_categories=8, min_frequency=0.05, drop="last"),
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the categories and the names of what is made."""
         names = resolve(self.columns, schema, self.title)

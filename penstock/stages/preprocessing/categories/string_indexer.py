@@ -177,17 +177,6 @@ class StringIndexer(ColumnStage):
                 stage=self.title,
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("s1", "s2", "n1", "b")),
-            cls(("s1", "s2"), min_frequency=0.05, max_categories=4, num_oov_buckets=3, joint=True),
-            cls(("s1", "n1"), handle_invalid="error", output_columns=("s_code", "n_code")),
-            cls(("s2", "n1"), max_categories=4, sketch_size=1000),
-            cls(("s2", "b"), string_order_type="alphabetDesc"),
-        )
-
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return int32."""
         return pa.int32()

@@ -107,17 +107,6 @@ class TargetEncoder(SupervisedEncoder):
                 stage=self.title,
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        multi = cls(("s1", "b"), label="class", target_type="multiclass", classes=("low", "middle", "top"))
-        return (
-            cls(("s1", "s2", "n1", "b")),
-            cls(("s1", "n1"), label="y", target_type="continuous", smoothing=5.0, output_columns=("s", "n")),
-            cls(("s1", "n1"), smoothing=1, num_folds=None, handle_invalid="error"),
-            multi,
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check them, the label and the column of folds."""
         bound = super().bind(schema)

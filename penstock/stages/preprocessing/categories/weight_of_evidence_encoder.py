@@ -86,11 +86,6 @@ class WeightOfEvidenceEncoder(SupervisedEncoder):
         super().__post_init__()
         check_number(self, "regularization", above=0, most=1e300)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("s1", "s2", "n1", "b")),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check them, the label and the column of folds."""
         check_numeric(bound := super().bind(schema), schema, "binary")

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -77,11 +77,6 @@ class CyclicalEncoder(AddedColumns):
                 f" {', '.join(_PERIODS)}, or one for each column",
                 stage=self.title,
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2"), period=("hour", 2.5)),)
 
     def check_count(self) -> None:
         """Raise ConfigError unless there is a period for each column."""

@@ -79,11 +79,6 @@ class DateParts(Stage):
                     stage=self.title,
                 )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("t1", "t2"), parts=_OF_DATE + _OF_TIME), cls("d", parts=_OF_DATE)
-
     def bind(self, schema: pa.Schema) -> Self:
         names = resolve(self.columns, schema, self.title)
         timed = [part for part in self.parts if part in _OF_TIME]

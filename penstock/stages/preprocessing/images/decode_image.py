@@ -132,13 +132,6 @@ class DecodeImage(Stage):
             object.__setattr__(self, name, values)
         return values
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        small = cls("image", output_column="pixels", size=(2, 3), mean=(0.1, 0.2, 0.3), std=(0.5, 0.4, 0.3))
-        grey = replace(small, mode="L", resize="stretch", mean=None, std=None, scale=1.0)
-        return small, replace(grey, on_error="null")
-
     def bind(self, schema: pa.Schema) -> Self:
         """Check the columns, and find the one of paths."""
         named = "path" in schema.names and pa.types.is_string(schema.field("path").type)

@@ -64,11 +64,6 @@ class ListSlice(ColumnStage):
         if self.start is None:
             raise ConfigError(f"start of {self.title} is None, expected an integer", stage=self.title)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("words", "v_indices"), start=-3, end=-1),)
-
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Tell which elements to keep of all lists of a column at once."""
         return with_lists(frame, {out: self._cut(Ragged.of(frame, name)) for name, out in self.pairs()})
@@ -137,11 +132,6 @@ class ListPad(ColumnStage):
         check_number(self, "length", least=0, whole=True)
         if self.length is None:
             raise ConfigError(f"length of {self.title} is None, expected an integer >= 0", stage=self.title)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("words", length=4, value="-"),)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check that their elements can be the value."""

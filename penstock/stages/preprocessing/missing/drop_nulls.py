@@ -63,11 +63,6 @@ class DropNulls(Stage):
         normalise_columns(self, "columns")
         check_choice(self, "how", ("any", "all"))
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "s1")), cls(("n1", "n2", "t1"), how="all")
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns."""
         return dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))

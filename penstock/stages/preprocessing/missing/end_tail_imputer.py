@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -91,15 +91,6 @@ class EndTailImputer(FillingStage):
                 hint='Leave it out, or pass imputation_method="gaussian" or "iqr".',
                 stage=self.title,
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b")),
-            cls(("n2", "n3"), imputation_method="iqr", tail="left", fold=1.5),
-            cls(("n1", "n2"), imputation_method="max", output_columns=("p", "q")),
-        )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return `kind` where it is floating, otherwise float64."""

@@ -115,17 +115,6 @@ class Imputer(FillingStage):
         values = {name: getattr(self, name) for name in ("fill_value", "missing_value")}
         return {name: value for name, value in values.items() if value is not None}
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b")),
-            cls(("n1", "n2", "n3"), strategy="median", add_indicator=True),
-            cls(("n1", "s1", "b"), strategy="mode", output_columns=("i", "s", "t")),
-            cls(("n1", "n2"), strategy="constant", fill_value=-1),
-            cls(("s1", "s2"), strategy="mode", missing_value="b", add_indicator=True),
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check their types against the strategy."""
         bound = super().bind(schema)

@@ -51,11 +51,6 @@ class MissingIndicator(ColumnStage):
 
     tags: ClassVar[Tags] = Tags()
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2", "s1", "b", "t1")),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and name the indicators."""
         bound = super().bind(schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -69,11 +69,6 @@ class Clip(ColumnStage):
             )
         if bounds[0] > bounds[-1]:
             raise ConfigError(f"lower of Clip is {self.lower!r}, above upper, {self.upper!r}", stage=self.title)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2"), lower=1, upper=5.5), cls("n3", lower=-1, output_columns=("clipped",))
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return `kind` where it holds the bounds, otherwise float64."""

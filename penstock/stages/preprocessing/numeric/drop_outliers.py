@@ -65,11 +65,6 @@ class DropOutliers(OutlierStage):
         normalise_columns(self, "columns")
         super().__post_init__()
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2", "n3"), capping_method="iqr", tail="both", fold=0.5),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check their types."""
         names = resolve(self.columns, schema, self.title)

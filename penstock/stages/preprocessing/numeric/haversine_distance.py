@@ -83,11 +83,6 @@ class HaversineDistance(Stage):
                 f"output_column of {self.title} is {self.output_column!r}, expected a name", stage=self.title
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("n1", "n2", "b", "n1"),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Check that the columns are there, and numeric."""
         require(schema, self.inputs(), stage=self.title)

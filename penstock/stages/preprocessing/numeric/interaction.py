@@ -67,11 +67,6 @@ class Interaction(Products):
             )
         object.__setattr__(self, "columns", named)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2")), cls(("n3", ("n2", "b"), ("n1", "n2")))
-
     def resolved(self, schema: pa.Schema) -> Self:
         """Return the stage with names for the columns of each group."""
         return dataclasses.replace(self, columns=tuple(resolve(group, schema, self.title) for group in self.columns))

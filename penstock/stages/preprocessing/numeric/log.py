@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -55,11 +55,6 @@ class Log(Elementwise):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice(self, "base", tuple(_LOGARITHMS))
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("n2", base="10", output_columns=("magnitude",)),)
 
     def compute(self, values: Any) -> Any:
         """Return logarithms."""

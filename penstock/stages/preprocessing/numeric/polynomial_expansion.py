@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
-from typing import Self
 
 from penstock.stages.base import check_number
 from penstock.stages.preprocessing.numeric._products import Products
@@ -60,11 +59,6 @@ class PolynomialExpansion(Products):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "degree", least=2, whole=True)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2", "b")), cls(("n3", "n1", "n2"), 3, interaction_only=True), cls("n2", 4)
 
     @property
     def factors(self) -> int:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -47,11 +47,6 @@ class Sqrt(Elementwise):
     >>> ps.Pipeline(st.Sqrt("x")).fit(data).transform(data).to_arrow()["x"].to_pylist()
     [3.0, 0.0, None]
     """
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2", "b")),)
 
     def compute(self, values: Any) -> Any:
         """Return square roots."""
@@ -115,11 +110,6 @@ class Power(Elementwise):
             raise ConfigError(
                 f"exponent of Power is {self.exponent!r}, expected a finite number other than 0", stage=self.title
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2", "b"), exponent=1.5), cls("n3", exponent=2, output_columns=("squared",))
 
     def compute(self, values: Any) -> Any:
         """Return powers."""

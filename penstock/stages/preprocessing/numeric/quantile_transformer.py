@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -86,14 +86,6 @@ class QuantileTransformer(ColumnStage):
         super().__post_init__()
         check_number(self, "n_quantiles", least=2, whole=True)
         check_choice(self, "output_distribution", ("uniform", "normal"))
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b")),
-            cls(("n1", "n3"), n_quantiles=20, output_distribution="normal", output_columns=("i", "z")),
-        )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return float64."""

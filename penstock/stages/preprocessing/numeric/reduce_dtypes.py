@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -80,11 +80,6 @@ class ReduceDtypes(ColumnStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "tolerance", least=0, most=float(np.nextafter(1.0, 0.0)))
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2", "n3", "b"), tolerance=1e-6),)
 
     def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
         """Return the schema with the smaller types."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -83,14 +83,6 @@ class Winsorizer(ColumnStage, OutlierStage):
     def __post_init__(self) -> None:
         ColumnStage.__post_init__(self)
         OutlierStage.__post_init__(self)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b"), tail="both", fold=1.5),
-            cls(("n2", "n3"), capping_method="mad", output_columns=("p", "q")),
-        )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return `kind` where it is floating, otherwise float64."""

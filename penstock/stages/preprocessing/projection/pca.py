@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,11 +76,6 @@ class PCA(Projection):
     prefix: str = "pca"
     centre: bool = True
     whiten: bool = False
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n3", "y", "w"), 2), cls(("y", "n3"), 2, prefix="c", centre=False, whiten=True)
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``mean``, ``components`` and the variance that each explains."""

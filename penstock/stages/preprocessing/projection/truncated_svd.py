@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,11 +67,6 @@ class TruncatedSVD(Projection):
 
     _: KW_ONLY
     prefix: str = "svd"
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n3", "y", "w"), 2), cls(("y", "n3"), 2, prefix="c")
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``components``, ``singular_values`` and the variance that each explains."""

@@ -87,14 +87,6 @@ class GroupScaler(GroupStage):
         normalise_columns(self, "output_columns")
         check_choice(self, "method", ("standard", "minmax"))
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n2", "n3"), by="s1"),
-            cls("n2", by=("n1", "b"), method="minmax", handle_invalid="keep", output_columns=("z",)),
-        )
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns of both kinds, and check their types."""
         bound = super().bind(schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -47,11 +47,6 @@ class MaxAbsScaler(AffineScaler):
     >>> ps.Pipeline(st.MaxAbsScaler("x")).fit(data).transform(data).to_arrow()["x"].to_pylist()
     [0.25, -1.0, None]
     """
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2", "n3")), cls(("n3", "b"), output_columns=("z", "c"))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the extremes, and for what would spoil them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -78,11 +78,6 @@ class MinMaxScaler(AffineScaler):
                 f"min and max of MinMaxScaler are {self.min!r} and {self.max!r}, expected min below max, both finite",
                 stage=self.title,
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n1", "n2", "n3")), cls(("n2", "b"), min=-1.5, max=1, output_columns=("z", "c"))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the extremes, and for what would spoil them."""

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -72,16 +72,6 @@ class Normalizer(ColumnStage):
             object.__setattr__(self, "norm", _WORDS[self.norm])
         else:
             check_number(self, "norm", least=1, most=sys.float_info.max)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "b")),
-            cls(("n1", "n3"), norm="l1", output_columns=("p", "q")),
-            cls(("n2", "b"), norm="max"),
-            cls(("n1", "n2"), norm=2.5),
-        )
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return float64."""

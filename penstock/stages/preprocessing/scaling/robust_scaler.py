@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -84,14 +84,6 @@ class RobustScaler(AffineScaler):
                 f"lower and upper of RobustScaler are {self.lower!r} and {self.upper!r}, expected lower below upper",
                 stage=self.title,
             )
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "n2", "n3")),
-            cls(("n2", "b"), lower=0.05, upper=1, with_centering=False, output_columns=("z", "c")),
-        )
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for quantiles, and for what would spoil them."""

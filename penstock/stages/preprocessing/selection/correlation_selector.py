@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,11 +66,6 @@ class CorrelationSelector(FeatureSelector):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "threshold", least=0, most=1)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("y", "n3", "label", "w"), threshold=0.6),)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the products of all columns with each other."""

@@ -100,11 +100,6 @@ class PSISelector(FeatureSelector):
         check_number(self, "threshold", least=0)
         check_number(self, "bins", least=2, whole=True)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n2", "n3", "s1", "b"), "label", 0, bins=5),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check them, and the value at which rows are parted."""
         require(schema, (self.split,), stage=self.title)

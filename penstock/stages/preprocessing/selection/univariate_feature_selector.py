@@ -109,14 +109,6 @@ class UnivariateFeatureSelector(FeatureSelector):
                 stage=self.title,
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls(("n1", "s1", "s2", "b"), feature_type="categorical", label_type="categorical", selection_threshold=2),
-            cls(("y", "n3", "w"), "class", feature_type="continuous", label_type="categorical", selection_mode="fwe"),
-        )
-
     @property
     def threshold(self) -> float:
         """The threshold that was given, or the default of the mode."""

@@ -64,11 +64,6 @@ class VarianceThresholdSelector(FeatureSelector):
         super().__post_init__()
         check_number(self, "variance_threshold", least=0)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("n1", "n2", "n3", "b"), 0.5),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check that they are numeric."""
         if self.columns is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -114,11 +114,6 @@ class CountVectorizer(VectorStage):
                 stage=self.title,
             )
         object.__setattr__(self, "vocabulary", words)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls("words", vocab_size=4, min_df=2, min_tf=0.3), cls("words", vocabulary=("b", "zz", "a"))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask how often each word occurs, and in how many lists, unless a vocabulary is given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -65,11 +65,6 @@ class HashingTF(VectorStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "num_features", least=1, most=2**31 - 1, whole=True)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("words", num_features=5, output_columns=("tf",)),)
 
     def vectors(self, name: str, lists: Ragged, fitted: Fitted) -> csr_matrix:
         """Hash each distinct word once."""

@@ -73,11 +73,6 @@ class IDF(Stage):
         normalise_columns(self, "columns", "output_columns")
         check_number(self, "min_doc_freq", least=0, whole=True)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("v", min_doc_freq=3, output_columns=("weighed",)),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Check that the vectors are there, and the names of what is made."""
         names = sparse.resolve(self.columns, schema, self.title)

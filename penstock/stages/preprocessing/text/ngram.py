@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -57,11 +57,6 @@ class NGram(ColumnStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "n", least=1, whole=True)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("words", n=3, output_columns=("grams",)),)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Join the words of all lists of a column in one call."""

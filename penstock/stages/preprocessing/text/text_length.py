@@ -80,11 +80,6 @@ class TextLength(Stage):
                     stage=self.title,
                 )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls(("s1", "s2"), measures=tuple(_TYPES)),)
-
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the names of what is made."""
         bound = dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))

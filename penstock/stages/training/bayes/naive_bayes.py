@@ -141,17 +141,6 @@ class NaiveBayes(Trainer):
         check_number(self, "smoothing", least=0)
         check_number(self, "vector_size", least=1, most=2**31, whole=True)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls("label", features=("n3", "y"), model_type="gaussian"),
-            cls("class", features=("n3", "y"), weight="w", model_type="gaussian", thresholds=(0.2, 0.5, 0.3)),
-            cls("class", features=("w", "label")),
-            cls("class", features=("w", "label"), model_type="complement"),
-            cls("class", features="label", model_type="bernoulli", smoothing=0.5),
-        )
-
     @property
     def target(self) -> Classes:
         return Classes.of(self, most=_MOST_CLASSES, hint="rows of weight 0 do not count.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -119,11 +119,6 @@ class GaussianMixture(Trainer):
         check_number(self, "tol", least=0)
         check_number(self, "reg_covar", least=0)
         check_number(self, "seed", whole=True)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return cls(("n3", "y"), k=2, seed=1), cls(("n3", "y", "label"), k=3, weight="w", max_iter=5)
 
     @property
     def rounds(self) -> int:

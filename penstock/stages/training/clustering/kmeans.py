@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from operator import and_
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -120,12 +120,6 @@ class KMeans(Trainer):
         check_number(self, "tol", least=0)
         check_number(self, "seed", whole=True)
         check_choice(self, "distance_measure", DISTANCES)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        angles = cls(("n3", "y", "w"), k=2, distance_measure="cosine", distance="distance")
-        return cls(("n3", "y"), k=3, seed=1), cls(("n3", "y"), k=2, weight="w", tol=0.0), angles
 
     @property
     def rounds(self) -> int:

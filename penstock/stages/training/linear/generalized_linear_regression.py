@@ -173,16 +173,6 @@ class GeneralizedLinearRegression(Trainer):
                 stage=self.title,
             )
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls("w", features=("label", "y"), offset="n3"),
-            cls("label", features=("n3", "w"), family="binomial", link_prediction="linkPrediction"),
-            cls("label", features=("n3", "y"), family="poisson", weight="w"),
-            cls("w", features=("n3", "label"), family="tweedie", variance_power=1.5, link_power=0.0),
-        )
-
     @property
     def rounds(self) -> int:
         return self.max_iter

@@ -154,12 +154,6 @@ class LinearRegression(LinearModel):
         check_number(self, "tol", above=0)
 
     @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        net = cls("y", features=("n3", "label"), weight="w", reg_param=0.1, elastic_net_param=0.5)
-        return cls("y", features=("n3", "label", "w")), net
-
-    @classmethod
     def from_parameters(cls, values: Mapping[str, Any]) -> Self:
         """Return the stage with these parameters; models saved before also name the sparse vector, and need not."""
         return super().from_parameters({name: value for name, value in values.items() if name != "vector"})

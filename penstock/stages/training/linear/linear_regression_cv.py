@@ -104,11 +104,6 @@ class LinearRegressionCV(LinearModel):
         check_number(self, "max_iter", least=1, whole=True)
         check_number(self, "tol", above=0)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("y", features=("n3",), weight="w", reg_params=(0.0, 0.5), num_folds=2, fold="label"),)
-
     def bind(self, schema: pa.Schema) -> Self:
         if self.fold is not None:
             require(schema, (self.fold,), stage=self.title)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -172,15 +172,6 @@ class LogisticRegression(Trainer):
         if self.thresholds is not None and self.threshold != 0.5:
             problem = f"threshold of {self.title} is {self.threshold}, and thresholds is {self.thresholds}"
             raise ConfigError(problem, hint="Pass one of them.", stage=self.title)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (
-            cls("label", features=("n3", "w")),
-            cls("class", features=("n3", "y"), weight="w", reg_param=0.1, thresholds=(0.2, 0.5, 0.3)),
-            cls("class", features=("n3", "y"), reg_param=0.05, elastic_net_param=0.5, standardization=False),
-        )
 
     @property
     def rounds(self) -> int:

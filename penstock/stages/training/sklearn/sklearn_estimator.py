@@ -179,18 +179,6 @@ class SklearnEstimator(Trainer):
     def _described(self) -> Described:
         return self.estimator if isinstance(self.estimator, Described) else describe(self.estimator)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        from sklearn.ensemble import HistGradientBoostingClassifier
-        from sklearn.preprocessing import PolynomialFeatures
-
-        boosted = HistGradientBoostingClassifier(max_iter=2, random_state=0)
-        return (
-            cls(boosted, "class", features=("n1", "n2", "b"), weight="w"),
-            cls(PolynomialFeatures(include_bias=False), features=("n3", "y")),
-        )
-
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as JSON values, the estimator by what is known of it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import narwhals as nw
 
@@ -88,16 +88,6 @@ class TorchClassifier(TorchLearner):
     @property
     def target(self) -> Classes:
         return Classes.of(self, others="use TorchRegressor")
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite: all rows in one batch, whose order then means nothing."""
-        return (
-            cls("label", features=("n3", "y"), module_options={"hidden": [4]}, epochs=2, batch_size=200),
-            cls(
-                "class", features=("n3",), categories=("label",), module="tabular", weight="w", epochs=2, batch_size=200
-            ),
-        )
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         from penstock.stages.training.linear._log_loss import sigmoid, softmax

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -41,13 +41,6 @@ class TorchRegressor(TorchLearner):
     loss: str = "mse"
 
     _LOSSES: ClassVar[tuple[str, ...]] = ("mse", "l1", "huber", "smooth_l1")
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite: all rows in one batch, whose order then means nothing."""
-        return (
-            cls("y", features=("w",), categories=("label",), module="tabular", loss="huber", epochs=2, batch_size=200),
-        )
 
     @property
     def target(self) -> NumberTarget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -16,10 +16,6 @@ from penstock.stages.training.trees._tree_model import TreeClasses, TreeModel
 
 _STRATEGIES = ("auto", "all", "sqrt", "log2", "onethird")
 _MOST_DEPTH = 30
-_EVERYTHING: dict[str, Any] = {
-    "num_trees": 2, "max_depth": 2, "subsampling_rate": 1.0, "feature_subset_strategy": "all",
-}  # fmt: skip
-"""Of the examples: what a sample holds depends on the number of ranks, so these draw none."""
 
 
 @dataclass(frozen=True)
@@ -173,12 +169,6 @@ class RandomForestClassifier(_Forest):
         super().__post_init__()
         check_thresholds(self)
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        binary = cls("label", features=("n1", "n2"), **_EVERYTHING)
-        return binary, cls("class", features=("n1", "n3"), weight="w", thresholds=(0.2, 0.5, 0.3), **_EVERYTHING)
-
     @property
     def target(self) -> TreeClasses:
         return TreeClasses.of(self, self._more, others="use RandomForestRegressor")
@@ -225,11 +215,6 @@ class RandomForestRegressor(_Forest):
     """
 
     _AUTO: ClassVar[str] = "onethird"
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("y", features=("n1", "n2"), weight="w", **_EVERYTHING),)
 
     @property
     def target(self) -> NumberTarget:

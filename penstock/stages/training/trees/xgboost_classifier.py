@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,13 +83,6 @@ class XGBoostClassifier(Boosted):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_thresholds(self)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        few = cls("label", features=("n1", "n2", "b"), num_boost_round=3, max_depth=2, contributions=True)
-        more = cls("class", features=("n1", "n3"), num_boost_round=2, max_depth=2, weight="w", thresholds=(2, 1, 0))
-        return few, more
 
     @property
     def target(self) -> TreeClasses:

@@ -67,12 +67,6 @@ class XGBoostRanker(Boosted):
     _OBJECTIVES: ClassVar[tuple[str, ...]] = RANKING
     roles: ClassVar[tuple[str, ...]] = ("label", "weight", "group")
 
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite: with all pairs, so that the order of rows decides nothing."""
-        pairs: dict[str, Any] = {"objective": "rank:pairwise", "params": {"lambdarank_num_pair_per_sample": 200}}
-        return (cls("label", group="class", features=("n1", "n2"), num_boost_round=3, max_depth=2, **pairs),)
-
     @property
     def target(self) -> ObjectiveTarget:
         return ObjectiveTarget(self.label, {self.prediction: pa.float64(), **self._more}, self._objective)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -124,11 +124,6 @@ class XGBoostRegressor(Boosted):
     def _quantiles(self) -> tuple[float, ...]:
         alpha = self.quantile_alpha
         return alpha if isinstance(alpha, tuple) else () if alpha is None else (alpha,)
-
-    @classmethod
-    def examples(cls) -> tuple[Self, ...]:
-        """Return instances for the conformance suite."""
-        return (cls("y", features=("n2", "v_indices", "v_values"), num_boost_round=3, max_depth=2, weight="w"),)
 
     @property
     def target(self) -> ObjectiveTarget:
