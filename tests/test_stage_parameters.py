@@ -400,3 +400,24 @@ def test_a_parameter_that_is_not_given_at_construction_is_none():
 def test_a_pipeline_holds_the_stages_that_it_was_given():
     given: tuple[Stage, ...] = (st.Log1p("x"), st.Clip("y", lower=0))
     assert Pipeline(("log", given[0]), given[1]).stages == given
+
+
+FLAGS = [
+    (example, field.name)
+    for kind in discover().values()
+    for example in examples_of(kind)[:1]
+    for field in dataclasses.fields(example)
+    if field.type == "bool"
+]
+
+
+@pytest.mark.parametrize(("stage", "flag"), FLAGS, ids=lambda each: each if isinstance(each, str) else each.title)
+@pytest.mark.parametrize("value", ["no", 0, None])
+def test_a_flag_that_is_neither_true_nor_false_is_refused(stage, flag, value):
+    with pytest.raises(ConfigError, match=f"{flag} of {stage.title} is {value!r}, expected True or False"):
+        dataclasses.replace(stage, **{flag: value})
+
+
+def test_a_flag_of_an_evaluator_that_is_neither_true_nor_false_is_refused():
+    with pytest.raises(ConfigError, match="through_origin of RegressionEvaluator is 'no', expected True or False"):
+        st.RegressionEvaluator(through_origin="no")

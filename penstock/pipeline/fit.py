@@ -97,7 +97,7 @@ class Fit:
     def _surprises(self, position: int) -> bool:
         """Return whether a stage gives other columns than were planned with, now that it is fitted."""
         before, after = self.plan.schemas[position : position + 2]
-        return self.plan.step(position, self.fitted[position]).output_schema(before) != after
+        return bool(self.plan.step(position, self.fitted[position]).output_schema(before) != after)
 
     def _planned_anew(self) -> deque[Level]:
         """Bind the stages that are left to the columns that there are now, and return their levels."""

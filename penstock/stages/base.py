@@ -15,6 +15,7 @@ from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import column_names
 from penstock.core.selectors import Columns, Selector, is_numeric, resolve
 from penstock.stages.parameter_checks import check_choice as check_choice
+from penstock.stages.parameter_checks import check_flags
 from penstock.stages.parameter_checks import check_number as check_number
 from penstock.stages.stored_values import from_stored, stored_parameters
 from penstock.statistics.base import Statistic
@@ -101,6 +102,9 @@ class Stage(ABC):
 
     version: ClassVar[int] = 1
     tags: ClassVar[Tags] = Tags()
+
+    def __post_init__(self) -> None:
+        check_flags(self)
 
     @property
     def title(self) -> str:
@@ -196,7 +200,44 @@ class Stage(ABC):
 
 
 @dataclass(frozen=True)
-class ColumnStage(Stage):
+class SelectedColumns(Stage):
+    """A stage whose inputs are columns that it is given; what it makes has one type, float64 unless it says another.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Selector
+        The columns it works on.
+    """
+
+    columns: Columns
+
+    made_type: ClassVar[pa.DataType] = pa.float64()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        normalise_columns(self, "columns")
+
+    def bind(self, schema: pa.Schema) -> Self:
+        """Resolve the columns and check their types."""
+        names = resolve(self.columns, schema, self.title)
+        check_types(self, schema, names)
+        return dataclasses.replace(self, columns=names)
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns."""
+        return self.columns  # type: ignore[return-value]
+
+    def outputs(self) -> tuple[str, ...]:
+        """Return none, unless the stage makes columns."""
+        return ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema with the columns made."""
+        return with_fields(schema, dict.fromkeys(self.outputs(), self.made_type))
+
+
+@dataclass(frozen=True)
+class ColumnStage(SelectedColumns):
     """A stage that makes one column of each of its columns, in place unless `output_columns` names others.
 
     Parameters
@@ -207,24 +248,15 @@ class ColumnStage(Stage):
         Names for the results, one a column; without it the columns are replaced.
     """
 
-    columns: Columns
     output_columns: tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns", "output_columns")
+        super().__post_init__()
+        normalise_columns(self, "output_columns")
 
     def bind(self, schema: pa.Schema) -> Self:
-        names = resolve(self.columns, schema, self.title)
-        check_types(self, schema, names)
-        outputs = self.output_columns or names
-        if len(outputs) != len(names):
-            raise ConfigError(
-                f"{self.title} has {len(names)} columns but {len(outputs)} output_columns", stage=self.title
-            )
-        return dataclasses.replace(self, columns=names, output_columns=tuple(outputs))
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.columns  # type: ignore[return-value]
+        bound = super().bind(schema)
+        return dataclasses.replace(bound, output_columns=named_outputs(self, bound.inputs()))
 
     def outputs(self) -> tuple[str, ...]:
         return self.output_columns or self.inputs()
@@ -258,6 +290,8 @@ class ColumnStage(Stage):
 
 def with_fields(schema: pa.Schema, kinds: Mapping[str, pa.DataType]) -> pa.Schema:
     """Return `schema` with columns of these types replaced in place or added at the end."""
+    if not kinds:
+        return schema
     fields = {field.name: field.type for field in schema} | dict(kinds)
     return pa.schema(list(fields.items()))
 
@@ -270,17 +304,29 @@ def normalise_columns(stage: Stage, *names: str) -> None:
             object.__setattr__(stage, name, column_names(value, f"{name} of {stage.title}", stage=stage.title))
 
 
+def named_outputs(stage: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the `output_columns` of a stage, `names` where it has none; ConfigError unless there is one for each."""
+    outputs = stage.output_columns or names
+    if len(outputs) != len(names):
+        problem = f"{stage.title} has {len(names)} columns but {len(outputs)} output_columns"
+        raise ConfigError(problem, stage=stage.title)
+    return tuple(outputs)
+
+
 def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...]) -> None:
     """Raise SchemaError for a column of a type that the stage does not take."""
     for name in names:
         kind = schema.field(name).type
         if not _ACCEPTS[stage.tags.accepts](kind):
-            raise SchemaError(
-                f"column {name!r} is {kind}, but {stage.title} takes {stage.tags.accepts} columns",
-                hint="Leave it out, or convert it before.",
-                column=name,
-                stage=stage.title,
-            )
+            raise wrong_type(stage.title, name, kind, f"{stage.tags.accepts} columns")
+
+
+def wrong_type(
+    title: str, name: str, kind: pa.DataType, expected: str, hint: str | None = "Leave it out, or convert it before."
+) -> SchemaError:
+    """Return the error about a column of a type that the stage or evaluator called `title` does not take."""
+    problem = f"column {name!r} is {kind}, but {title} takes {expected}"
+    return SchemaError(problem, hint=hint, column=name, stage=title)
 
 
 if not TYPE_CHECKING:

@@ -6,8 +6,8 @@ one more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import narwhals as nw
 import pyarrow as pa
@@ -71,7 +71,7 @@ class RowFilter(Protocol):
 Capability = TypeVar("Capability")
 
 
-def capability(stage: Stage, kind: type[Capability]) -> Capability | None:
+def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | None:
     """Return `stage` as what has a capability, None where it has none of its methods.
 
     Raises
@@ -87,15 +87,17 @@ def capability(stage: Stage, kind: type[Capability]) -> Capability | None:
     >>> capability(Log1p("x"), ColumnChooser) is None
     True
     """
-    if isinstance(stage, kind):
-        return stage
-    methods = [name for name in vars(kind) if not name.startswith("_")]
+    contract: Any = kind  # a Protocol, which mypy does not take for a type
+    if isinstance(stage, contract):
+        capable: Any = stage
+        return capable
+    methods = [name for name in vars(contract) if not name.startswith("_")]
     present = [name for name in methods if hasattr(stage, name)]
     if present:
         missing = ", ".join(name for name in methods if name not in present)
         raise ConfigError(
             f"{stage.title} has {', '.join(present)}, but not {missing}",
-            hint=f"Define {missing}; see penstock.stages.capabilities.{kind.__name__}.",
+            hint=f"Define {missing}; see penstock.stages.capabilities.{contract.__name__}.",
             stage=stage.title,
         )
     return None

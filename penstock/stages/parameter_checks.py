@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from penstock.stages.base import Stage
+
+
+def wrong_parameter(stage: Any, name: str, expected: str, hint: str | None = None) -> ConfigError:
+    """Return the error about a parameter of a stage or an evaluator: what it is, and what was expected."""
+    problem = f"{name} of {stage.title} is {getattr(stage, name)!r}, expected {expected}"
+    return ConfigError(problem, hint=hint, stage=stage.title)
+
+
+def check_flags(stage: Any) -> None:
+    """Raise ConfigError for a parameter that is declared as a bool and is something else, as the word "no" is."""
+    for field in dataclasses.fields(stage):
+        if field.type in ("bool", bool) and not isinstance(getattr(stage, field.name), bool):
+            raise wrong_parameter(stage, field.name, "True or False")
 
 
 def check_choice(stage: Stage, name: str, choices: tuple[str, ...]) -> None:
@@ -42,4 +56,4 @@ def check_number(stage: Stage, name: str, *, least: float | None = None, above: 
         + [f"<= {most}"] * (most is not None)
     )
     expected = " ".join(["an integer" if whole else "a number", " and ".join(bounds)]).strip()
-    raise ConfigError(f"{name} of {stage.title} is {value!r}, expected {expected}", stage=stage.title)
+    raise wrong_parameter(stage, name, expected)

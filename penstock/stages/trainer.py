@@ -37,6 +37,7 @@ class Trainer(Stage):
     """Whether there is no model without features, as an intercept is."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if hasattr(self, "features"):
             normalise_columns(self, "features")
 

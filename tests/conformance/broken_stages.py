@@ -255,9 +255,14 @@ class TakesAnything(Sound):
         return replace(self, columns=names, output_columns=names)
 
 
-class DeclaresTooLittle(Sound):
-    def statistics(self, schema: pa.Schema) -> dict[str, Any]:
-        return {**super().statistics(schema), "more": Counts(("y",))}
+class DeclaresTooLittle(Sound, Trainer):
+    def training_columns(self) -> tuple[str, ...]:
+        return self.inputs()
+
+    def train(self, rank: Any, learned: Fitted) -> Fitted:
+        rows = sum(rank.batches("train", (*self.inputs(), "y"), len))
+        assert rows
+        return learned
 
 
 class TwoFits(Sound):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, SchemaError, did_you_mean
 from penstock.core.schemas import require
 from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.parameter_checks import check_flags
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Evaluator(ABC):
     """Every metric it knows, in the order of reports, and whether a larger value is better."""
 
     def __post_init__(self) -> None:
-        """Refuse metrics that are not known."""
+        """Refuse metrics that are not known, and a word where True or False is expected."""
+        check_flags(self)
         asked: Any = self.metrics
         if asked is None:
             return

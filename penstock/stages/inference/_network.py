@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ArtifactError, ConfigError, DataValueError, PenstockError, SchemaError
-from penstock.core.selectors import Columns, is_numeric, resolve
+from penstock.core.errors import ArtifactError, ConfigError, DataValueError, PenstockError
+from penstock.core.selectors import is_numeric, resolve
 from penstock.frames import Kind, matrices
-from penstock.stages.base import Fitted, Stage, Tags, check_number, normalise_columns, with_fields
+from penstock.stages.base import Fitted, SelectedColumns, Tags, check_number, with_fields, wrong_type
 
 Shape = tuple[int, ...]
 
@@ -40,7 +40,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Inference(Stage):
+class Inference(SelectedColumns):
     """What stages of inference share.
 
     Parameters
@@ -59,7 +59,6 @@ class Inference(Stage):
         does not depend on how many rows there are.
     """
 
-    columns: Columns
     _: KW_ONLY
     shape: Shape | None = None
     prediction: str = "prediction"
@@ -69,7 +68,7 @@ class Inference(Stage):
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
+        super().__post_init__()
         check_number(self, "batch_size", least=1, whole=True)
         check_number(self, "output_size", least=1, whole=True)
         if self.shape is not None:
@@ -107,12 +106,8 @@ class Inference(Stage):
         for name in names:
             kind = schema.field(name).type
             if not is_numeric(kind) and not (_is_list(kind) and len(names) == 1):
-                raise SchemaError(
-                    f"column {name!r} is {kind}, but {self.title} takes numeric columns, or one of lists of numbers",
-                    hint="Convert it before, as DecodeImage does with images.",
-                    column=name,
-                    stage=self.title,
-                )
+                hint = "Convert it before, as DecodeImage does with images."
+                raise wrong_type(self.title, name, kind, "numeric columns, or one of lists of numbers", hint)
 
     def _row_shape(self, network: Network, columns: int | None) -> Shape:
         """Return the shape of a row: that given, or what the file and the number of columns leave no choice about."""
@@ -136,9 +131,6 @@ class Inference(Stage):
             problem = f"a row of shape {shape} has {math.prod(shape)} numbers, but there are {columns} column(s)"
             raise ConfigError(problem, hint="Pass other columns, or another shape.", stage=self.title)
         return shape
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.columns  # type: ignore[return-value]
 
     def outputs(self) -> tuple[str, ...]:
         return (self.prediction,)

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.core.selectors import Columns, resolve
-from penstock.stages.base import Stage, Tags, check_types, normalise_columns, with_fields
+from penstock.stages.base import SelectedColumns, Tags
 
 
 @dataclass(frozen=True)
-class AddedColumns(Stage):
+class AddedColumns(SelectedColumns):
     """A stage that makes new float64 columns, named before it is fitted, of columns of numbers; these stay."""
-
-    columns: Columns
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
-    def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
-
     def bind(self, schema: pa.Schema) -> Self:
         bound = self.resolved(schema)
-        check_types(bound, schema, bound.inputs())
         bound.check_count()
         known = set(schema.names)
         for name in bound.outputs():
@@ -41,14 +33,8 @@ class AddedColumns(Stage):
         return bound
 
     def resolved(self, schema: pa.Schema) -> Self:
-        """Return the stage with names for its columns."""
-        return dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))
+        """Return the stage with names for its columns, whose types are checked."""
+        return super().bind(schema)
 
     def check_count(self) -> None:
         """Raise ConfigError unless there are as many columns as the stage needs; its columns are resolved."""
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.columns  # type: ignore[return-value]
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return with_fields(schema, dict.fromkeys(self.outputs(), pa.float64()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
@@ -9,6 +10,19 @@ from operator import or_
 import narwhals as nw
 
 from penstock.dataset.steps import RowLog
+from penstock.stages.base import Fitted, Stage
+
+
+class FilterStage(Stage):
+    """A stage that leaves rows out, and says which in `filter`."""
+
+    @abstractmethod
+    def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
+        """Return the rows that stay, and count the others."""
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        """Return the rows that stay."""
+        return self.filter(frame, fitted, RowLog())
 
 
 def drop_rows(frame: nw.DataFrame, reasons: Mapping[str, nw.Expr], log: RowLog) -> nw.DataFrame:

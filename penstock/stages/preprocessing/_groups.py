@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.core.errors import SchemaError
 from penstock.core.selectors import Columns, is_numeric, resolve
-from penstock.stages.base import Fitted, Stage, check_choice, normalise_columns
+from penstock.stages.base import Fitted, Stage, check_choice, normalise_columns, wrong_type
 from penstock.stages.preprocessing.categories.vocabulary import codes, values_of
 from penstock.statistics import Counts, Statistic
 from penstock.statistics.grouped.group_moments import GroupMoments
@@ -33,6 +32,7 @@ class GroupStage(Stage):
     handle_invalid: str = "skip"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         normalise_columns(self, "columns", "by")
         check_choice(self, "handle_invalid", ("skip", "keep"))
 
@@ -47,12 +47,7 @@ class GroupStage(Stage):
     def _check(self, schema: pa.Schema, name: str, test: Callable[[pa.DataType], bool], expected: str) -> None:
         kind = schema.field(name).type
         if not test(kind):
-            raise SchemaError(
-                f"column {name!r} is {kind}, but {self.title} takes {expected}",
-                hint="Leave it out, or convert it before.",
-                column=name,
-                stage=self.title,
-            )
+            raise wrong_type(self.title, name, kind, expected)
 
     @property
     def keys(self) -> tuple[str, ...]:

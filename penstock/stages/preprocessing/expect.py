@@ -13,12 +13,13 @@ from penstock.core.errors import BadRowsError, ConfigError
 from penstock.dataset.steps import RowLog
 from penstock.expressions import Expression, parse
 from penstock.frames import ROW
-from penstock.stages.base import Fitted, Stage, Tags, check_choice
+from penstock.stages.base import Fitted, Tags, check_choice
+from penstock.stages.preprocessing._dropping import FilterStage
 from penstock.stages.preprocessing._quarantine import check_names, set_aside
 
 
 @dataclass(frozen=True)
-class Expect(Stage):
+class Expect(FilterStage):
     """Checks a condition on every row, and raises, drops or sets aside where it does not hold.
 
     Parameters
@@ -68,6 +69,7 @@ class Expect(Stage):
     tags: ClassVar[Tags] = Tags(keeps_rows=False, numbers_rows=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice(self, "action", ("raise", "drop", "quarantine"))
         self._parsed()
         if self.action == "drop":  # the only action that needs no row numbers, and it is spared them
@@ -102,10 +104,6 @@ class Expect(Stage):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return `schema`: columns are left alone."""
         return schema
-
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Return the rows that keep the rule."""
-        return self.filter(frame, fitted, RowLog())
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return the rows that keep the rule, and note the others."""

@@ -11,12 +11,13 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, UserCodeError
+from penstock.core.errors import UserCodeError
 from penstock.core.schemas import declared, type_name
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.steps import MapPartitions, RowLog
 from penstock.stages.base import Fitted, Stage, normalise_columns, with_fields
 from penstock.stages.functions import CarriesFunction, check_function
+from penstock.stages.parameter_checks import wrong_parameter
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,11 @@ class FunctionStage(CarriesFunction, Stage):
 
     def __post_init__(self) -> None:
         check_function(self.function)
+        super().__post_init__()
         normalise_columns(self, "columns")
         frames.check_form(self.frame)
         if not self.returns:
-            raise ConfigError(
-                f"returns of {self.title} is {self.returns!r}, expected names and types", stage=self.title
-            )
+            raise wrong_parameter(self, "returns", "names and types")
         self._returned()
         object.__setattr__(self, "returns", {name: type_name(kind) for name, kind in self.returns.items()})
 

@@ -9,27 +9,26 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.core.selectors import Columns
-from penstock.stages.base import Stage, check_choice, check_number, normalise_columns, with_fields
+from penstock.stages.base import SelectedColumns, check_choice, check_number
 from penstock.stages.preprocessing.categories.vocabulary import check_frequency, holds, spelt
 
 
 @dataclass(frozen=True)
-class IndicatorStage(Stage):
+class IndicatorStage(SelectedColumns):
     """A stage with columns for categories that are given, or for as many of the most frequent as are asked for."""
 
-    columns: Columns
     _: KW_ONLY
     categories: tuple[tuple[Any, ...], ...] | None = None
     max_categories: int | None = None
     min_frequency: int | float = 1
     handle_invalid: str = "keep"
 
+    made_type: ClassVar[pa.DataType] = pa.int8()
     _HANDLES: ClassVar[tuple[str, ...]]
     """What `handle_invalid` may be."""
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
+        super().__post_init__()
         if self.categories is not None:
             self._check_nested(self.categories)
             object.__setattr__(self, "categories", tuple(tuple(values) for values in self.categories))
@@ -69,10 +68,6 @@ class IndicatorStage(Stage):
                     column=name, stage=self.title,
                 )  # fmt: skip
 
-    def inputs(self) -> tuple[str, ...]:
-        """Return the columns encoded."""
-        return self.columns  # type: ignore[return-value]
-
     def outputs(self) -> tuple[str, ...]:
         """Return the columns made, those of the first column first."""
         return tuple(out for name in self.inputs() for out, _ in self._made(name))
@@ -89,7 +84,3 @@ class IndicatorStage(Stage):
     def _width(self, name: str) -> int:
         """Return the code of what is no category."""
         return self.max_categories or len(self._given(name))
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema with the columns made, int8, at the end."""
-        return with_fields(schema, dict.fromkeys(self.outputs(), pa.int8()))

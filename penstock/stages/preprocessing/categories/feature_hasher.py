@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Self
 
@@ -11,11 +10,19 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_matrix
 
-from penstock.core.errors import ConfigError, SchemaError
-from penstock.core.selectors import Columns, is_numeric, resolve
+from penstock.core.errors import ConfigError
+from penstock.core.selectors import is_numeric
 from penstock.frames import matrices, sparse
 from penstock.frames.hashing import bucket, murmur3_text
-from penstock.stages.base import Fitted, Stage, Tags, check_number, normalise_columns, with_fields
+from penstock.stages.base import (
+    Fitted,
+    SelectedColumns,
+    Tags,
+    check_number,
+    normalise_columns,
+    with_fields,
+    wrong_type,
+)
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories.vocabulary import check_new, text
 from penstock.statistics.aggregates import aggregate
@@ -23,7 +30,7 @@ from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
-class FeatureHasher(Stage):
+class FeatureHasher(SelectedColumns):
     """Adds a sparse vector that numbers and categories of all columns are hashed into, as MLlib's ``FeatureHasher``.
 
     A number is added at the index of its column's name. A category adds 1 at the index of ``column=value``: ``"c=a"``,
@@ -68,7 +75,6 @@ class FeatureHasher(Stage):
     [([811, 922], [1.0, 2.5]), ([51], [1.0])]
     """
 
-    columns: Columns
     _: KW_ONLY
     num_features: int = 2**18
     categorical_columns: str | tuple[str, ...] = ()
@@ -77,19 +83,17 @@ class FeatureHasher(Stage):
     tags: ClassVar[Tags] = Tags(accepts="any", hashes=True)
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns", "categorical_columns")
+        super().__post_init__()
+        normalise_columns(self, "categorical_columns")
         check_number(self, "num_features", least=2, most=2**31 - 1, whole=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check what is a number and what a category."""
-        bound = dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))
+        bound = super().bind(schema)
         for name in bound.inputs():
             kind = schema.field(name).type
             if not (is_numeric(kind) or pa.types.is_string(kind) or pa.types.is_null(kind)):
-                raise SchemaError(
-                    f"column {name!r} is {kind}, but FeatureHasher takes columns of numbers, booleans and strings",
-                    hint="Leave it out, or convert it before.", column=name, stage=self.title,
-                )  # fmt: skip
+                raise wrong_type(self.title, name, kind, "columns of numbers, booleans and strings")
         for name in self.categorical_columns:
             if name not in bound.inputs() or pa.types.is_floating(schema.field(name).type):
                 raise ConfigError(
@@ -100,9 +104,6 @@ class FeatureHasher(Stage):
                 )  # fmt: skip
         check_new(bound, schema)
         return bound
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.columns  # type: ignore[return-value]
 
     def outputs(self) -> tuple[str, ...]:
         return sparse.columns(self.output_column)

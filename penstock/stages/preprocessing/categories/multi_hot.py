@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -12,16 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import ConfigError, SchemaError
-from penstock.core.selectors import resolve
+from penstock.core.errors import ConfigError
 from penstock.frames import matrices, sparse
 from penstock.frames.ragged import Ragged
-from penstock.stages.base import (
-    Fitted,
-    RowFunction,
-    Tags,
-    check_types,
-)
+from penstock.stages.base import Fitted, RowFunction, Tags, wrong_type
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories.vocabulary import check_new
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
@@ -97,15 +91,11 @@ class MultiHot(IndicatorStage):
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the categories and the names of what is made."""
-        bound = replace(self, columns=resolve(self.columns, schema, self.title))
-        check_types(bound, schema, bound.inputs())
+        bound = super().bind(schema)
         for name in bound.inputs():
             kind = schema.field(name).type
             if not (pa.types.is_string(kind.value_type) or pa.types.is_integer(kind.value_type)):
-                raise SchemaError(
-                    f"column {name!r} is {kind}, but {self.title} takes lists of strings or integers",
-                    column=name, stage=self.title,
-                )  # fmt: skip
+                raise wrong_type(self.title, name, kind, "lists of strings or integers", None)
         bound._check_categories([schema.field(name).type.value_type for name in bound.inputs()])
         check_new(bound, schema)
         return bound

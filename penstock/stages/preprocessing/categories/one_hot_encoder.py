@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError
-from penstock.core.selectors import resolve
 from penstock.stages.base import (
     Fitted,
     RowFunction,
     Tags,
     check_choice,
-    check_types,
 )
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories.vocabulary import (
@@ -117,10 +115,8 @@ class OneHotEncoder(IndicatorStage):
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the categories and the names of what is made."""
-        names = resolve(self.columns, schema, self.title)
-        check_types(self, schema, names)
-        bound = replace(self, columns=names)
-        bound._check_categories([schema.field(name).type for name in names])
+        bound = super().bind(schema)
+        bound._check_categories([schema.field(name).type for name in bound.inputs()])
         check_new(bound, schema)
         return bound
 

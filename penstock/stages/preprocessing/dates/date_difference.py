@@ -59,6 +59,7 @@ class DateDifference(Stage):
     output_column: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice(self, "unit", tuple(_MICROSECONDS))
         if self.output_column == "":
             raise ConfigError(f"output_column of {self.title} is '', expected a name", stage=self.title)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError, did_you_mean
-from penstock.core.selectors import Columns, resolve
-from penstock.stages.base import Fitted, Stage, normalise_columns, with_fields
+from penstock.stages.base import Fitted, SelectedColumns, Stage, normalise_columns, wrong_type
 
 _OF_DATE = ("year", "month", "day", "weekday", "ordinal_day")
 _OF_TIME = ("hour", "minute", "second")
 
 
 @dataclass(frozen=True)
-class DateParts(Stage):
+class DateParts(SelectedColumns):
     """Adds a column ``<column>_<part>`` (int32) for each part of each column; the columns themselves stay.
 
     ============ =================================================
@@ -62,12 +60,14 @@ class DateParts(Stage):
     [(17, 4), (None, None)]
     """
 
-    columns: Columns
     _: KW_ONLY
     parts: tuple[str, ...] = ("hour", "weekday")
 
+    made_type: ClassVar[pa.DataType] = pa.int32()
+
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns", "parts")
+        super().__post_init__()
+        normalise_columns(self, "parts")
         known = _OF_DATE + _OF_TIME
         if not self.parts:
             raise ConfigError(f"parts of {self.title} is empty, expected some of {', '.join(known)}", stage=self.title)
@@ -80,9 +80,9 @@ class DateParts(Stage):
                 )
 
     def bind(self, schema: pa.Schema) -> Self:
-        names = resolve(self.columns, schema, self.title)
+        bound = super().bind(schema)
         timed = [part for part in self.parts if part in _OF_TIME]
-        for name in names:
+        for name in bound.inputs():
             kind = schema.field(name).type
             check_temporal(self, name, kind)
             if timed and pa.types.is_date(kind):
@@ -92,16 +92,10 @@ class DateParts(Stage):
                     column=name,
                     stage=self.title,
                 )
-        return dataclasses.replace(self, columns=names)
-
-    def inputs(self) -> tuple[str, ...]:
-        return self.columns  # type: ignore[return-value]
+        return bound
 
     def outputs(self) -> tuple[str, ...]:
         return tuple(f"{name}_{part}" for name in self.inputs() for part in self.parts)
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return with_fields(schema, dict.fromkeys(self.outputs(), pa.int32()))
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Take all parts of all columns in one list of expressions."""
@@ -117,9 +111,5 @@ class DateParts(Stage):
 def check_temporal(stage: Stage, name: str, kind: pa.DataType) -> None:
     """Raise SchemaError for a column that holds neither dates nor timestamps."""
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-        raise SchemaError(
-            f"column {name!r} is {kind}, but {stage.title} takes dates and timestamps",
-            hint='Declare it as "timestamp" or "date" where it is read.',
-            column=name,
-            stage=stage.title,
-        )
+        hint = 'Declare it as "timestamp" or "date" where it is read.'
+        raise wrong_type(stage.title, name, kind, "dates and timestamps", hint)

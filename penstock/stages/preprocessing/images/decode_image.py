@@ -16,7 +16,8 @@ from penstock.core.extras import how_to_install
 from penstock.core.schemas import require
 from penstock.dataset.steps import RowLog
 from penstock.frames import ROW, matrices
-from penstock.stages.base import Fitted, Stage, Tags, check_choice, check_number, check_types, with_fields
+from penstock.stages.base import Fitted, Tags, check_choice, check_number, check_types, with_fields
+from penstock.stages.preprocessing._dropping import FilterStage
 from penstock.stages.preprocessing._quarantine import check_names, set_aside
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _TAGS = {
 
 
 @dataclass(frozen=True)
-class DecodeImage(Stage):
+class DecodeImage(FilterStage):
     """Decodes images, brings them to one size, and normalises them: a column of lists for a network to take.
 
     Each pixel becomes ``(value * scale - mean) / std``, in float32. The list of a row has the numbers of shape
@@ -109,6 +110,7 @@ class DecodeImage(Stage):
     tags: ClassVar[Tags] = _TAGS["quarantine"]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice(self, "mode", tuple(_CHANNELS))
         check_choice(self, "resize", ("crop", "stretch"))
         check_choice(self, "on_error", tuple(_TAGS))
@@ -157,10 +159,6 @@ class DecodeImage(Stage):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return `schema` with a column of lists of float32."""
         return with_fields(schema, {self.output_column: pa.list_(pa.float32())})
-
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Return the frame with its images decoded."""
-        return self.filter(frame, fitted, RowLog())
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return the rows whose images could be decoded, and note the others."""

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from operator import and_
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import narwhals as nw
-import pyarrow as pa
 
 from penstock.core.schemas import shorten
-from penstock.core.selectors import Columns, resolve
 from penstock.dataset.steps import RowLog
-from penstock.stages.base import Fitted, Stage, Tags, check_choice, normalise_columns
-from penstock.stages.preprocessing._dropping import drop_rows
+from penstock.stages.base import Fitted, SelectedColumns, Tags, check_choice
+from penstock.stages.preprocessing._dropping import FilterStage, drop_rows
 
 
 @dataclass(frozen=True)
-class DropNulls(Stage):
+class DropNulls(SelectedColumns, FilterStage):
     """Drops the rows in which some of the columns, or all of them, are null; as pandas' ``dropna(subset=columns)``.
 
     Parameters
@@ -53,35 +50,14 @@ class DropNulls(Stage):
     [(1, 'a'), (None, 'b')]
     """
 
-    columns: Columns
     _: KW_ONLY
     how: str = "any"
 
     tags: ClassVar[Tags] = Tags(keeps_rows=False)
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
+        super().__post_init__()
         check_choice(self, "how", ("any", "all"))
-
-    def bind(self, schema: pa.Schema) -> Self:
-        """Resolve the columns."""
-        return dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))
-
-    def inputs(self) -> tuple[str, ...]:
-        """Return the columns."""
-        return self.columns  # type: ignore[return-value]
-
-    def outputs(self) -> tuple[str, ...]:
-        """Return none."""
-        return ()
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return `schema`: columns are left alone."""
-        return schema
-
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Return the rows that are kept."""
-        return self.filter(frame, fitted, RowLog())
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return the rows that are kept, and count the others."""

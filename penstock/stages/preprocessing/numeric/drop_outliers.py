@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import narwhals as nw
-import pyarrow as pa
 
-from penstock.core.selectors import Columns, resolve
 from penstock.dataset.steps import RowLog
-from penstock.stages.base import Fitted, Tags, check_types, normalise_columns
-from penstock.stages.preprocessing._dropping import drop_rows
+from penstock.stages.base import Fitted, SelectedColumns, Tags
+from penstock.stages.preprocessing._dropping import FilterStage, drop_rows
 from penstock.stages.preprocessing.numeric.outliers import OutlierStage
 
 
 @dataclass(frozen=True)
-class DropOutliers(OutlierStage):
+class DropOutliers(OutlierStage, SelectedColumns, FilterStage):
     """Drops the rows with a value beyond a bound learned at fit, as feature-engine's ``OutlierTrimmer``.
 
     The bounds are those of :class:`~penstock.stages.Winsorizer`, which keeps these rows and changes the values.
@@ -57,35 +54,7 @@ class DropOutliers(OutlierStage):
     ({'lower': {'x': -1.0}, 'upper': {'x': 7.0}}, [1, 2, 3, 4, None])
     """
 
-    columns: Columns
-
     tags: ClassVar[Tags] = Tags(accepts="numeric", keeps_rows=False)
-
-    def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
-        super().__post_init__()
-
-    def bind(self, schema: pa.Schema) -> Self:
-        """Resolve the columns and check their types."""
-        names = resolve(self.columns, schema, self.title)
-        check_types(self, schema, names)
-        return dataclasses.replace(self, columns=names)
-
-    def inputs(self) -> tuple[str, ...]:
-        """Return the columns."""
-        return self.columns  # type: ignore[return-value]
-
-    def outputs(self) -> tuple[str, ...]:
-        """Return none."""
-        return ()
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return `schema`: columns are left alone."""
-        return schema
-
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Return the rows without outliers."""
-        return self.filter(frame, fitted, RowLog())
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return the rows without outliers, and count the others."""

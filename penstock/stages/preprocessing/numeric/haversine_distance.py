@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.schemas import require
 from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_choice, check_types, with_fields
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.elementwise import values_of, with_results
 from penstock.statistics.aggregates import aggregate
 
@@ -77,11 +78,10 @@ class HaversineDistance(Stage):
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice(self, "unit", tuple(_RADIUS))
         if not self.output_column:
-            raise ConfigError(
-                f"output_column of {self.title} is {self.output_column!r}, expected a name", stage=self.title
-            )
+            raise wrong_parameter(self, "output_column", "a name")
 
     def bind(self, schema: pa.Schema) -> Self:
         """Check that the columns are there, and numeric."""

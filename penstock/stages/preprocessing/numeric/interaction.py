@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.core.selectors import Columns, Selector, resolve
+from penstock.stages.base import check_types
 from penstock.stages.preprocessing.numeric._products import Products
 
 
@@ -69,7 +70,10 @@ class Interaction(Products):
 
     def resolved(self, schema: pa.Schema) -> Self:
         """Return the stage with names for the columns of each group."""
-        return dataclasses.replace(self, columns=tuple(resolve(group, schema, self.title) for group in self.columns))
+        named = tuple(resolve(group, schema, self.title) for group in self.columns)
+        bound = dataclasses.replace(self, columns=named)
+        check_types(bound, schema, bound.inputs())
+        return bound
 
     def inputs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(itertools.chain.from_iterable(self._groups)))

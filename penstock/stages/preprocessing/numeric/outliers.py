@@ -53,6 +53,7 @@ class OutlierStage(Stage):
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice(self, "capping_method", tuple(_FOLDS))
         check_choice(self, "tail", ("right", "left", "both"))
         fold: Any = self.fold

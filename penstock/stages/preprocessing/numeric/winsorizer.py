@@ -18,7 +18,7 @@ from penstock.stages.preprocessing.numeric.outliers import OutlierStage
 
 
 @dataclass(frozen=True)
-class Winsorizer(ColumnStage, OutlierStage):
+class Winsorizer(OutlierStage, ColumnStage):
     """Puts a bound learned at fit in place of every value beyond it, as feature-engine's ``Winsorizer``.
 
     ============== =========================================================================== =====
@@ -79,10 +79,6 @@ class Winsorizer(ColumnStage, OutlierStage):
     >>> model.fitted[0], model.transform(data).to_arrow()["x"].to_pylist()
     ({'lower': {}, 'upper': {'x': 7.0}}, [1.0, 2.0, 3.0, 4.0, 7.0, None])
     """
-
-    def __post_init__(self) -> None:
-        ColumnStage.__post_init__(self)
-        OutlierStage.__post_init__(self)
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return `kind` where it is floating, otherwise float64."""

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError
-from penstock.stages.base import Fitted, RowFunction, check_choice, normalise_columns, with_fields
+from penstock.stages.base import Fitted, RowFunction, check_choice, named_outputs, normalise_columns, with_fields
 from penstock.stages.preprocessing._groups import GroupStage, group_place, group_places
 from penstock.stages.preprocessing.columns import check_values
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, like
@@ -90,12 +89,7 @@ class GroupScaler(GroupStage):
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns of both kinds, and check their types."""
         bound = super().bind(schema)
-        outputs = self.output_columns or bound.values
-        if len(outputs) != len(bound.values):
-            raise ConfigError(
-                f"GroupScaler has {len(bound.values)} columns but {len(outputs)} output_columns", stage=self.title
-            )
-        return dataclasses.replace(bound, output_columns=outputs)
+        return dataclasses.replace(bound, output_columns=named_outputs(self, bound.values))
 
     def outputs(self) -> tuple[str, ...]:
         """Return the columns made."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.selectors import Columns
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, Text, by_column
@@ -59,7 +58,6 @@ class CorrelationSelector(FeatureSelector):
     (['cm', 'kg'], {'inch': 'cm'})
     """
 
-    columns: Columns
     _: KW_ONLY
     threshold: float = 0.95
 

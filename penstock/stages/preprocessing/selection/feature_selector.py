@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.selectors import Columns, resolve
-from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_types, normalise_columns
+from penstock.stages.base import Fitted, RowFunction, SelectedColumns, Tags
 
 
 @dataclass(frozen=True)
-class FeatureSelector(Stage):
+class FeatureSelector(SelectedColumns):
     """A stage that leaves out some of its columns, as it learns of them, and changes nothing else.
 
     Stages after it are bound once it is fitted, to the columns that are left. It reads nothing when it is used, so that
     data without the columns left out can be scored. A subclass says what it learns, and `left_out` by that.
     """
 
-    columns: Columns | None
-
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
-    def __post_init__(self) -> None:
-        normalise_columns(self, "columns")
-
-    def bind(self, schema: pa.Schema) -> Self:
-        names = resolve(self.columns or (), schema, self.title)
-        check_types(self, schema, names)
-        return dataclasses.replace(self, columns=names)
-
     def inputs(self) -> tuple[str, ...]:
-        return ()
-
-    def outputs(self) -> tuple[str, ...]:
         return ()
 
     def doubtful(self) -> tuple[str, ...]:
@@ -48,9 +33,6 @@ class FeatureSelector(Stage):
     @abstractmethod
     def left_out(self, fitted: Fitted) -> Mapping[str, str]:
         """Return the columns that are left out, each with the reason in words; as the stage's `finish` learned."""
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
 
     def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
         """Return the schema without what is left out."""

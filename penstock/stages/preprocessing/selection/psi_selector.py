@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError, SchemaError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.schemas import require
-from penstock.core.selectors import Columns, is_numeric
-from penstock.stages.base import Fitted, Tags, check_number
+from penstock.core.selectors import is_numeric
+from penstock.stages.base import Fitted, Tags, check_number, wrong_type
 from penstock.stages.preprocessing.columns import check_finite
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, by_column
@@ -86,7 +86,6 @@ class PSISelector(FeatureSelector):
     (['year', 'x'], 6.314)
     """
 
-    columns: Columns
     split: str
     cut_off: float | str | bool
     _: KW_ONLY
@@ -109,12 +108,7 @@ class PSISelector(FeatureSelector):
         for name in bound.doubtful():
             kind = schema.field(name).type
             if not (is_numeric(kind) or pa.types.is_string(kind)):
-                raise SchemaError(
-                    f"column {name!r} is {kind}, but {self.title} takes numbers, booleans and strings",
-                    hint="Leave it out, or convert it before.",
-                    column=name,
-                    stage=self.title,
-                )
+                raise wrong_type(self.title, name, kind, "numbers, booleans and strings")
         self._edge(schema)
         return bound
 

@@ -57,7 +57,7 @@ class VarianceThresholdSelector(FeatureSelector):
     (['x'], {'variances': {'x': 4.0, 'y': 0.0}})
     """
 
-    columns: Columns | None = None
+    columns: Columns | None = None  # type: ignore[assignment]
     variance_threshold: float = 0.0
 
     def __post_init__(self) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.frames.ragged import Ragged, with_lists
-from penstock.stages.base import Fitted, RowFunction, Stage, check_number, normalise_columns, with_fields
+from penstock.stages.base import Fitted, RowFunction, Stage, check_number, named_outputs, normalise_columns, with_fields
 from penstock.stages.preprocessing.categories.vocabulary import check_new
 from penstock.stages.shapes import Fields, Integer, Shape, TableOf, by_column
 from penstock.statistics.base import Statistic
@@ -70,20 +70,17 @@ class IDF(Stage):
     output_columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         normalise_columns(self, "columns", "output_columns")
         check_number(self, "min_doc_freq", least=0, whole=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Check that the vectors are there, and the names of what is made."""
         names = sparse.resolve(self.columns, schema, self.title)
-        outputs = self.output_columns or names
-        if len(outputs) != len(names):
-            raise ConfigError(
-                f"{self.title} has {len(names)} columns but {len(outputs)} output_columns", stage=self.title
-            )
+        outputs = named_outputs(self, names)
         if outputs != names:
             check_new(dataclasses.replace(self, columns=names), schema)
-        return dataclasses.replace(self, columns=names, output_columns=tuple(outputs))
+        return dataclasses.replace(self, columns=names, output_columns=outputs)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return names of vectors with those that are made of them."""

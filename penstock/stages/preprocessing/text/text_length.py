@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -11,9 +10,8 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, did_you_mean
-from penstock.core.selectors import Columns, resolve
 from penstock.frames import text as frames_text
-from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_types, normalise_columns, with_fields
+from penstock.stages.base import Fitted, RowFunction, SelectedColumns, Tags, normalise_columns, with_fields
 from penstock.stages.preprocessing.categories.vocabulary import check_new
 
 _WORD, _DIGIT = re.compile(frames_text.WORD), re.compile(frames_text.DIGIT)
@@ -21,7 +19,7 @@ _TYPES = {"characters": pa.int64(), "words": pa.int64(), "mean_word_length": pa.
 
 
 @dataclass(frozen=True)
-class TextLength(Stage):
+class TextLength(SelectedColumns):
     """Adds a column ``<column>_<measure>`` for each measure of each column of texts; the columns themselves stay.
 
     ================ ======= =====================================================
@@ -60,14 +58,14 @@ class TextLength(Stage):
     [('The cat', 7, 2, 3.0), (None, None, None, None)]
     """
 
-    columns: Columns
     _: KW_ONLY
     measures: tuple[str, ...] = ("characters", "words", "mean_word_length")
 
     tags: ClassVar[Tags] = Tags(accepts="string")
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "columns", "measures")
+        super().__post_init__()
+        normalise_columns(self, "measures")
         if not self.measures:
             raise ConfigError(
                 f"measures of {self.title} is empty, expected some of {', '.join(_TYPES)}", stage=self.title
@@ -82,14 +80,9 @@ class TextLength(Stage):
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the names of what is made."""
-        bound = dataclasses.replace(self, columns=resolve(self.columns, schema, self.title))
-        check_types(bound, schema, bound.inputs())
+        bound = super().bind(schema)
         check_new(bound, schema)
         return bound
-
-    def inputs(self) -> tuple[str, ...]:
-        """Return the columns measured."""
-        return self.columns  # type: ignore[return-value]
 
     def outputs(self) -> tuple[str, ...]:
         """Return the columns made, those of the first column first."""

@@ -157,9 +157,10 @@ class SklearnEstimator(Trainer):
         elif not isinstance(self.estimator, Described):
             object.__setattr__(self, "estimator", unfitted(self.estimator))
             check_default(self._described, self.method, self.title)  # one that was saved stays as it was
+        super().__post_init__()
         if self.label is not None and not isinstance(self.label, str):
             normalise_columns(self, "label")
-        normalise_columns(self, "features", "output_columns")
+        normalise_columns(self, "output_columns")
         check_choice(self, "method", ("auto", *METHODS))
         check_number(self, "memory_limit", least=1, whole=True)
         check_use(self._described, self.method, self._labels, weighted=self.weight is not None, stage=self.title)

@@ -144,7 +144,8 @@ class TorchLearner(CarriesModule, Trainer):
     _LOSSES: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        normalise_columns(self, "features", "categories")
+        super().__post_init__()
+        normalise_columns(self, "categories")
         for name in ("module_options", "loss_options"):
             self._normalise_options(name)
         self._check_loss()
