@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.schemas import require
+from penstock.core.selectors import is_numeric
+from penstock.stages.base import wrong_type
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.parameter_checks import check_flags
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
+
+
+CONVERT = "Convert it before."
+"""What to do about most columns of a type that an evaluator does not take."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,11 @@ class Evaluator(ABC):
     def weight(self) -> str | None:
         """The column of weights, if there is one: a field of every evaluator."""
 
+    @property
+    def _weights(self) -> tuple[str, ...]:
+        """The column of weights as a tuple, empty where there is none."""
+        return () if self.weight is None else (self.weight,)
+
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Return the columns that it reads, in the order of its statistic."""
@@ -86,13 +97,9 @@ class Evaluator(ABC):
         require(schema, self.columns(), stage=self.title)
         for name in self.columns():
             kind = schema.field(name).type
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-                raise SchemaError(
-                    f"column {name!r} is {kind}, but {self.title} takes numbers and booleans",
-                    hint="Convert it before; of a vector, take the element of the positive class.",
-                    column=name,
-                    stage=self.title,
-                )
+            if not is_numeric(kind):
+                hint = "Convert it before; of a vector, take the element of the positive class."
+                raise wrong_type(self.title, name, kind, "numbers and booleans", hint)
         return self
 
     @abstractmethod

@@ -111,7 +111,7 @@ class BinaryClassificationEvaluator(Evaluator):
         """Return those of the score, the label, the probability and the weight that the metrics need."""
         score = [self.raw_prediction] if self._asks(_OF_CURVE) else []
         probability = [self.probability] if self.probability is not None and self._asks(_OF_PROBABILITY) else []
-        return (*score, self.label, *probability, *self._weights())
+        return (*score, self.label, *probability, *self._weights)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Return the evaluator, checked; without a column of probabilities if that is optional and not there.
@@ -151,16 +151,13 @@ class BinaryClassificationEvaluator(Evaluator):
     def _asks(self, metrics: tuple[str, ...]) -> bool:
         return not set(metrics).isdisjoint(self.names)
 
-    def _weights(self) -> tuple[str, ...]:
-        return () if self.weight is None else (self.weight,)
-
     def _curve(self) -> BinaryCurve:
-        return BinaryCurve((self.raw_prediction, self.label, *self._weights()), self.num_bins)
+        return BinaryCurve((self.raw_prediction, self.label, *self._weights), self.num_bins)
 
     def _probabilities(self) -> Probabilities | None:
         if self.probability is None:
             return None
-        return Probabilities((self.probability, self.label, *self._weights()), self.calibration_bins, self.eps)
+        return Probabilities((self.probability, self.label, *self._weights), self.calibration_bins, self.eps)
 
 
 def _curve_report(curve: Curve) -> Evaluation:

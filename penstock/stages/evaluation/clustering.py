@@ -9,11 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.errors import ConfigError
 from penstock.core.names import column_names
 from penstock.core.schemas import require
-from penstock.stages.evaluation.base import Evaluator
+from penstock.core.selectors import is_numeric
+from penstock.stages.base import wrong_type
+from penstock.stages.evaluation.base import CONVERT, Evaluator
 from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.shapes import is_number
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.clusters import Clusters, ClusterSums, Silhouette, Silhouettes
 from penstock.statistics.points import check_distance
@@ -78,7 +81,7 @@ class ClusteringEvaluator(Evaluator):
     def columns(self) -> tuple[str, ...]:
         """Return the cluster, the features, and the weight if there is one."""
         features = (self.features,) if isinstance(self.features, str) else self.features
-        return (self.prediction, *features, *([self.weight] if self.weight is not None else []))
+        return (self.prediction, *features, *self._weights)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Return the evaluator, checked against the columns to evaluate.
@@ -93,13 +96,14 @@ class ClusteringEvaluator(Evaluator):
         features = self.columns()[1 : -1 if self.weight is not None else None]
         kinds = {name: schema.field(name).type for name in self.columns()}
         for name, kind in kinds.items():
-            if name not in features and not _is_number(kind):
-                raise self._wrong(name, kind, "numbers")
+            if name not in features and not is_number(kind):
+                raise wrong_type(self.title, name, kind, "numbers", CONVERT)
         if len(features) == 1 and _is_vector(kinds[features[0]]):
             return self
         for name in features:
-            if not (_is_number(kinds[name]) or pa.types.is_boolean(kinds[name])):
-                raise self._wrong(name, kinds[name], "columns of numbers, or one of lists of numbers, as features")
+            if not is_numeric(kinds[name]):
+                expected = "columns of numbers, or one of lists of numbers, as features"
+                raise wrong_type(self.title, name, kinds[name], expected, CONVERT)
         return self
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
@@ -130,19 +134,7 @@ class ClusteringEvaluator(Evaluator):
         heaviest = np.sort(np.argsort(-weight, kind="stable")[:_SHOWN])
         return self.report({"silhouette": mean}, {"silhouette": reason}, tables={"clusters": table.take(heaviest)})
 
-    def _wrong(self, name: str, kind: pa.DataType, expected: str) -> SchemaError:
-        return SchemaError(
-            f"column {name!r} is {kind}, but {self.title} takes {expected}",
-            hint="Convert it before.",
-            column=name,
-            stage=self.title,
-        )
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
 
 def _is_vector(kind: pa.DataType) -> bool:
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in tests) and _is_number(kind.value_type)
+    return any(test(kind) for test in tests) and is_number(kind.value_type)

@@ -8,10 +8,11 @@ from typing import Self
 
 import pyarrow as pa
 
-from penstock.core.errors import SchemaError
 from penstock.core.schemas import require
+from penstock.core.selectors import is_numeric
 from penstock.frames.lists import element_type
-from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.base import wrong_type
+from penstock.stages.evaluation.base import CONVERT, Evaluator
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ListPairEvaluator(Evaluator, ABC):
 
     def columns(self) -> tuple[str, ...]:
         """Return the prediction, the labels, and the weight if there is one."""
-        return (self.prediction, self.label, *([self.weight] if self.weight is not None else []))
+        return (self.prediction, self.label, *self._weights)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Return the evaluator, checked against the columns to evaluate.
@@ -39,18 +40,11 @@ class ListPairEvaluator(Evaluator, ABC):
         prediction, label, *weights = (schema.field(name).type for name in self.columns())
         for name, kind in ((self.prediction, prediction), (self.label, label)):
             if element_type(kind, kind) is None:
-                self._refuse(name, kind, "lists of numbers or of strings")
+                raise wrong_type(self.title, name, kind, "lists of numbers or of strings", CONVERT)
         if element_type(prediction, label) is None:
-            self._refuse(self.label, label, f"lists of the type of column {self.prediction!r}, which is {prediction}")
-        for kind in weights:
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-                self._refuse(str(self.weight), kind, "numbers or booleans as weights")
+            expected = f"lists of the type of column {self.prediction!r}, which is {prediction}"
+            raise wrong_type(self.title, self.label, label, expected, CONVERT)
+        for name, kind in zip(self._weights, weights, strict=True):
+            if not is_numeric(kind):
+                raise wrong_type(self.title, name, kind, "numbers or booleans as weights", CONVERT)
         return self
-
-    def _refuse(self, name: str, kind: pa.DataType, expected: str) -> None:
-        raise SchemaError(
-            f"column {name!r} is {kind}, but {self.title} takes {expected}",
-            hint="Convert it before.",
-            column=name,
-            stage=self.title,
-        )

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.errors import ConfigError
 from penstock.core.schemas import require
-from penstock.stages.evaluation.base import Evaluator
+from penstock.core.selectors import is_numeric
+from penstock.stages.base import wrong_type
+from penstock.stages.evaluation.base import CONVERT, Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.statistics.base import Statistic
 from penstock.statistics.evaluation.class_probabilities import ClassProbabilities, ProbabilityScores
@@ -120,7 +122,7 @@ class MulticlassClassificationEvaluator(Evaluator):
         """Return those of the prediction, the label, the probability and the weight that the metrics need."""
         prediction = [self.prediction] if self._asks_labels() else []
         probability = [self.probability] if self.probability is not None and self._asks_probability() else []
-        return (*prediction, self.label, *probability, *self._weights())
+        return (*prediction, self.label, *probability, *self._weights)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Return the evaluator, checked; without a column of probabilities if that is optional and not there.
@@ -146,7 +148,7 @@ class MulticlassClassificationEvaluator(Evaluator):
         """Return the confusion matrix, whose state grows with the pairs that occur, and the probabilities."""
         found: dict[str, Statistic] = {}
         if self._asks_labels():
-            found["confusion"] = Confusion((self.prediction, self.label, *self._weights()))
+            found["confusion"] = Confusion((self.prediction, self.label, *self._weights))
         if self.probability is not None and self._asks_probability() and not _is_text(schema, self.label):
             found["probabilities"] = self._probabilities(self.probability)
         return found
@@ -203,11 +205,8 @@ class MulticlassClassificationEvaluator(Evaluator):
     def _asks_probability(self) -> bool:
         return not set(self.names).isdisjoint(_OF_PROBABILITY)
 
-    def _weights(self) -> tuple[str, ...]:
-        return () if self.weight is None else (self.weight,)
-
     def _probabilities(self, name: str) -> ClassProbabilities:
-        return ClassProbabilities((name, self.label, *self._weights()), self.eps, self.top_k)
+        return ClassProbabilities((name, self.label, *self._weights), self.eps, self.top_k)
 
     def _check_labels(self, schema: pa.Schema) -> None:
         text = _is_text(schema, self.label)
@@ -221,17 +220,12 @@ class MulticlassClassificationEvaluator(Evaluator):
                 self._check_number(schema.field(name), schema.field(name).type)
 
     def _check_number(self, field: pa.Field, kind: pa.DataType) -> None:
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if not is_numeric(kind):
             lists = ", or lists of numbers" if field.name == self.probability else ""
             self._refuse(field, f"numbers and booleans{lists}")
 
     def _refuse(self, field: pa.Field, expected: str) -> None:
-        raise SchemaError(
-            f"column {field.name!r} is {field.type}, but {self.title} takes {expected}",
-            hint="Convert it before.",
-            column=field.name,
-            stage=self.title,
-        )
+        raise wrong_type(self.title, field.name, field.type, expected, CONVERT)
 
 
 def _is_text(schema: pa.Schema, name: str) -> bool:

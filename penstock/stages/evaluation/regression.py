@@ -88,7 +88,7 @@ class RegressionEvaluator(Evaluator):
 
     def columns(self) -> tuple[str, ...]:
         """Return the prediction, the label, and the weight if there is one."""
-        return (self.prediction, self.label, *([self.weight] if self.weight is not None else []))
+        return (self.prediction, self.label, *self._weights)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Return the errors, whose state is a few numbers, and the residuals, at most 10,100 cells."""
