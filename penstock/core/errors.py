@@ -139,7 +139,9 @@ class DataValueError(InputError, ValueError):
     row numbers uses it to add the first file and row to the error. It does not travel with a pickled error.
     """
 
-    predicate: Any = None
+    def __init__(self, message: str, *, hint: str | None = None, predicate: Any = None, **place: Any) -> None:
+        super().__init__(message, hint=hint, **place)
+        self.predicate = predicate
 
     def at(self, **place: Any) -> PenstockError:
         """Return the same error with more of its place filled in, the predicate kept."""

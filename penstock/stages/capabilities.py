@@ -7,7 +7,7 @@ one more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 import narwhals as nw
 import pyarrow as pa
@@ -89,8 +89,7 @@ def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | No
     """
     contract: Any = kind  # a Protocol, which mypy does not take for a type
     if isinstance(stage, contract):
-        capable: Any = stage
-        return capable
+        return cast(Capability, stage)
     methods = [name for name in vars(contract) if not name.startswith("_")]
     present = [name for name in methods if hasattr(stage, name)]
     if present:

@@ -245,6 +245,4 @@ def _infinite(value: nw.Expr) -> nw.Expr:
 def _bad(
     column: str, problem: str, predicate: nw.Expr, hint: str = "Clip such values, or set them to null."
 ) -> Exception:
-    error = DataValueError(f"column {column!r}: {problem}", hint=hint, column=column)
-    error.predicate = predicate
-    return error
+    return DataValueError(f"column {column!r}: {problem}", hint=hint, column=column, predicate=predicate)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +14,7 @@ from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.stages.base import ColumnStage
 from penstock.statistics import Count, Violation
+from penstock.statistics.aggregates import aggregate
 from penstock.statistics.rules import Rule
 
 
@@ -52,6 +54,26 @@ def check_values(counts: Mapping[str, Count]) -> None:
                 column=name,
                 rows=count.rows,
             )
+
+
+def refuse_rows(frame: nw.DataFrame, broken: Mapping[str, nw.Expr], error: Callable[[str, int], Exception]) -> None:
+    """Raise what `error` makes of the first column for which a row is broken, and of how many are."""
+    for name, count in aggregate(frame, {name: each.sum() for name, each in broken.items()}).items():
+        if count:
+            raise error(name, count)
+
+
+def refuse_broken(frame: nw.DataFrame, rule: Rule, names: Iterable[str]) -> None:
+    """Raise DataValueError for the first column in which a value breaks a rule."""
+    refuse_rows(frame, {name: rule.broken(name) for name in names}, rule.error)
+
+
+def finite(name: str, value: Any) -> float | None:
+    """Return one value of a column as a float, None for None; DataValueError for an infinity."""
+    number = None if value is None else float(value)
+    if number is not None and math.isinf(number):
+        raise Rule("infinite").error(name, 1)
+    return number
 
 
 def check_finite(violations: Mapping[str, Violation]) -> None:

@@ -14,7 +14,7 @@ from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, Tags
-from penstock.statistics.aggregates import aggregate
+from penstock.stages.preprocessing.columns import refuse_rows
 
 
 def values_of(frame: nw.DataFrame, name: str) -> Any:
@@ -69,9 +69,7 @@ class Elementwise(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the values of all columns in one select, then compute."""
         outside = {name: found for name in self.inputs() if (found := self._outside(name)) is not None}
-        for name, count in aggregate(frame, {name: found.sum() for name, found in outside.items()}).items():
-            if count:
-                raise self._error(name, count)
+        refuse_rows(frame, outside, self._error)
         return self.computed(frame)
 
     def computed(self, frame: nw.DataFrame) -> nw.DataFrame:
@@ -97,6 +95,5 @@ class Elementwise(ColumnStage):
 
     def _error(self, name: str, count: int) -> DataValueError:
         described, hint = self.refused(name)
-        error = DataValueError(f"column {name!r} has {count} values {described}", hint=hint, column=name)
-        error.predicate = self._outside(name)
-        return error
+        problem = f"column {name!r} has {count} values {described}"
+        return DataValueError(problem, hint=hint, column=name, predicate=self._outside(name))

@@ -65,14 +65,13 @@ class Buckets:
         """Return the error about values of column `name` in no bucket; it carries the expression that finds them."""
         bounded = math.isfinite(self.low) or math.isfinite(self.high)
         value = nw.col(name).cast(nw.Float64)
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values that are null"
             + (f" or outside the splits, {self.low!r} to {self.high!r}" if bounded else ", which are in no bucket"),
             hint='handle_invalid="skip" makes them null, and "keep" gives them a bucket of their own.',
             column=name,
+            predicate=~((value >= self.low) & (value <= self.high)).fill_null(False),
         )
-        error.predicate = ~((value >= self.low) & (value <= self.high)).fill_null(False)
-        return error
 
 
 def _found(ends: Any, values: Any) -> Any:

@@ -25,7 +25,7 @@ from penstock.stages.base import (
 )
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories.vocabulary import check_new, text
-from penstock.statistics.aggregates import aggregate
+from penstock.stages.preprocessing.columns import refuse_broken
 from penstock.statistics.rules import Rule
 
 
@@ -141,8 +141,5 @@ class FeatureHasher(SelectedColumns):
         return buckets(frame.select(named)[name], self.num_features)
 
     def _refuse(self, frame: nw.DataFrame) -> None:
-        rule = Rule("infinite")
         numbers = [name for name in self.inputs() if frame.schema[name].is_float()]
-        for name, count in aggregate(frame, {name: rule.broken(name).sum() for name in numbers}).items():
-            if count:
-                raise rule.error(name, count)
+        refuse_broken(frame, Rule("infinite"), numbers)

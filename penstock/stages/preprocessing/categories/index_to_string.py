@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
-from penstock.statistics.aggregates import aggregate
+from penstock.stages.preprocessing.columns import refuse_rows
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class IndexToString(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Look up which numbers have labels in one select, then the labels."""
         if self.handle_invalid == "error":
-            self._check(frame)
+            refuse_rows(frame, {name: ~self._has_label(name) for name in self.inputs()}, self._error)
         values = self._values
         places = frame.select(*[
             nw.when(self._has_label(name)).then(nw.col(name).cast(nw.Float64)).cast(nw.Int32).alias(name)
@@ -101,20 +101,13 @@ class IndexToString(ColumnStage):
         value = nw.col(name).cast(nw.Float64)
         return (value >= 0) & (value < len(self.labels)) & (value == value.floor())
 
-    def _check(self, frame: nw.DataFrame) -> None:
-        counts = aggregate(frame, {name: (~self._has_label(name)).sum() for name in self.inputs()})
-        for name, count in counts.items():
-            if count:
-                raise self._error(name, count)
-
     def _error(self, name: str, count: int) -> DataValueError:
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} numbers without a label, expected whole ones, 0 to {len(self.labels) - 1}",
             hint='Pass the labels that are missing, or handle_invalid="ignore" for null in their place.',
             column=name,
+            predicate=~self._has_label(name),
         )
-        error.predicate = ~self._has_label(name)
-        return error
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Look the label of one number up."""

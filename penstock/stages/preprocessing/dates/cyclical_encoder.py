@@ -12,12 +12,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
 from penstock.stages.base import Fitted, RowFunction
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing._added import AddedColumns
+from penstock.stages.preprocessing.columns import finite, refuse_broken
 from penstock.stages.preprocessing.elementwise import values_of, with_results
 from penstock.stages.preprocessing.per_column import per_column
-from penstock.statistics.aggregates import aggregate
 from penstock.statistics.rules import Rule
 
 _PERIODS = {"second": 60, "minute": 60, "hour": 24, "weekday": 7, "day": 31, "ordinal_day": 365.25, "month": 12}
@@ -72,11 +72,8 @@ class CyclicalEncoder(AddedColumns):
             object.__setattr__(self, "period", tuple(self.period))
         periods = self.period if isinstance(self.period, tuple) else (self.period,)
         if not periods or not all(_is_period(each) for each in periods):
-            raise ConfigError(
-                f"period of CyclicalEncoder is {self.period!r}, expected a finite number above 0 or one of"
-                f" {', '.join(_PERIODS)}, or one for each column",
-                stage=self.title,
-            )
+            expected = f"a finite number above 0 or one of {', '.join(_PERIODS)}, or one for each column"
+            raise wrong_parameter(self, "period", expected)
 
     def check_count(self) -> None:
         """Raise ConfigError unless there is a period for each column."""
@@ -94,10 +91,7 @@ class CyclicalEncoder(AddedColumns):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the values of all columns in one select, then compute."""
-        rule = Rule("infinite")
-        for name, count in aggregate(frame, {name: rule.broken(name).sum() for name in self.inputs()}).items():
-            if count:
-                raise rule.error(name, count)
+        refuse_broken(frame, Rule("infinite"), self.inputs())
         points = [part for name, period in self._periods().items() for part in _point(values_of(frame, name), period)]
         return with_results(frame, dict(zip(self.outputs(), points, strict=True)))
 
@@ -106,10 +100,8 @@ class CyclicalEncoder(AddedColumns):
         periods, outputs = self._periods(), self.outputs()
 
         def call(row: dict[str, Any]) -> None:
-            for name in periods:
-                if row[name] is not None and math.isinf(row[name]):
-                    raise Rule("infinite").error(name, 1)
-            points = [part for name, period in periods.items() for part in _single(row[name], period)]
+            values = {name: finite(name, row[name]) for name in periods}
+            points = [part for name, period in periods.items() for part in _single(values[name], period)]
             row.update(zip(outputs, points, strict=True))
 
         return call
@@ -127,8 +119,8 @@ def _point(values: Any, period: float) -> tuple[Any, Any]:
     return np.sin(angles), np.cos(angles)
 
 
-def _single(value: Any, period: float) -> tuple[float | None, float | None]:
+def _single(value: float | None, period: float) -> tuple[float | None, float | None]:
     if value is None:
         return None, None
-    sine, cosine = _point(float(value), period)
+    sine, cosine = _point(value, period)
     return float(sine), float(cosine)

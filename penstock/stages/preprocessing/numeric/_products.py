@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.stages.base import Fitted, RowFunction
 from penstock.stages.preprocessing._added import AddedColumns
-from penstock.statistics.aggregates import aggregate
+from penstock.stages.preprocessing.columns import refuse_rows
 
 MOST_TERMS = 10_000
 """Columns that a stage adds at most."""
@@ -55,10 +55,7 @@ class Products(AddedColumns):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the range of all columns in one select, then multiply in another."""
-        counts = aggregate(frame, {name: self._too_large(name).sum() for name in self.inputs()})
-        for name, count in counts.items():
-            if count:
-                raise self._error(name, count)
+        refuse_rows(frame, {name: self._too_large(name) for name in self.inputs()}, self._error)
         return frame.with_columns(*[_product(map(_number, names)).alias(out) for out, names in self.terms().items()])
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
@@ -80,14 +77,13 @@ class Products(AddedColumns):
         return _number(name).abs() > self._largest
 
     def _error(self, name: str, count: int) -> DataValueError:
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values beyond {self._largest:.3g}, of which float64 cannot hold a product of"
             f" {self.factors}",
             hint="Put a scaler or Clip before this step, or filter these rows.",
             column=name,
+            predicate=self._too_large(name),
         )
-        error.predicate = self._too_large(name)
-        return error
 
 
 def _number(name: str) -> nw.Expr:

@@ -141,13 +141,12 @@ class HaversineDistance(Stage):
 
     def _error(self, name: str, ends: tuple[float, float], count: int) -> DataValueError:
         kind = "latitudes" if ends == _LATITUDES else "longitudes"
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values that are no {kind}, expected degrees from {ends[0]:g} to {ends[1]:g}",
             hint="Are latitude and longitude in each other's place, or in radians? Otherwise filter these rows.",
             column=name,
+            predicate=_outside(name, ends),
         )
-        error.predicate = _outside(name, ends)
-        return error
 
 
 def _outside(name: str, ends: tuple[float, float]) -> nw.Expr:

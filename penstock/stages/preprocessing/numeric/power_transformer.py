@@ -16,12 +16,11 @@ from penstock.core.errors import DataValueError
 from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
 from penstock.stages.constant_columns import constant_note
-from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.preprocessing.columns import check_values, refuse_broken
 from penstock.stages.preprocessing.numeric._power_curve import PowerCurve, best_power
 from penstock.stages.preprocessing.scaling.affine import ratio
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Rule, Statistic
-from penstock.statistics.aggregates import aggregate
 from penstock.statistics.cells import Cells
 from penstock.statistics.log_cells import LogCells
 
@@ -172,12 +171,8 @@ class PowerTransformer(ColumnStage):
         return frame.with_columns(*(frames.nan_to_null(each.to_frame())[each.name] for each in made))
 
     def _check_positive(self, frame: nw.DataFrame) -> None:
-        if self._signed:
-            return
-        rule = Rule("not_positive")
-        for name, count in aggregate(frame, {name: rule.broken(name).sum() for name in self.inputs()}).items():
-            if count:
-                raise rule.error(name, count)
+        if not self._signed:
+            refuse_broken(frame, Rule("not_positive"), self.inputs())
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Bend one value."""
@@ -204,12 +199,11 @@ def _check_held(name: str, values: Any, bent: Any) -> None:
     above, below = (values[lost & side] for side in (bent > 0, bent < 0))
     least = float(above.min()) if len(above) else math.inf
     most = float(below.max()) if len(below) else -math.inf
-    error = DataValueError(
+    value = nw.col(name).cast(nw.Float64)
+    raise DataValueError(
         f"column {name!r} has {int(lost.sum())} values so far from those of the fit that float64 does not hold what"
         " becomes of them",
         hint="Put Clip before this step, or filter these rows.",
         column=name,
+        predicate=(value >= least) | (value <= most),
     )
-    value = nw.col(name).cast(nw.Float64)
-    error.predicate = (value >= least) | (value <= most)
-    raise error

@@ -13,10 +13,9 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_number, with_fields
-from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.preprocessing.columns import check_values, refuse_rows
 from penstock.stages.shapes import Fields, Shape, Text, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Rule, Statistic, Violations
-from penstock.statistics.aggregates import aggregate
 
 _SIGNED = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _UNSIGNED = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
@@ -116,9 +115,7 @@ class ReduceDtypes(ColumnStage):
         broken = {
             name: self._rule(kinds[name]).broken(name) for name in kinds if kinds[name] != schema.field(name).type
         }
-        for name, count in aggregate(frame, {name: values.sum() for name, values in broken.items()}).items():
-            if count:
-                raise self._error(name, kinds[name], count)
+        refuse_rows(frame, broken, lambda name, count: self._error(name, kinds[name], count))
         dtypes = frames.dtypes(pa.schema(list(kinds.items())))
         return frame.with_columns(*[
             (nw.col(name).cast(dtypes[name]) if name in broken else nw.col(name)).alias(out)
@@ -132,13 +129,12 @@ class ReduceDtypes(ColumnStage):
 
     def _error(self, name: str, kind: pa.DataType, count: int) -> DataValueError:
         told = "float32" if pa.types.is_floating(kind) else str(kind)
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values that {told} does not hold, which held all of them at fit",
             hint=f"Fit again to data with such values, or take {name!r} from {self.title}.",
             column=name,
+            predicate=self._rule(kind).broken(name),
         )
-        error.predicate = self._rule(kind).broken(name)
-        return error
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Check and cast one value."""

@@ -17,6 +17,7 @@ from penstock.core.errors import ConfigError
 from penstock.frames import matrices
 from penstock.stages.base import Fitted, RowFunction, check_number
 from penstock.stages.preprocessing._added import AddedColumns
+from penstock.stages.preprocessing.columns import finite
 from penstock.stages.training.exact.design import linear
 from penstock.statistics import Statistic
 from penstock.statistics.gram import CrossProducts, Gram
@@ -87,20 +88,14 @@ class Projection(AddedColumns):
         columns, outputs = list(zip(self.inputs(), shift, strict=True)), self.outputs()
 
         def call(row: dict[str, Any]) -> None:
-            if any(row[name] is None for name, _ in columns):
+            values = [(finite(name, row[name]), origin) for name, origin in columns]
+            apart = [value - origin for value, origin in values if value is not None]
+            if len(apart) < len(columns):
                 row.update(dict.fromkeys(outputs))
                 return
-            apart = [_finite(name, row[name]) - origin for name, origin in columns]
             row.update(zip(outputs, [_product(apart, each) for each in coefficients], strict=True))
 
         return call
-
-
-def _finite(name: str, value: Any) -> float:
-    number = float(value)
-    if number in (float("inf"), -float("inf")):
-        raise Rule("infinite").error(name, 1)
-    return number
 
 
 def _product(values: list[float], coefficients: list[float]) -> float | None:

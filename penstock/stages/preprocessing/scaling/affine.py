@@ -108,13 +108,12 @@ def check_range(name: str, low: float, high: float) -> None:
     """
     if math.isfinite(high - low):
         return
-    error = DataValueError(
+    raise DataValueError(
         f"column {name!r} reaches from {low!r} to {high!r}, a range that float64 cannot hold",
         hint="Scale the column down before this step.",
         column=name,
+        predicate=nw.col(name).cast(nw.Float64) == low,
     )
-    error.predicate = nw.col(name).cast(nw.Float64) == low
-    raise error
 
 
 def ratio(span: float, width: float) -> float:

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, check_number
+from penstock.stages.preprocessing.columns import finite, refuse_broken
 from penstock.stages.preprocessing.elementwise import values_of
-from penstock.statistics.aggregates import aggregate
 from penstock.statistics.rules import Rule
 
 _WORDS = {1: "l1", 2: "l2", math.inf: "max"}
@@ -82,7 +82,7 @@ class Normalizer(ColumnStage):
         numbers = frame.select(*[nw.col(name).cast(nw.Float64).alias(out) for name, out in self.pairs()])
         largest = _divisor(numbers, nw.max_horizontal(*[nw.col(out).abs() for out in numbers.columns]))
         if len(frame) and largest.max() == math.inf:
-            self._refuse(frame)
+            refuse_broken(frame, Rule("infinite"), self.inputs())
         shares = numbers.select(*[nw.col(out) / largest for out in numbers.columns])
         if self.norm != "max":
             norm = self._norms(shares.select(nw.all().fill_null(0.0).abs()))
@@ -100,22 +100,12 @@ class Normalizer(ColumnStage):
         """Return the norm, l1 or l2, of numbers or expressions."""
         return _pairwise_sum(sizes) if self.norm == "l1" else root(_pairwise_sum([size * size for size in sizes]))
 
-    def _refuse(self, frame: nw.DataFrame) -> None:
-        rule = Rule("infinite")
-        for name, count in aggregate(frame, {name: rule.broken(name).sum() for name in self.inputs()}).items():
-            if count:
-                raise rule.error(name, count)
-
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Scale one row."""
         names, outputs = self.inputs(), self.outputs()
 
         def call(row: dict[str, Any]) -> None:
-            values = [None if row[name] is None else float(row[name]) for name in names]
-            for name, value in zip(names, values, strict=True):
-                if value is not None and math.isinf(value):
-                    raise Rule("infinite").error(name, 1)
-            row.update(zip(outputs, self._scaled(values), strict=True))
+            row.update(zip(outputs, self._scaled([finite(name, row[name]) for name in names]), strict=True))
 
         return call
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-import narwhals as nw
 import pyarrow as pa
 
-from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.base import Fitted
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.preprocessing.columns import check_values
+from penstock.stages.preprocessing.scaling.affine import Affine, AffineScaler
 from penstock.stages.shapes import Fields, Maybe, Number, Shape, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Moment, Moments, Statistic
 
 
 @dataclass(frozen=True)
-class StandardScaler(ColumnStage):
+class StandardScaler(AffineScaler):
     """Subtracts the mean and divides by the sample standard deviation, ``z = (x - mean) / scale``, in float64.
 
     Parameters
@@ -60,12 +60,6 @@ class StandardScaler(ColumnStage):
     with_mean: bool = True
     with_std: bool = True
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for moments, and for extremes: only they tell a constant column from one that hardly varies."""
         columns = self.inputs()
@@ -88,33 +82,13 @@ class StandardScaler(ColumnStage):
         constant = [name for name, scale in fitted["scale"].items() if self.with_std and not scale]
         return constant_note(constant, "every value becomes 0.0")
 
-    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        """Scale all columns in one list of expressions."""
-        return frame.with_columns(*[self._scaled(name, fitted).alias(out) for name, out in self.pairs()])
-
-    def _scaled(self, name: str, fitted: Fitted) -> nw.Expr:
-        value, scale = nw.col(name).cast(nw.Float64), fitted["scale"][name]
-        if self.with_std and not scale:
-            return nw.when(~value.is_null()).then(nw.lit(0.0))  # not times 0, which makes NaN of an infinity
-        centred = value - fitted["mean"][name] if self.with_mean else value
+    def affine(self, name: str, fitted: Fitted) -> Affine:
+        """Return the line; a constant 0 for a column that was constant."""
+        shift, scale = fitted["mean"][name] if self.with_mean else 0.0, fitted["scale"][name]
+        if not self.with_std:
+            return Affine(shift)
         # Polars divides by a constant through its reciprocal, unless the frame has one row; said here, it always does.
-        return centred * (1.0 / scale) if self.with_std else centred
-
-    def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
-        """Scale one value."""
-        mean = fitted["mean"][name] if self.with_mean else None
-        scale = fitted["scale"][name] if self.with_std else 1.0
-        factor = 1.0 / scale if scale else None
-
-        def scaled(value: Any) -> float | None:
-            if value is None:
-                return None
-            if factor is None:
-                return 0.0
-            centred = float(value) if mean is None else float(value) - mean
-            return float(centred * factor)
-
-        return scaled
+        return Affine(shift, 1.0 / scale) if scale else Affine(factor=0.0)
 
 
 def _scale(moment: Moment, extreme: Extreme) -> float:
