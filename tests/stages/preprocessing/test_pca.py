@@ -137,6 +137,14 @@ def test_an_infinity_after_the_fit_is_refused(learn):
         bound.row_function(bad.schema, fitted)({"a": 1.0, "b": math.inf})
 
 
+def test_an_infinity_beside_a_null_is_refused_in_a_row_as_in_a_frame(local):
+    model = ps.Pipeline(PCA(("a", "b"), 1)).fit(local.from_arrow(pa.table({"a": [0.0, 1.0], "b": [1.0, 3.0]})))
+    rows = local.from_arrow(pa.table({"a": pa.array([None], pa.float64()), "b": [math.inf]}))
+    for score in (lambda: model.predict({"a": None, "b": math.inf}), lambda: model.transform(rows).to_arrow()):
+        with pytest.raises(DataValueError, match="column 'b' has 1"):
+            score()
+
+
 @pytest.mark.parametrize(("value", "found"), [(None, "null"), (math.inf, "infinite"), (1e200, "too large")])
 def test_values_without_a_square_are_refused_at_fit(learn, value, found):
     with pytest.raises(DataValueError, match=f"column 'b' has 1 values that are {found}"):
