@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
@@ -68,6 +69,15 @@ def test_a_schema_is_read_as_arrow(folder):
 def test_stages_of_its_own_are_found_and_imported_ones_are_not(folder):
     own = "\nfrom penstock.stages.preprocessing import Log1p\nclass Mine(Log1p): pass\n"
     assert list(load_pipeline(_write(folder, SOURCE + own), folder).stages) == ["Mine"]
+
+
+@pytest.mark.parametrize("code", ["from team_stages import Mine", "import team_stages", "from team_stages import *"])
+def test_stages_of_an_installed_package_are_found(folder, monkeypatch, code):
+    package = ModuleType("team_stages")
+    exec("from penstock.stages import Log1p\nclass Mine(Log1p): pass", vars(package))
+    monkeypatch.setitem(sys.modules, "team_stages", package)
+    stages = load_pipeline(_write(folder, f"{SOURCE}\n{code}\n"), folder).stages
+    assert {name: stage.__module__ for name, stage in stages.items()} == {"Mine": "team_stages"}
 
 
 @pytest.mark.parametrize("missing", ["Parameters", "build", "evaluators"])

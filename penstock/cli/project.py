@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from penstock.config.settings import Settings, read_assignments, read_yaml
-from penstock.core.by_value import import_beside, modules_beside
+from penstock.core.by_value import import_beside
 from penstock.core.errors import ConfigError, PenstockError, did_you_mean
 from penstock.core.locations import local_path
 from penstock.core.schemas import declared
@@ -43,7 +43,7 @@ class PipelineModule:
     schema : pyarrow.Schema or None
         ``SCHEMA``, the types of columns of text files.
     stages : dict of name to type of Stage
-        Stages of its own and of modules beside it, which its saved models may name.
+        Stages of its own and of modules that it imports, which its saved models may name.
     """
 
     name: str
@@ -211,9 +211,12 @@ def _parameters(kind: Any, path: Path) -> type[BaseModel]:
 
 
 def _own_stages(module: ModuleType) -> dict[str, type[Stage]]:
-    own = {module.__name__, *(beside.__name__ for beside in modules_beside())}
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Stage) and value.__module__ in own
-    }
+    """Return the stages that the module and the modules that it imports have, but for those of the library."""
+    scopes = [*(value for value in vars(module).values() if isinstance(value, ModuleType)), module]
+    stages = [
+        value
+        for scope in scopes
+        for value in vars(scope).values()
+        if isinstance(value, type) and issubclass(value, Stage) and not value.__module__.startswith("penstock.")
+    ]
+    return {stage.__name__: stage for stage in stages}

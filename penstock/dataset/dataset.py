@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, class_name
-from penstock.core.schemas import declared
+from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.hash_partitioned import HashPartitioned
 from penstock.dataset.lags.lags import Lags
@@ -28,6 +28,7 @@ from penstock.frames.interchange import refuse_stream
 from penstock.frames.pandas import to_pandas
 from penstock.io.fragments import Fragment, Sample, kept_rows
 from penstock.io.sources.base import Reader
+from penstock.statistics.base import check_statistic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +283,18 @@ class Dataset(Lags):
         return ReadTask(self.reader, self.steps, wanted, self.engine.kind)
 
     def gather(self, statistics: Sequence[Statistic], label: str = "scan") -> tuple[list[State], RowLog]:
-        """Return the state of each statistic over all rows, from one scan."""
+        """Return the state of each statistic over all rows, from one scan.
+
+        Raises
+        ------
+        ConfigError
+            One is no statistic, or does not name its columns by a tuple.
+        SchemaError
+            The data has not all columns that one needs.
+        """
+        for each in statistics:
+            check_statistic(each, "gather")
+            require(self.schema, [name for name in each.reads if name != ROW])
         probe = Probe(len(self.steps), tuple(statistics))
         states, log = self.probe([probe], label=label)
         return states[0], log

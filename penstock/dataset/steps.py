@@ -16,7 +16,14 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
+from penstock.core.errors import (
+    DataValueError,
+    ExecutionError,
+    PenstockError,
+    RowCountError,
+    SchemaError,
+    UserCodeError,
+)
 from penstock.core.names import check_names
 from penstock.dataset.task_errors import described, hint_for, place_of
 from penstock.frames import ROW, Kind
@@ -239,9 +246,15 @@ def run(steps: Sequence[Step], frame: nw.DataFrame, log: RowLog) -> nw.DataFrame
     for step in steps:
         rows = len(frame)
         try:
-            made = step.apply(frame, log)
+            made: Any = step.apply(frame, log)
         except PenstockError as error:
             raise with_row(error, frame).at(stage=step.label) from error.__cause__
+        except Exception as error:
+            problem = f"{step.label} raised {described(error)}"
+            raise ExecutionError(problem, hint=hint_for(error), stage=step.label) from error
+        if not isinstance(made, nw.DataFrame):
+            problem = f"{step.label} gave {type(made).__name__}, expected a DataFrame of Narwhals"
+            raise ExecutionError(problem, hint="Return frame.with_columns(...).", stage=step.label)
         if step.keeps_rows and len(made) != rows:
             raise RowCountError(f"{step.label} made {len(made)} rows of {rows}", stage=step.label, rows=len(made))
         frame = made

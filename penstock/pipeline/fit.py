@@ -182,9 +182,18 @@ class Fit:
 
     def _finish(self, position: int) -> None:
         try:
-            self.fitted[position] = self.plan.stages[position].finish(self.results.get(position, {}))
+            learned = self.plan.stages[position].finish(self.results.get(position, {}))
         except PenstockError as error:
             raise self._of_stage(self._located(error, position), position) from error
+        self.fitted[position] = self._plain("finish", learned, position)
+
+    def _plain(self, method: str, learned: Any, position: int) -> Fitted:
+        """Return what a stage learned; a `finish` or `train` without a return is refused."""
+        if isinstance(learned, Mapping):
+            return learned
+        label = self.plan.step(position).label
+        problem = f"{method} of {label} returned {type(learned).__name__}, expected a dict of what was learned"
+        raise ConfigError(problem, hint="Return {} where there is nothing to learn.", stage=label)
 
     def _of_stage(self, error: PenstockError, position: int) -> PenstockError:
         step = self.plan.step(position)
@@ -214,7 +223,7 @@ class Fit:
         except PenstockError as error:
             raise self._of_stage(error, position) from error
         self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
-        return fitted  # type: ignore[no-any-return]
+        return self._plain("train", fitted, position)
 
 
 def _nothing_left(log: RowLog) -> EmptyInputError:

@@ -10,17 +10,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.names import check_names
 from penstock.frames import ROW
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
-from penstock.statistics.base import Statistic
+from penstock.statistics.base import Statistic, check_statistic
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def plan(
             ready.note(step, ready.of(step.inputs))
             schemas.append(_checked_schema(replace(step, fitted=learned), schemas[-1]))
             continue
-        statistics = stage.statistics(schemas[-1])
+        statistics = _statistics(step, stage, schemas[-1])
         if statistics == gathered.get(position):
             statistics = {}
         reads = {name: statistic.reads for name, statistic in statistics.items()}
@@ -166,6 +167,16 @@ def _checked_schema(step: StageStep, schema: pa.Schema) -> pa.Schema:
     made = step.output_schema(schema)
     check_names(made.names, step.label, stage=step.name or step.label)
     return made
+
+
+def _statistics(step: StageStep, stage: Stage, schema: pa.Schema) -> Mapping[str, Statistic]:
+    statistics: Any = stage.statistics(schema)
+    if not isinstance(statistics, Mapping):
+        problem = f"statistics of {step.label} returned {statistics!r}, expected a dict of statistics by name"
+        raise ConfigError(problem, stage=step.name or step.label)
+    for each in statistics.values():
+        check_statistic(each, step.label)
+    return statistics
 
 
 def _levels(

@@ -79,6 +79,10 @@ class Tags:
     skips_nulls: bool = False
     tells_labels: str = ""
 
+    def __post_init__(self) -> None:
+        if self.accepts not in _ACCEPTS:
+            raise ConfigError(f"Tags.accepts is {self.accepts!r}, expected one of {', '.join(map(repr, _ACCEPTS))}")
+
 
 _ACCEPTS: dict[str, Any] = {
     "any": lambda kind: True,
@@ -256,14 +260,14 @@ class ColumnStage(SelectedColumns):
 
     def bind(self, schema: pa.Schema) -> Self:
         bound = super().bind(schema)
-        return dataclasses.replace(bound, output_columns=named_outputs(self, bound.inputs()))
+        return dataclasses.replace(bound, output_columns=named_outputs(self, bound.columns))  # type: ignore[arg-type]
 
     def outputs(self) -> tuple[str, ...]:
-        return self.output_columns or self.inputs()
+        return self.output_columns or self.columns  # type: ignore[return-value]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Return (input, output) names."""
-        return list(zip(self.inputs(), self.outputs(), strict=True))
+        """Return (column, output) names; what `inputs` has besides `columns` is not among them."""
+        return list(zip(self.columns, self.outputs(), strict=True))  # type: ignore[arg-type]
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return the type that a column of type `kind` becomes."""

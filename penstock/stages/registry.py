@@ -53,7 +53,8 @@ def lookup(name: str, more: Mapping[str, type[Stage]]) -> type[Stage]:
     if name not in known:
         raise UnsupportedStepError(
             f"stage {name!r} is not known.{did_you_mean(name, known)} Known are: {', '.join(known)}",
-            hint="Pass a stage of your own to load(..., stages={'Name': Class}).",
+            hint="Pass a stage of your own to load(..., stages={'Name': Class}); on the command line name the pipeline"
+            " that has it: penstock score MODEL --pipeline NAME, penstock evaluate NAME --model MODEL.",
             stage=name,
         )
     return known[name]

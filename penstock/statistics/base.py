@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import narwhals as nw
 
+from penstock.core.errors import ConfigError
+
 State = Any
 """Plain numbers, strings, and Arrow tables, in dicts and lists: it can be shipped, stored, and merged tomorrow."""
 
@@ -39,6 +41,19 @@ class Statistic(ABC):
     @abstractmethod
     def finish(self, state: State) -> Any:
         """Return what the statistic is asked for."""
+
+
+def check_statistic(statistic: object, source: str) -> None:
+    """Raise ConfigError for what `source` asks for, if it is no statistic or does not name its columns by a tuple."""
+    if not isinstance(statistic, Statistic):
+        raise ConfigError(
+            f"{source} asks for {statistic!r}, expected a Statistic", hint='Write {"name": Moments(...)}.'
+        )
+    if not isinstance(statistic.reads, tuple):
+        raise ConfigError(
+            f"{type(statistic).__name__}.reads is {statistic.reads!r}, expected a tuple of column names",
+            hint="Put @property above it." if callable(statistic.reads) else "Write ('x',) for one column.",
+        )
 
 
 @dataclass(frozen=True)

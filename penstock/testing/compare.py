@@ -102,11 +102,16 @@ def demand_alike(found: pa.Table, expected: pa.Table, what: str, *, share: float
     demand(found.schema == expected.schema, f"{what} has {_fields(found)}, expected {_fields(expected)}")
     for name in expected.schema.names:
         apart = _apart(found[name].to_pylist(), expected[name].to_pylist())
+        strange = f"{name!r} of {what} is not finite in some rows: refuse what leads there, or give null"
+        demand(not math.isnan(apart), strange)
         demand(apart <= share, f"{name!r} of {what} differs by {apart:.3g}, expected at most {share}")
 
 
 def _apart(found: list[Any], expected: list[Any]) -> float:
-    """Return how far two columns are apart; infinitely far where one is null and the other is not."""
+    """Return how far two columns are apart; infinitely far where one is null and the other is not.
+
+    NaN where a number is not finite.
+    """
     if [value is None for value in found] != [value is None for value in expected]:
         return math.inf
     found, expected = ([value for value in each if value is not None] for each in (found, expected))
@@ -115,4 +120,6 @@ def _apart(found: list[Any], expected: list[Any]) -> float:
     if not isinstance(expected[0], float | list):
         return float(np.mean([one != other for one, other in zip(found, expected, strict=True)]))
     one, other = np.asarray(found), np.asarray(expected)
+    if not np.isfinite([one, other]).all():
+        return math.nan
     return float(np.mean(np.abs(one - other)) / (np.std(other) or 1.0))

@@ -67,7 +67,7 @@ def register_format(format: Format[Any]) -> None:
     if not isinstance(format, Format):
         raise ConfigError(
             f"register_format takes a Format, found {class_name(format)}",
-            hint="Derive a class from penstock.io.formats.Format, and pass an instance of it.",
+            hint="Derive a class from penstock.authoring.Format, and pass an instance of it.",
         )
     names = {format.name, *format.aliases}
     for other in FORMATS.values():
