@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from penstock.core.progress import Progress
@@ -63,6 +64,18 @@ class TreeReduction(Generic[State]):
                 self._close(level)
             level += 1
         return self._levels[level][0]
+
+
+@dataclass(frozen=True)
+class Reduction(Generic[Item, State]):
+    """What a `reduce` does, in one value that travels: as `PartitionedWork` is called and merged, in one part."""
+
+    task: Callable[[Item], State]
+    merge: Callable[[list[State]], State]
+
+    def __call__(self, item: Item) -> State:
+        """Return what one item gives."""
+        return self.task(item)
 
 
 class Engine(Reading, ABC):

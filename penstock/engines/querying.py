@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.engines.relational import RelationalEngine
 
 Function = Callable[..., Any]
+AnyFrame = TypeVar("AnyFrame", nw.LazyFrame, nw.DataFrame)
 
 
 class QueryEngine(ABC):
@@ -60,8 +61,7 @@ class QueryEngine(ABC):
         order_by: Sequence[str],
     ) -> nw.LazyFrame:
         """Return the frame with columns computed within each partition, in order."""
-        windows = {name: made.over(*partition_by, order_by=list(order_by)) for name, made in columns.items()}
-        return frame.with_columns(**windows)
+        return with_windows(frame, columns, partition_by, order_by)
 
     def settings(self, datasets: Sequence[Dataset]) -> AbstractContextManager[None]:
         """Hold while frames are made, while the function is called and while the query runs."""
@@ -70,6 +70,14 @@ class QueryEngine(ABC):
     def cause(self, error: BaseException) -> str:
         """Return one line that tells what went wrong."""
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+
+
+def with_windows(
+    frame: AnyFrame, columns: Mapping[str, nw.Expr], partition_by: Sequence[str], order_by: Sequence[str]
+) -> AnyFrame:
+    """Return the frame with columns computed within each partition, in order."""
+    windows = {name: made.over(*partition_by, order_by=list(order_by)) for name, made in columns.items()}
+    return frame.with_columns(**windows)
 
 
 def run(

@@ -20,11 +20,11 @@ from penstock import devices
 from penstock.core.errors import ConfigError
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
-from penstock.engines.base import Item, Result, State, TreeReduction
+from penstock.engines.base import Item, Reduction, Result, State, TreeReduction
 from penstock.engines.dask import session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.ranks import RankTasks
-from penstock.engines.dask.tasks import Tasks, apply, merge_part, merge_parts, prune_part, summarise
+from penstock.engines.dask.tasks import Tasks, apply, merge_states, prune_state
 from penstock.engines.relational import RelationalEngine
 from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks import TemporaryFolder
@@ -135,9 +135,9 @@ class DaskEngine(RelationalEngine):
         label: str = "reduce",
     ) -> State:
         """Merge on the workers by the tree itself, whose partial results are futures; only the root comes here."""
-        with self.progress.track(label, len(items)) as track, self._tasks(label, (task, merge)) as tasks:
-            tree = TreeReduction(lambda parts: tasks.submit(merge_parts, tasks.shared, list(parts)))
-            for future in tasks.each(summarise, items):
+        with self.progress.track(label, len(items)) as track, self._tasks(label, Reduction(task, merge)) as tasks:
+            tree = TreeReduction(lambda states: tasks.submit(merge_states, tasks.shared, list(states)))
+            for future in tasks.each(apply, items):
                 tree.push(future)
                 track.advance()
             root: State = tasks.result(tree.result())
@@ -149,14 +149,14 @@ class DaskEngine(RelationalEngine):
         """Merge as `reduce` does, by a tree for each part: what a fragment gives is taken apart where it lies."""
         with self.progress.track(label, len(items)) as track, self._tasks(label, work) as tasks:
             trees = [
-                TreeReduction(lambda parts: tasks.submit(merge_part, tasks.shared, list(parts)))
+                TreeReduction(lambda states: tasks.submit(merge_states, tasks.shared, list(states)))
                 for _ in range(work.parts)
             ]
             for future in tasks.each(apply, items):
                 for place, tree in enumerate(trees):
                     tree.push(tasks.submit(operator.getitem, future, place))
                 track.advance()
-            pruned = [tasks.submit(prune_part, tasks.shared, tree.result()) for tree in trees]
+            pruned = [tasks.submit(prune_state, tasks.shared, tree.result()) for tree in trees]
             return [tasks.result(future) for future in pruned]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,9 @@ import pyarrow as pa
 from dask.dataframe.dask_expr._expr import Expr
 
 from penstock.core.names import PARTITION
-from penstock.engines.dask.query_partition import Cast, PlaceRows, Read, SampleColumn, Sort, Window, cuts, to_partition
-from penstock.engines.querying import QueryEngine
-from penstock.frames import Kind
+from penstock.engines.dask.query_partition import InPolars, PlaceRows, Read, cuts, sample, sort, to_partition
+from penstock.engines.querying import QueryEngine, with_windows
+from penstock.frames import Kind, conform
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -59,18 +60,16 @@ class DaskQueries(QueryEngine):
         """Sort by ranges of the first column; Dask's own way fails where a partition has nothing but null in it."""
         native, first = frame.to_native(), order_by[0]
         if native.npartitions > 1:
-            sampled = native[[first]].map_partitions(SampleColumn(first, self._kind), meta=native[[first]]._meta)
-            bounds = cuts(self._compute(sampled, f"{label}: order"), self._kind, native.npartitions)
+            sampled = self._compute(self._in_polars(native[[first]], sample), f"{label}: order")
+            bounds = cuts(sampled, self._kind, native.npartitions)
             place = PlaceRows(first, bounds, self._kind)
             placed = native.map_partitions(place, meta=place(native._meta))
             native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 2)))
-        work = Sort(tuple(order_by), self._kind)
-        return _lazy(native.map_partitions(work, meta=work(native._meta)))
+        return _lazy(self._in_polars(native, partial(sort, tuple(order_by))))
 
     def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
         """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
-        native, work = frame.to_native()[schema.names], Cast(schema, self._kind)
-        return _lazy(native.map_partitions(work, meta=work(native._meta)))
+        return _lazy(self._in_polars(frame.to_native()[schema.names], partial(conform, schema=schema), schema))
 
     def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
         self._compute(to_parquet(frame.to_native(), folder), label)
@@ -85,8 +84,14 @@ class DaskQueries(QueryEngine):
         """Bring the rows of each key together, and leave the window to Polars: Dask has none with an order."""
         native = frame.to_native()
         gathered = native.shuffle(on=list(partition_by)) if partition_by else native.repartition(npartitions=1)
-        work = Window(dict(columns), tuple(partition_by), tuple(order_by), self._kind)
-        return _lazy(gathered.map_partitions(work, meta=work(native._meta)))
+        window = partial(with_windows, columns=dict(columns), partition_by=partition_by, order_by=order_by)
+        return _lazy(self._in_polars(gathered, window))
+
+    def _in_polars(
+        self, native: dd.DataFrame, function: Callable[[nw.DataFrame], nw.DataFrame], schema: pa.Schema | None = None
+    ) -> dd.DataFrame:
+        work = InPolars(function, self._kind, schema)
+        return native.map_partitions(work, meta=work(native._meta))
 
 
 def _lazy(native: dd.DataFrame) -> nw.LazyFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,36 +66,38 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
-    """Computes windows over a partition that has all rows of its keys."""
+class InPolars:
+    """Does to a partition what a function does to a Polars frame.
 
-    columns: dict[str, nw.Expr]
-    partition_by: tuple[str, ...]
-    order_by: tuple[str, ...]
+    Parameters
+    ----------
+    function : callable
+    kind : {"cpu", "gpu"}
+    schema : pyarrow.Schema, optional
+        The types of what the function returns; their canonical ones unless given.
+    """
+
+    function: Callable[[nw.DataFrame], nw.DataFrame]
     kind: Kind
+    schema: pa.Schema | None = None
 
     @translate_errors
     def __call__(self, partition: Any) -> Any:
-        """Return the partition with the new columns."""
-        order = list(self.order_by)
-        windows = {name: made.over(*self.partition_by, order_by=order) for name, made in self.columns.items()}
-        made = from_partition(partition, self.kind).with_columns(**windows)
-        return to_partition(frames.to_arrow(made), self.kind)
+        """Return the rows that the function gives, as a partition."""
+        made = self.function(from_partition(partition, self.kind))
+        return to_partition(frames.to_arrow(made, self.schema), self.kind)
 
 
-@dataclass(frozen=True)
-class SampleColumn:
-    """Takes values of a column that lie at even distances from each other, null left out."""
+def sample(frame: nw.DataFrame) -> nw.DataFrame:
+    """Return at most 256 rows at even distances from each other in the order of the only column, null left out."""
+    values = frame.drop_nulls().sort(*frame.columns)
+    return values.gather_every(max(1, -(-len(values) // _SAMPLED)))
 
-    column: str
-    kind: Kind
 
-    @translate_errors
-    def __call__(self, partition: Any) -> Any:
-        """Return a partition of this column and at most 256 rows."""
-        values = from_partition(partition[[self.column]], self.kind).drop_nulls().sort(self.column)
-        taken = values.gather_every(max(1, -(-len(values) // _SAMPLED)))
-        return to_partition(frames.to_arrow(taken), self.kind)
+def sort(order_by: Sequence[str], frame: nw.DataFrame) -> nw.DataFrame:
+    """Return the rows in ascending order, null first; those that agree in all columns of the order stay as they are."""
+    ordered = nw.to_native(frame).sort(order_by, nulls_last=False, maintain_order=True)
+    return nw.from_native(ordered, eager_only=True)
 
 
 def cuts(sample: Any, kind: Kind, partitions: int) -> pl.Series:
@@ -121,32 +123,3 @@ class PlaceRows:
         placed = partition.copy(deep=False)
         placed[PARTITION] = np.where(values.is_null().to_numpy(), 0, places).astype("int64")
         return placed
-
-
-@dataclass(frozen=True)
-class Sort:
-    """Sorts the rows of a partition, ascending, null first."""
-
-    order_by: tuple[str, ...]
-    kind: Kind
-
-    @translate_errors
-    def __call__(self, partition: Any) -> Any:
-        """Return the rows in order; rows that agree in all columns of the order stay as they are."""
-        native = nw.to_native(from_partition(partition, self.kind))
-        ordered = native.sort(self.order_by, nulls_last=False, maintain_order=True)
-        return to_partition(frames.to_arrow(nw.from_native(ordered, eager_only=True)), self.kind)
-
-
-@dataclass(frozen=True)
-class Cast:
-    """Gives a partition the columns and types of a schema."""
-
-    schema: pa.Schema
-    kind: Kind
-
-    @translate_errors
-    def __call__(self, partition: Any) -> Any:
-        """Return the partition; a value that its new type does not hold is an error."""
-        made = frames.conform(from_partition(partition, self.kind), self.schema)
-        return to_partition(frames.to_arrow(made, self.schema), self.kind)

@@ -23,12 +23,12 @@ from penstock.core.by_value import register_modules
 from penstock.core.errors import ExecutionError, PenstockError
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors, translated
+from penstock.engines.base import Reduction
 from penstock.engines.dask.losses import Losses
 from penstock.engines.dask.times import WorkerTimes, timed
 from penstock.engines.dask.watch import Watch
 from penstock.engines.dask.workers import too_few
 from penstock.engines.stragglers import Stragglers
-from penstock.io.fragments import Fragment
 
 _AHEAD = 2
 _TICK = 2.0
@@ -37,31 +37,18 @@ _TICK = 2.0
 @timed
 @translate_errors
 def apply(task: Callable[[Any], Any], item: Any) -> Any:
-    """Call the task of a map with one item, on a worker."""
+    """Call the task of a map or of a reduction with one item, on a worker."""
     return task(item)
 
 
-@timed
 @translate_errors
-def summarise(shared: tuple[Callable[[Fragment], Any], Any], fragment: Fragment) -> Any:
-    """Call the task of a reduction with one fragment, on a worker."""
-    return shared[0](fragment)
-
-
-@translate_errors
-def merge_parts(shared: tuple[Any, Callable[[list[Any]], Any]], parts: Sequence[Any]) -> Any:
-    """Merge what some tasks of a reduction gave, on a worker."""
-    return shared[1](list(parts))
-
-
-@translate_errors
-def merge_part(work: PartitionedWork[Any, Any], states: Sequence[Any]) -> Any:
-    """Merge one part of what some tasks gave, on a worker."""
+def merge_states(work: Reduction[Any, Any] | PartitionedWork[Any, Any], states: Sequence[Any]) -> Any:
+    """Merge what some tasks of a reduction gave, or one part of it, on a worker."""
     return work.merge(list(states))
 
 
 @translate_errors
-def prune_part(work: PartitionedWork[Any, Any], state: Any) -> Any:
+def prune_state(work: PartitionedWork[Any, Any], state: Any) -> Any:
     """Prune a merged part to what is asked for, on the worker that has it."""
     return work.prune(state)
 

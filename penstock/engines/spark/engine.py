@@ -23,16 +23,16 @@ from penstock.core.errors import ConfigError, WorkerLostError, class_name
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors
-from penstock.engines.base import ARITY, Item, Result, State, TreeReduction
+from penstock.engines.base import ARITY, Item, Reduction, Result, State, TreeReduction
 from penstock.engines.reading import owning
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
-from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune
+from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merged
 from penstock.engines.spark.jobs import Job
 from penstock.engines.spark.jvm import naming_lost_jvm
 from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark.ranks import BarrierLaunch
-from penstock.engines.spark.tasks import Apply, Failures, Merge, Outcome, Shipped, opened, with_group
+from penstock.engines.spark.tasks import Apply, Failures, Merge, Outcome, Shared, Shipped, opened
 from penstock.engines.spark.times import StageTimes
 from penstock.engines.spark.workers import Cluster, built
 from penstock.engines.stragglers import Stragglers
@@ -131,12 +131,7 @@ class SparkEngine(RelationalEngine):
         """Call `task` in one Spark job, an item a partition; results are given when all are there."""
         if not items:
             return
-        with self._job(label), closing(Shipped.of(self._context, (task, None))) as shipped:
-            failures = self._context.accumulator([], Failures())
-            with self._cluster.environment(self._cluster.task_cpus):
-                rdd = built(self._applied(shipped, items, failures))
-            outcomes = self._collect(rdd, failures, label, items)
-        for _, data in outcomes:
+        for _, data in self._outcomes(task, items, label, lambda rdd, shared: rdd.mapPartitions(Apply(*shared))):
             yield opened(data)
 
     def reduce(
@@ -148,18 +143,13 @@ class SparkEngine(RelationalEngine):
         label: str = "reduce",
     ) -> State:
         """Merge by eights on the workers until at most eight are left; those are merged here."""
-        with self._job(label), closing(Shipped.of(self._context, (task, merge))) as shipped:
-            failures = self._context.accumulator([], Failures())
-            with self._cluster.environment(self._cluster.task_cpus):
-                rdd, left = self._applied(shipped, items, failures), len(items)
-                while left > ARITY:
-                    left = -(-left // ARITY)
-                    groups = rdd.map(with_group).partitionBy(left, int)
-                    rdd = groups.mapPartitions(Merge(shipped, failures))
-                built(rdd)
-            outcomes = self._collect(rdd, failures, label, items)
+        numbers = PartNumbers.of(len(items))
+
+        def plan(rdd: RDD[Outcome], shared: Shared) -> RDD[Outcome]:
+            return merged(rdd.mapPartitions(Apply(*shared)), Merge(*shared), numbers, 1, ARITY)
+
         tree = TreeReduction(translate_errors(merge))
-        for _, data in sorted(outcomes):
+        for _, data in sorted(self._outcomes(Reduction(task, merge), items, label, plan)):
             tree.push(opened(data))
         return tree.result()
 
@@ -168,17 +158,12 @@ class SparkEngine(RelationalEngine):
     ) -> list[State]:
         """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
         numbers = PartNumbers.of(len(items))
-        with self._job(label), closing(Shipped.of(self._context, (work, work.merge, work.prune))) as shipped:
-            failures = self._context.accumulator([], Failures())
-            with self._cluster.environment(self._cluster.task_cpus):
-                rdd = self._mapped(ApplyParts(shipped, self.kind, failures, numbers), items)
-                while numbers.stride > 1:
-                    numbers = numbers.merged()
-                    groups = rdd.map(with_group).partitionBy(numbers.left * work.parts, numbers.place)
-                    rdd = groups.mapPartitions(Merge(shipped, failures))
-                rdd = built(rdd.mapPartitions(Prune(shipped, failures)))
-            outcomes = self._collect(rdd, failures, label, items)
-        return [opened(data) for _, data in sorted(outcomes)]
+
+        def plan(rdd: RDD[Outcome], shared: Shared) -> RDD[Outcome]:
+            pieces = rdd.mapPartitions(ApplyParts(*shared, numbers))
+            return merged(pieces, Merge(*shared), numbers, work.parts, 1).mapPartitions(Prune(*shared))
+
+        return [opened(data) for _, data in sorted(self._outcomes(work, items, label, plan))]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run the ranks as one barrier stage: all tasks start together."""
@@ -251,12 +236,16 @@ class SparkEngine(RelationalEngine):
     def _job(self, label: str) -> AbstractContextManager[None]:
         return naming_lost_jvm(self._context, label)
 
-    def _applied(self, shipped: Shipped, items: Sequence[Any], failures: Accumulator[Any]) -> RDD[Outcome]:
-        return self._mapped(Apply(shipped, self.kind, failures), items)
-
-    def _mapped(self, apply: Apply, items: Sequence[Any]) -> RDD[Outcome]:
-        pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
-        return self._context.parallelize(pickled, len(pickled)).mapPartitions(apply)
+    def _outcomes(
+        self, work: Any, items: Sequence[Any], label: str, plan: Callable[[RDD[Outcome], Shared], RDD[Outcome]]
+    ) -> list[Outcome]:
+        """Run one job: what `plan` makes of pickled items, each a partition, and of what its steps share."""
+        with self._job(label), closing(Shipped.of(self._context, work)) as shipped:
+            pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
+            failures = self._context.accumulator([], Failures())
+            with self._cluster.environment(self._cluster.task_cpus):
+                rdd = built(plan(self._context.parallelize(pickled, len(pickled)), (shipped, self.kind, failures)))
+            return self._collect(rdd, failures, label, items)
 
     def _collect(
         self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, items: Sequence[Any]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 
 from penstock.engines.base import ARITY
-from penstock.engines.spark.tasks import Apply, Failure, Outcome, Shipped, attempt, caught, spare_imports
+from penstock.engines.spark.tasks import Apply, Failure, Merge, Outcome, Step, attempt, caught, spare_imports
 
 if TYPE_CHECKING:
-    from pyspark import Accumulator
+    from pyspark import RDD
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PartNumbers:
 
 @dataclass(frozen=True)
 class ApplyParts(Apply):
-    """Calls the shipped task with each item of a partition, and yields each part of what it gives by itself."""
+    """Calls what is shipped with each item of a partition, and yields each part of what it gives by itself."""
 
     numbers: PartNumbers
 
@@ -76,12 +76,22 @@ class ApplyParts(Apply):
         spare_imports()
 
 
-@dataclass(frozen=True)
-class Prune:
-    """Prunes merged parts to what is asked for, with the shipped function."""
+def merged(pieces: RDD[Outcome], merge: Merge, numbers: PartNumbers, parts: int, stride: int) -> RDD[Outcome]:
+    """Return pieces merged by eights until those of a part are numbered within `stride`, which is 8 or 1."""
+    while numbers.stride > stride:
+        numbers = numbers.merged()
+        groups = pieces.map(_with_group).partitionBy(numbers.left * parts, numbers.place)
+        pieces = groups.mapPartitions(merge)
+    return pieces
 
-    prune: Shipped
-    failures: Accumulator[list[Failure]]
+
+def _with_group(outcome: Outcome) -> tuple[int, Outcome]:
+    """Return an outcome with the number of the group in which `TreeReduction` merges it."""
+    return outcome[0] // ARITY, outcome
+
+
+class Prune(Step):
+    """Prunes merged parts to what is asked for, as the shipped work does."""
 
     def __call__(self, parts: Iterable[Outcome]) -> Iterator[Outcome]:
         """Yield the outcome of each part; a failure stays one."""
@@ -92,4 +102,4 @@ class Prune:
         spare_imports()
 
     def _pruned(self, part: Any) -> Any:
-        return self.prune.value()[2](part)
+        return self.shipped.value().prune(part)

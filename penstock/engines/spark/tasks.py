@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from pyspark import AccumulatorParam, TaskContext, cloudpickle
@@ -23,7 +23,6 @@ from penstock import devices
 from penstock.core.by_value import register_modules
 from penstock.core.errors import PenstockError
 from penstock.dataset.task_errors import RemoteTraceback, translate_errors
-from penstock.engines.base import ARITY
 from penstock.spmd import run_rank
 
 if TYPE_CHECKING:
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 Outcome = tuple[int, bytes]
 """The place of an item, or of a merged partial result, among its like; and the pickled result or `Failure`."""
+
+Shared: TypeAlias = "tuple[Shipped, Kind, Accumulator[list[Failure]]]"
+"""What the steps of a job share: what they call, on which device, and where they tell of failures."""
 
 _held: dict[str, Any] = {}
 
@@ -94,12 +96,16 @@ class Shipped:
 
 
 @dataclass(frozen=True)
-class Apply:
-    """Calls the shipped task with each item of a partition."""
+class Step:
+    """What a job does to each partition, with what its steps share."""
 
-    task: Shipped
+    shipped: Shipped
     kind: Kind
     failures: Accumulator[list[Failure]]
+
+
+class Apply(Step):
+    """Calls what is shipped with each item of a partition."""
 
     def __call__(self, items: Iterable[Outcome]) -> Iterator[Outcome]:
         """Yield the outcome of each item."""
@@ -110,15 +116,11 @@ class Apply:
     def _call(self, item: bytes) -> Any:
         if self.kind == "gpu":
             hold_gpu()
-        return translate_errors(self.task.value()[0])(pickle.loads(item))
+        return translate_errors(self.shipped.value())(pickle.loads(item))
 
 
-@dataclass(frozen=True)
-class Merge:
-    """Merges the partial results of one group, in their order, with the shipped function."""
-
-    merge: Shipped
-    failures: Accumulator[list[Failure]]
+class Merge(Step):
+    """Merges the partial results of one group, in their order, as the shipped work does."""
 
     def __call__(self, members: Iterable[tuple[int, Outcome]]) -> Iterator[Outcome]:
         """Yield one outcome: the first failure, if there is one, or all merged."""
@@ -135,12 +137,7 @@ class Merge:
         spare_imports()
 
     def _merge(self, parts: list[Any]) -> Any:
-        return self.merge.value()[1](parts)
-
-
-def with_group(outcome: Outcome) -> tuple[int, Outcome]:
-    """Return an outcome with the number of the group in which `TreeReduction` merges it."""
-    return outcome[0] // ARITY, outcome
+        return self.shipped.value().merge(parts)
 
 
 def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> bytes:
