@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -252,15 +252,8 @@ def _split(dataset: Dataset, request: FitRequest) -> tuple[Dataset, Dataset | No
 
 
 def _scored(written: WriteResult) -> Scored:
-    return Scored(
-        path=written.path,
-        rows=written.rows,
-        rows_read=written.read,
-        dropped=written.dropped,
-        quarantined=written.quarantined,
-        quarantine=written.quarantine,
-        run_id=written.run_id,
-    )
+    values = asdict(written)
+    return Scored(rows_read=values.pop("read"), **values)
 
 
 def _evaluated_model(request: EvaluateRequest, stages: Mapping[str, type[Stage]]) -> PipelineModel:

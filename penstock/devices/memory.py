@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from penstock.devices.threads import control_groups
+from penstock.devices.threads import group_limits
 
 
 def memory_limit(
@@ -26,13 +26,4 @@ def memory_limit(
     True
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [_limit(folder / "memory.max") for folder in control_groups(cgroup_root, cgroup_of_process)]
-    return min([machine, *(limit for limit in limits if limit is not None)])
-
-
-def _limit(memory_max: Path) -> int | None:
-    try:
-        text = memory_max.read_text().strip()
-    except OSError:
-        return None
-    return None if text == "max" else int(text)
+    return min([machine, *(int(limit) for (limit,) in group_limits("memory.max", cgroup_root, cgroup_of_process))])

@@ -72,23 +72,23 @@ def usable_cores(
     True
     """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = [_quota(folder / "cpu.max") for folder in control_groups(cgroup_root, cgroup_of_process)]
-    return max(1, int(min([affinity, *(quota for quota in quotas if quota is not None)])))
+    limits = group_limits("cpu.max", cgroup_root, cgroup_of_process)
+    return max(1, int(min([affinity, *(int(quota) / int(period) for quota, period in limits)])))
 
 
-def control_groups(root: Path, of_process: Path) -> list[Path]:
-    """Return the folders of the process's version 2 group and of the groups around it: a quota on any holds."""
+def group_limits(file: str, root: Path, of_process: Path) -> list[list[str]]:
+    """Return the words of a file of limits in the process's version 2 group and in those around it: all of them hold.
+
+    Left out is where there is no limit.
+    """
+    names = [line.removeprefix("0::/") for line in _text(of_process).splitlines() if line.startswith("0::/")]
+    folders = [folder for name in names for folder in (root / name, *(root / name).parents)]
+    limits = [_text(folder / file).split() for folder in folders if folder.is_relative_to(root)]
+    return [words for words in limits if words and words[0] != "max"]
+
+
+def _text(path: Path) -> str:
     try:
-        lines = of_process.read_text().splitlines()
+        return path.read_text()
     except OSError:
-        return []
-    names = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
-    return [folder for name in names for folder in (root / name, *(root / name).parents) if folder.is_relative_to(root)]
-
-
-def _quota(cpu_max: Path) -> float | None:
-    try:
-        quota, period = cpu_max.read_text().split()
-    except OSError:
-        return None
-    return None if quota == "max" else int(quota) / int(period)
+        return ""

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from penstock.core.errors import ConfigError
 from penstock.core.locations import absolute_path
 from penstock.core.names import column_names
 from penstock.core.schemas import declared
@@ -34,7 +35,18 @@ class RelationalEngine(Engine, ABC):
         ConfigError
             The workers are on other machines, and `staging_dir` is not given; or it is the URL of a store.
         """
-        return None if staging_dir is None else absolute_path(staging_dir, "staging_dir")
+        if staging_dir is not None:
+            return absolute_path(staging_dir, "staging_dir")
+        if (problem := self.unshared()) is not None:
+            raise ConfigError(
+                f"{label} needs staging_dir: {problem}",
+                hint="Name a directory on a file system that all machines mount.",
+            )
+        return None
+
+    def unshared(self) -> str | None:
+        """Return why workers may not see the temporary directory of this process; None where they do."""
+        return None
 
     def query(
         self,

@@ -193,15 +193,10 @@ class DaskEngine(RelationalEngine):
 
         return DaskQueries(self.client, self.kind, self._compute)
 
-    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
+    def unshared(self) -> str | None:
         """Refuse to guess what workers on other machines share."""
         address = self.client.scheduler.address
-        if staging_dir is None and not session.is_loopback(address):
-            raise ConfigError(
-                f"{label} needs staging_dir: the workers of {address} may not share this machine's disk",
-                hint="Name a directory on a file system that all machines mount.",
-            )
-        return super().staging(staging_dir, label)
+        return None if session.is_loopback(address) else f"the workers of {address} may not share this machine's disk"
 
     def close(self) -> None:
         """Remove what `from_dask` staged; stop the cluster if this engine started it."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib
 import ipaddress
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from distributed.system import MEMORY_LIMIT
 from distributed.utils import get_ip
 
 from penstock import devices
+from penstock.core.environment import restoring_environment
 from penstock.core.errors import ConfigError, InsecureClusterError
 from penstock.core.notices import get_logger
 from penstock.engines.dask.main_guard import HINT, require_main_guard
@@ -67,7 +67,7 @@ def _start(
             _require_loopback(arguments)
         started.enter_context(dask.config.set(_KEEP_NANNIES))
     environment = _worker_environment(arguments.get("threads_per_worker") or 1)
-    started.enter_context(_environment_restored(environment))
+    started.enter_context(restoring_environment(environment))  # nannies, which run in this process, set it here
     with dask.config.set(_settings(environment, no_workers_timeout)):
         try:
             cluster = started.enter_context(kind(**arguments))
@@ -122,19 +122,6 @@ def _settings(environment: Mapping[str, Any], no_workers_timeout: float) -> dict
         "distributed.scheduler.allowed-failures": 2,
         "distributed.scheduler.no-workers-timeout": no_workers_timeout,
     }
-
-
-@contextmanager
-def _environment_restored(names: Iterable[str]) -> Iterator[None]:
-    """Undo what nannies, which run in this process, set in its environment for their workers."""
-    before = {name: os.environ.get(name) for name in names}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
 
 
 def _require_loopback(arguments: Mapping[str, Any]) -> None:

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 from weakref import WeakSet
@@ -93,10 +92,8 @@ class Tasks:
         self._watch.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._watch.__exit__(kind, error, traceback)
+    def __exit__(self, *_: object) -> None:
+        self._watch.__exit__()
         self.release()
 
     def release(self) -> None:

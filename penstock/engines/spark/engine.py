@@ -186,14 +186,10 @@ class SparkEngine(RelationalEngine):
         """Return Spark SQL, in this engine's session."""
         return SparkQueries(self.session)
 
-    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
+    def unshared(self) -> str | None:
         """Refuse to guess what workers on other machines share."""
-        if staging_dir is None and not self._cluster.local:
-            raise ConfigError(
-                f"{label} needs staging_dir: the workers of {self._context.master} do not share the driver's disk",
-                hint="Name a directory on a file system that all machines mount.",
-            )
-        return super().staging(staging_dir, label)
+        master = self._context.master
+        return None if self._cluster.local else f"the workers of {master} do not share the driver's disk"
 
     def close(self) -> None:
         """Remove what `from_spark` staged; stop the session if this engine started it."""

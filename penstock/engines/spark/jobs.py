@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
@@ -47,9 +46,7 @@ class Job:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop(patience=0.0)
 
     def wait(self, seconds: float) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.core.environment import restoring_environment
 from penstock.core.errors import ConfigError
 from penstock.engines.spark.java import find_java
 from penstock.engines.spark.jobs import cause
@@ -78,7 +78,9 @@ def start(conf: Mapping[str, Any] | None) -> SparkSession:
         spark_conf.set("spark.master", retrying(master))
         for name, value in _LOOPBACK.items():
             spark_conf.setIfMissing(name, value)
-    with _environment(_variables(master)):
+    variables = _variables(master)
+    with restoring_environment(variables):
+        os.environ.update(variables)
         return _started(spark_conf)
 
 
@@ -132,17 +134,3 @@ def _started(conf: SparkConf) -> SparkSession:
             f"Spark does not start with master {conf.get('spark.master')!r}: {cause(error)}",
             hint="Spark's own messages on stderr say more.",
         ) from error
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
