@@ -245,6 +245,17 @@ class Scored:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobResult:
+    """Which model a job was about, how long it took, and where it ran."""
+
+    model: str
+    digest: str
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Metrics:
     """Metrics by MLlib's names; for each that is None, ``undefined`` says why.
 
@@ -269,7 +280,7 @@ class Metrics:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitResult(Metrics):
+class FitResult(Metrics, JobResult):
     """What a fit did.
 
     Attributes
@@ -295,47 +306,32 @@ class FitResult(Metrics):
 
     pipeline: str
     parameters: Mapping[str, Any]
-    model: str
     manifest: str
-    digest: str
     preprocessing_digest: str
     rows: int
     rows_read: int
     dropped: Mapping[str, int]
     quarantined: Mapping[str, int]
     scans: int
-    seconds: float
     seconds_of: Mapping[str, float]
     counts: Sequence[str]
     notes: Sequence[str]
-    engine: str
-    device: str
     device_reason: str
     scored: Scored | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateResult(Metrics):
+class EvaluateResult(Metrics, JobResult):
     """Metrics of a saved model on some data."""
 
     pipeline: str | None
-    model: str
-    digest: str
-    seconds: float
-    engine: str
-    device: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreResult:
+class ScoreResult(JobResult):
     """What scoring did."""
 
-    model: str
-    digest: str
     scored: Scored
-    seconds: float
-    engine: str
-    device: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,9 +73,8 @@ def referenced(value: str) -> str | None:
     return match[1] if match else None
 
 
-def resolve(name: str, place: str, environ: Mapping[str, str] | None = None) -> str:
+def resolve(name: str, place: str) -> str:
     """Return an environment variable that `place` refers to; ConfigError when it is not set."""
-    found = (os.environ if environ is None else environ).get(name)
-    if found is None:
+    if (value := os.environ.get(name)) is None:
         raise ConfigError(f"{place}: env:{name} is asked for, and {name} is not set", hint=f"export {name}=...")
-    return found
+    return value
