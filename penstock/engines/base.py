@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from penstock import devices
 from penstock.core.progress import Progress
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.task_errors import translate_errors
-from penstock.devices import Device
 from penstock.engines.reading import Reading
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Engine(Reading, ABC):
     in_process: ClassVar[bool] = False
     """Whether tasks run in this process, so that what they have apart is here together all the same."""
     progress: Progress
-    device: Device
+    device: devices.Device
 
     @property
     def kind(self) -> Kind:
@@ -141,9 +141,14 @@ class Engine(Reading, ABC):
         prune = translate_errors(work.prune)
         return [prune(tree.result()) for tree in trees]
 
-    @abstractmethod
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
+        """Run `body` on every rank at the same time, or on none; return what rank 0 returns.
+
+        An engine whose workers are not here overrides this; here the only rank runs in this process, on all cores.
+        """
+        from penstock.spmd import run_alone
+
+        return run_alone(body, datasets, options, self, label, threads=devices.usable_cores())
 
     @property
     @abstractmethod
@@ -151,9 +156,12 @@ class Engine(Reading, ABC):
         """How many tasks run at the same time."""
 
     @property
-    @abstractmethod
     def task_memory(self) -> int:
-        """Bytes of memory that a task may take: a worker's share for each task that it runs at the same time."""
+        """Bytes of memory that a task may take: a worker's share for each task that it runs at the same time.
+
+        An engine whose workers are not here overrides this; here they are this process.
+        """
+        return devices.memory_limit() // self.slots
 
     def close(self) -> None:
         """Stop what this engine started; what was given to it goes on."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from penstock import devices
 from penstock.core.progress import Progress
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine, Item, Result
 from penstock.engines.settings import EngineSettings
-from penstock.spmd import Body, SpmdOptions, run_alone
 
 
 class ToyEngine(Engine):
@@ -28,15 +27,8 @@ class ToyEngine(Engine):
     def slots(self) -> int:
         return self._threads
 
-    @property
-    def task_memory(self) -> int:
-        return devices.memory_limit() // self._threads
-
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         return iter(self._pool.map(translate_errors(task), items))
-
-    def spmd(self, body: Body, datasets: Mapping[str, Any], options: SpmdOptions, *, label: str = "train") -> Any:
-        return run_alone(body, datasets, options, self, label, threads=1)
 
     def close(self) -> None:
         self._pool.shutdown()

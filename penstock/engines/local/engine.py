@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from penstock import devices
 from penstock.core.bounded_pool import ahead
@@ -14,9 +14,7 @@ from penstock.engines.relational import RelationalEngine
 from penstock.engines.stragglers import Stragglers, TaskClock
 
 if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
     from penstock.engines.querying import QueryEngine
-    from penstock.spmd import Body, SpmdOptions
 
 
 class LocalEngine(RelationalEngine):
@@ -54,11 +52,6 @@ class LocalEngine(RelationalEngine):
         """One process, whatever its threads."""
         return 1
 
-    @property
-    def task_memory(self) -> int:
-        """The memory of this process, which its tasks share what they count in."""
-        return devices.memory_limit()
-
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` in a few threads, results in order, at most `in_flight` ahead of the caller."""
         times = TaskClock()
@@ -68,12 +61,6 @@ class LocalEngine(RelationalEngine):
             for result in ahead(timed, enumerate(items), self._in_flight, meanwhile=stragglers.look):
                 yield result
                 track.advance()
-
-    def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        """Run `body` here as the only rank."""
-        from penstock.spmd import run_alone
-
-        return run_alone(body, datasets, options, self, label, threads=devices.usable_cores())
 
     def query_engine(self) -> QueryEngine:
         """Return Polars: its streaming engine, or its GPU engine."""
