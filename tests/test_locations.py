@@ -170,7 +170,7 @@ def test_file_urls_go_wherever_paths_go(project: Path) -> None:
 
     fitted = fit(
         data=[url("data")], out=url("m"), score=url("s"), report=url("r.html"), conf=[url("median.yaml")],
-        pipelines=url("pipelines"), engine=url("one.yaml"), spmd=SpmdOptions(checkpoint_dir=url("c")),
+        pipelines=url("pipelines"), engine=url("one.yaml"), checkpoint_dir=url("c"),
     )  # fmt: skip
     plain = fit(score="ps", report="pr.html", conf=["median.yaml"], engine="one.yaml")
     assert fitted.parameters == {"strategy": "median"}

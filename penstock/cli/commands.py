@@ -29,9 +29,6 @@ app = typer.Typer(
 )
 
 Job = Callable[..., Any]
-MemoryBudget = Annotated[
-    str | None, typer.Option(help="Memory of a process for counting values, 4GiB say; half of it unless given.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 Trace = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
 
@@ -64,8 +61,8 @@ def _command(request: type[JobRequest] | None = None, argument: str = "") -> Cal
         def run(*, as_json: Json = False, traceback: Trace = False, **options: Any) -> None:
             from penstock.cli.reporting import Reporter
 
-            work = partial(job, **_given(**options))
-            raise typer.Exit(Reporter(as_json=as_json, traceback=traceback).run(work))
+            given = {name: value for name, value in options.items() if value is not None}
+            raise typer.Exit(Reporter(as_json=as_json, traceback=traceback).run(partial(job, **given)))
 
         fields = [] if request is None else options_of(request, argument)
         common = [each for function in (job, run) for each in signature(function).parameters.values()]
@@ -78,31 +75,11 @@ def _command(request: type[JobRequest] | None = None, argument: str = "") -> Cal
 
 
 @_command(FitRequest, argument="pipeline")
-def fit(
-    progress: "Progress",
-    *,
-    world_size: Annotated[int | None, typer.Option(help="Ranks of a training; as many as run at once.")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(show_default="120.0", help="Seconds until a silent rank is taken for lost.")
-    ] = None,
-    max_restarts: Annotated[
-        int | None, typer.Option(show_default="2", help="How often a training that lost a rank starts again.")
-    ] = None,
-    checkpoint_dir: Annotated[str | None, typer.Option(help="Where checkpoints outlive the run.")] = None,
-    allow_insecure: Annotated[bool | None, typer.Option(help="Let ranks of XGBoost listen on all addresses.")] = None,
-    memory_budget: MemoryBudget = None,
-    **options: Any,
-) -> Any:
+def fit(progress: "Progress", **options: Any) -> Any:
     """Fit a pipeline, evaluate it on rows held out, and save the model."""
     from penstock.cli import jobs
-    from penstock.pipeline.cardinality import CountOptions
-    from penstock.spmd import SpmdOptions
 
-    spmd = SpmdOptions(**_given(
-        world_size=world_size, timeout=timeout, max_restarts=max_restarts, checkpoint_dir=checkpoint_dir,
-        allow_insecure=allow_insecure,
-    ))  # fmt: skip
-    return jobs.fit(FitRequest(**options, spmd=spmd, counting=CountOptions(memory_budget)), progress)
+    return jobs.fit(FitRequest(**options), progress)
 
 
 @_command(EvaluateRequest)
@@ -133,12 +110,11 @@ def score(progress: "Progress", **options: Any) -> Any:
 
 
 @_command(ExplainRequest, argument="pipeline")
-def explain(progress: "Progress", *, memory_budget: MemoryBudget = None, **options: Any) -> Any:
+def explain(progress: "Progress", **options: Any) -> Any:
     """Say what a fit would do: scans, columns, statistics, and where each runs."""
     from penstock.cli import jobs
-    from penstock.pipeline.cardinality import CountOptions
 
-    return jobs.explain(ExplainRequest(**options, counting=CountOptions(memory_budget)), progress)
+    return jobs.explain(ExplainRequest(**options), progress)
 
 
 @_command()
@@ -147,11 +123,6 @@ def doctor(progress: "Progress") -> Any:
     from penstock.cli.doctor import examine
 
     return examine()
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given; the class that takes them says what the others are."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

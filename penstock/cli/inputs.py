@@ -108,16 +108,13 @@ def _files(folder: str) -> list[str]:
 
 
 def _kind(name: str) -> str | None:
-    return next((_spoken(kind) for kind in FORMATS.values() if name.lower().endswith(_suffixes(kind))), None)
+    suffixes = {_spoken(kind): IMAGES if kind.whole_files else kind.suffixes for kind in FORMATS.values()}
+    return next((kind for kind, endings in suffixes.items() if name.lower().endswith(endings)), None)
 
 
 def _spoken(kind: Format[Any]) -> str:
     """Return the shortest name of a format."""
     return min((kind.name, *kind.aliases), key=len)
-
-
-def _suffixes(kind: Format[Any]) -> tuple[str, ...]:
-    return IMAGES if kind.whole_files else kind.suffixes
 
 
 def _delimiter(kind: Format[Any], paths: list[str]) -> dict[str, str]:

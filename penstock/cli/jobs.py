@@ -61,7 +61,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
         As reading, fitting and saving say. Whatever is raised, what was on disk is as it was: all outputs are put in
         place together, at the end.
     """
-    clock = _Clock()
+    clock, options, counting = _Clock(), request.spmd, request.counting
     outputs = _Outputs.of(request)
     joint = outputs.joint_commit()
     joint.check()
@@ -74,7 +74,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             train, validation, test = _split(dataset, request)
             _check_plan(pipeline.plan(train), evaluators)
         with joint:
-            model = pipeline.fit(train, validation=validation, options=request.spmd, counting=request.counting)
+            model = pipeline.fit(train, validation=validation, options=options, counting=counting)
             model = replace(model, evaluators=_stored_evaluators(setup.module, evaluators))
             with clock("evaluate"):
                 metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
@@ -156,10 +156,10 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
 
 def explain(request: ExplainRequest, progress: Progress | None = None) -> ExplainResult:
     """Say what fitting the pipeline to the data would do; of the data only footers or headers are read."""
-    setup = _Setup.of(request, request.pipeline)
+    counting, setup = request.counting, _Setup.of(request, request.pipeline)
     with setup.engine.start(progress) as engine:
         pipeline = setup.settings.build(setup.module)
-        plan = pipeline.explain(setup.labelled(request, engine), counting=request.counting)
+        plan = pipeline.explain(setup.labelled(request, engine), counting=counting)
     return ExplainResult(pipeline=setup.module.name, plan=plan)
 
 

@@ -13,8 +13,6 @@ import typer
 from penstock.cli.requests import JobRequest
 
 _ENTRY = re.compile(r"^(\w+) : .*((?:\n +\S.*)+)", re.MULTILINE)
-_NESTED = {"spmd", "counting"}
-"""Fields of a request that are made of options of other classes."""
 
 
 def options_of(request: type[JobRequest], argument: str = "") -> list[Parameter]:
@@ -29,7 +27,7 @@ def options_of(request: type[JobRequest], argument: str = "") -> list[Parameter]
     kinds = request.__mro__
     texts = {name: text for kind in reversed(kinds) for name, text in _ENTRY.findall(cleandoc(kind.__doc__ or ""))}
     by_name = {field.name: field for field in fields(request)}
-    own_first = [by_name[name] for kind in kinds for name in get_annotations(kind) if name not in _NESTED]
+    own_first = [by_name[name] for kind in kinds for name in get_annotations(kind)]
     required_first = sorted(own_first, key=lambda field: field.default is not MISSING)
     return [_parameter(field, " ".join(texts.get(field.name, "").split()), argument) for field in required_first]
 
@@ -42,7 +40,8 @@ def _parameter(field: Field[Any], text: str, argument: str) -> Parameter:
         info: Any = typer.Argument(metavar=field.name.upper(), help=text)
     else:
         option = field.metadata.get("option", f"--{field.name.replace('_', '-')}")
-        shown = str(field.default) if type(field.default) in (int, float, str) else True
+        known = str(field.default) if type(field.default) in (int, float, str) else True
+        shown = field.metadata.get("show_default", known)
         info = typer.Option(option, metavar=field.metadata.get("metavar"), show_default=shown, help=text)
     if field.default is MISSING:
         return Parameter(field.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info])

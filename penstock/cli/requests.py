@@ -64,6 +64,26 @@ class PipelineRequest(JobRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CountingRequest(PipelineRequest):
+    """What a job is told that counts values of columns, or plans how.
+
+    Parameters
+    ----------
+    memory_budget : str, optional
+        Memory of a process for counting values, 4GiB say; half of it unless given.
+    """
+
+    memory_budget: str | None = None
+
+    @property
+    def counting(self) -> "CountOptions":
+        """The memory for it; ConfigError for what is no size."""
+        from penstock.pipeline.cardinality import CountOptions
+
+        return CountOptions(self.memory_budget)
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationRequest(PipelineRequest):
     """How the model of a pipeline is evaluated.
 
@@ -94,7 +114,7 @@ class EvaluationRequest(PipelineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitRequest(EvaluationRequest):
+class FitRequest(EvaluationRequest, CountingRequest):
     """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
 
     Parameters
@@ -113,10 +133,16 @@ class FitRequest(EvaluationRequest):
         Decides which rows are held out.
     overwrite : bool
         Replace outputs that are there.
-    spmd : SpmdOptions, optional
-        How trainers run.
-    counting : CountOptions, optional
-        The memory for counting the values of columns.
+    world_size : int, optional
+        Ranks of a training; as many as run at once.
+    timeout : float, optional
+        Seconds until a silent rank is taken for lost.
+    max_restarts : int, optional
+        How often a training that lost a rank starts again.
+    checkpoint_dir : path, optional
+        Where checkpoints outlive the run.
+    allow_insecure : bool
+        Let ranks of XGBoost listen on all addresses.
 
     Raises
     ------
@@ -136,8 +162,20 @@ class FitRequest(EvaluationRequest):
     validation_fraction: float = 0.0
     seed: int = 7
     overwrite: bool = False
-    spmd: "SpmdOptions | None" = None
-    counting: "CountOptions | None" = None
+    world_size: int | None = None
+    timeout: float | None = field(default=None, metadata={"show_default": "120.0"})
+    max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
+    checkpoint_dir: str | Path | None = None
+    allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
+
+    @property
+    def spmd(self) -> "SpmdOptions":
+        """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
+        from penstock.spmd import SpmdOptions
+
+        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "allow_insecure")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return SpmdOptions(**given)
 
     def __post_init__(self) -> None:
         for name in ("test_fraction", "validation_fraction"):
@@ -216,19 +254,16 @@ class ScoreRequest(JobRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainRequest(PipelineRequest):
-    """The plan of a fit of `pipeline` to `data`, in words; `counting` is that of the fit.
+class ExplainRequest(CountingRequest):
+    """The plan of a fit of `pipeline` to `data`, in words.
 
     Parameters
     ----------
     pipeline : str
         A module of the pipelines folder, or a .py file.
-    counting : CountOptions, optional
-        The memory for counting the values of columns.
     """
 
     pipeline: str
-    counting: "CountOptions | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
