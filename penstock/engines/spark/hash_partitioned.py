@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 
 from penstock.engines.base import ARITY
-from penstock.engines.spark.tasks import Apply, Failure, Merge, Outcome, Step, attempt, caught, spare_imports
+from penstock.engines.spark.tasks import Apply, Failure, JobStep, Merge, Outcome, attempt, caught, spare_imports
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -90,7 +90,7 @@ def _with_group(outcome: Outcome) -> tuple[int, Outcome]:
     return outcome[0] // ARITY, outcome
 
 
-class Prune(Step):
+class Prune(JobStep):
     """Prunes merged parts to what is asked for, as the shipped work does."""
 
     def __call__(self, parts: Iterable[Outcome]) -> Iterator[Outcome]:

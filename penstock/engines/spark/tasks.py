@@ -96,7 +96,7 @@ class Shipped:
 
 
 @dataclass(frozen=True)
-class Step:
+class JobStep:
     """What a job does to each partition, with what its steps share."""
 
     shipped: Shipped
@@ -104,7 +104,7 @@ class Step:
     failures: Accumulator[list[Failure]]
 
 
-class Apply(Step):
+class Apply(JobStep):
     """Calls what is shipped with each item of a partition."""
 
     def __call__(self, items: Iterable[Outcome]) -> Iterator[Outcome]:
@@ -119,7 +119,7 @@ class Apply(Step):
         return translate_errors(self.shipped.value())(pickle.loads(item))
 
 
-class Merge(Step):
+class Merge(JobStep):
     """Merges the partial results of one group, in their order, as the shipped work does."""
 
     def __call__(self, members: Iterable[tuple[int, Outcome]]) -> Iterator[Outcome]:
