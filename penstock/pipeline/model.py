@@ -281,7 +281,6 @@ def _together(evaluators: Sequence[Evaluator | Mapping[str, Evaluator]]) -> Eval
     together = evaluators[0] if len(evaluators) == 1 and isinstance(evaluators[0], Mapping) else tuple(evaluators)
     for evaluator in together.values() if isinstance(together, Mapping) else together:
         if not isinstance(evaluator, Evaluator):
-            raise ConfigError(
-                f"{class_name(evaluator)} is no evaluator", hint='Pass st.RegressionEvaluator(label="y"), say.'
-            )
+            hint = 'Pass st.RegressionEvaluator(label="y"), say; several one by one, or as a dict by name.'
+            raise ConfigError(f"{class_name(evaluator)} is no evaluator", hint=hint)
     return together  # type: ignore[return-value]

@@ -132,6 +132,14 @@ def test_a_column_stage_may_read_a_column_beside_its_own(data):
     assert model.predict({"x": 5.0, "g": "b"})["z"] == 3.0
 
 
+def test_predictions_of_a_constant_may_differ_by_their_rounding_alone():
+    one, other, far = (pa.table({"prediction": [value, 0.1]}) for value in (0.1 + 1e-15, 0.1, 0.1 + 1e-6))
+    demand_alike(one, other, "the output")
+    demand_alike(other, one, "the output")
+    with pytest.raises(AssertionError, match="differs by 5"):
+        demand_alike(far, other, "the output")
+
+
 def test_predictions_that_are_not_finite_are_called_so():
     table = pa.table({"prediction": [1.0, float("inf")]})
     with pytest.raises(AssertionError, match="'prediction' of the output is not finite in some rows"):
