@@ -54,6 +54,7 @@ def column_names(columns: str | Iterable[str], where: str, *, stage: str | None 
 
 _PATTERN = re.compile(r"\*|\^.*\$", re.DOTALL)
 """Names that Polars reads as all columns, or as a regular expression for columns."""
+_PATTERN_PROBLEM = "which dataframe libraries take for a pattern, or cut at its NUL"
 
 
 def check_names(names: Iterable[str], where: str, *, path: str | None = None, stage: str | None = None) -> None:
@@ -69,20 +70,11 @@ def check_names(names: Iterable[str], where: str, *, path: str | None = None, st
     names = list(names)
     if "" in names:
         raise unnamed(names.index(""), len(names), where, path=path, stage=stage)
-    odd = next((name for name in names if _PATTERN.fullmatch(name) or "\0" in name), None)
-    if odd is not None:
+    problems = {name: f"the name that Penstock keeps for {RESERVED[name]}" for name in sorted(RESERVED.keys() & names)}
+    problems = {name: _PATTERN_PROBLEM for name in names if _PATTERN.fullmatch(name) or "\0" in name} or problems
+    for name, problem in problems.items():
         raise SchemaError(
-            f"{where} has a column {odd!r}, which dataframe libraries take for a pattern, or cut at its NUL",
-            hint="Rename the column; any other name will do.",
-            path=path,
-            column=odd,
-            stage=stage,
-        )
-    taken = RESERVED.keys() & set(names)
-    if taken:
-        name = min(taken)
-        raise SchemaError(
-            f"{where} has a column {name!r}, the name that Penstock keeps for {RESERVED[name]}",
+            f"{where} has a column {name!r}, {problem}",
             hint="Rename the column; any other name will do.",
             path=path,
             column=name,

@@ -154,13 +154,12 @@ def _cast_back_and_forth(series: nw.Series, fitted: pa.DataType, dtype: Any) -> 
 def _refused(
     name: str, fitted: pa.DataType, first: Any, count: str = "a value", bad: nw.Expr | None = None
 ) -> DataValueError:
-    error = DataValueError(
+    return DataValueError(
         f"column {name!r} has {count} that {fitted}, the type that the model was fitted on, does not hold: {first!r}",
         hint="Correct these rows or leave them out; a missing number is null or NaN.",
         column=name,
+        predicate=bad,
     )
-    error.predicate = bad
-    return error
 
 
 def _not_held(name: str, found: pa.DataType, fitted: pa.DataType, before: Any, after: Any) -> nw.Expr | None:

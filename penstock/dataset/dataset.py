@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from penstock import frames
@@ -20,7 +21,7 @@ from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.hash_partitioned import HashPartitioned
 from penstock.dataset.lags.lags import Lags
-from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, output_schema
+from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, check_numbered, output_schema
 from penstock.dataset.tasks import CollectTask, Probe, ReadTask, SummariseTask
 from penstock.expressions.rowwise import check_rowwise
 from penstock.frames import ROW
@@ -32,7 +33,6 @@ from penstock.statistics.base import check_statistic
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
 
     from penstock.core.scheduler import Scheduler
     from penstock.dataset.writing import WriteResult
@@ -175,7 +175,7 @@ class Dataset(Lags):
             tables += list(self.engine.map(self._collect(), [fragment], label="head"))
             if sum(table.num_rows for table in tables) >= rows:
                 break
-        return _polars(pa.concat_tables(tables).slice(0, rows))
+        return pl.DataFrame(pa.concat_tables(tables).slice(0, rows))
 
     def to_arrow(self) -> pa.Table:
         """Return all rows as one Arrow table."""
@@ -184,7 +184,7 @@ class Dataset(Lags):
 
     def to_polars(self) -> pl.DataFrame:
         """Return all rows as one Polars frame."""
-        return _polars(self.to_arrow())
+        return pl.DataFrame(self.to_arrow())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all rows as one pandas frame.
@@ -307,21 +307,15 @@ class Dataset(Lags):
         ConfigError
             A statistic needs row numbers, which a step before it has made an end of.
         """
-        for each in probes:
-            self._check_numbered(each)
+        for probe in probes:
+            if any(ROW in statistic.reads for statistic in probe.statistics):
+                hint = "Name a column of folds instead, or write the rows to Parquet and read them again."
+                check_numbered(self.steps[: probe.position], "a statistic", hint)
         work = SummariseTask(self.reader, self.steps, tuple(probes), self.engine.kind)
         if not any(probe.parts for probe in probes):
             return self.engine.reduce(work, work.merge, self.fragments, label=label)
-        parted = HashPartitioned(work)
-        return parted.concat(self.engine.reduce_partitioned(parted, self.fragments, label=label))
-
-    def _check_numbered(self, probe: Probe) -> None:
-        makers = [step.label for step in self.steps[: probe.position] if step.makes_rows]
-        if makers and any(ROW in statistic.reads for statistic in probe.statistics):
-            raise ConfigError(
-                f"rows have no numbers after {makers[0]}, and a statistic goes by them",
-                hint="Name a column of folds instead, or write the rows to Parquet and read them again.",
-            )
+        partitioned = HashPartitioned(work)
+        return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
 
     def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.
@@ -374,11 +368,3 @@ def _first_row(scan: ReadTask, predicate: nw.Expr, fragment: Fragment) -> int | 
 def _kept(fragment: Fragment, samples: tuple[Sample, ...]) -> int:
     kept = kept_rows(fragment, samples)
     return fragment.rows if kept is None else int(np.count_nonzero(kept))
-
-
-def _polars(table: pa.Table) -> pl.DataFrame:
-    import polars as pl
-
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import (
+    ConfigError,
     DataValueError,
     ExecutionError,
     PenstockError,
@@ -227,6 +228,15 @@ def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
         schema = step.output_schema(schema)
         check_names(schema.names, step.label, stage=step.label)
     return schema
+
+
+def check_numbered(steps: Sequence[Step], user: str, hint: str, *, stage: str | None = None) -> None:
+    """Raise ConfigError where a step has made an end of the row numbers that `user` goes by."""
+    for step in steps:
+        if step.makes_rows:
+            raise ConfigError(
+                f"rows have no numbers after {step.label}, and {user} goes by them", hint=hint, stage=stage
+            )
 
 
 def prune(steps: Sequence[Step], wanted: Sequence[str]) -> tuple[tuple[Step, ...], frozenset[str]]:

@@ -57,7 +57,7 @@ class ReadTask:
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
             kept, columns = self.plan()
-            frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
+            frame = _read(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
             frame = steps.run(kept, frame, log)
             log.kept += len(frame)
             try:
@@ -68,9 +68,9 @@ class ReadTask:
         return located(fragment, attempt, log)
 
 
-def _read(reader: Reader, fragment: Fragment, columns: tuple[str, ...], kind: Kind, log: RowLog) -> nw.DataFrame:
+def _read(reader: Reader, fragment: Fragment, columns: Iterable[str], kind: Kind, log: RowLog) -> nw.DataFrame:
     """Read a fragment, with an account of its rows and of the records that are none."""
-    frame = reader.read(fragment, columns, kind)
+    frame = reader.read(fragment, list(columns), kind)
     log.read += len(frame)
     if any(piece.bad for piece in fragment.pieces):
         log.quarantine_unparsed(reader.unparsed(fragment))
@@ -96,10 +96,6 @@ def in_order(columns: Iterable[str], reader: Reader) -> tuple[str, ...]:
     """Return columns in the order of the schema."""
     order = [*reader.source.schema.names, ROW]
     return tuple(sorted(columns, key=order.index))
-
-
-def _union(columns: tuple[str, ...], extra: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*columns, *extra]))
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ class SummariseTask:
         positions, columns = self.plan()
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
-            frame = _read(self.reader, fragment, _union(columns, extra), self.kind, log)
+            frame = _read(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
             states, done = [], 0
             for probe in self.probes:
                 ahead = [self.steps[place] for place in positions if done <= place < probe.position]

@@ -218,10 +218,9 @@ def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
     """
     if len(tables) == 1:
         return tables[0]
-    joined = pl.from_arrow(pa.concat_tables(tables))
-    assert isinstance(joined, pl.DataFrame)
+    joined = pl.DataFrame(pa.concat_tables(tables)).lazy()
     sums = pl.all().exclude(*keys).sum()
-    grouped = joined.lazy().group_by(*keys, maintain_order=True).agg(sums).collect(engine="in-memory")
+    grouped = joined.group_by(*keys, maintain_order=True).agg(sums).collect(engine="in-memory")
     return grouped.to_arrow().cast(tables[0].schema)
 
 
@@ -356,8 +355,7 @@ def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
     >>> roots(nw.col("a") + nw.col("c") > 1, pa.schema({"a": pa.int64(), "b": pa.int64(), "c": pa.int64()}))
     ['a', 'c']
     """
-    empty = pl.from_arrow(schema.empty_table())
-    assert isinstance(empty, pl.DataFrame)
+    empty = pl.DataFrame(schema.empty_table())
     read: list[str] = []
 
     def source(columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:

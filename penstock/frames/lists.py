@@ -59,8 +59,7 @@ def on_host(frame: nw.DataFrame, lists: tuple[str, str], others: Sequence[str] =
     [[1.0, 2.0]]
     """
     chosen = frame.select(*lists, *others)
-    native = pl.from_arrow(frames.to_arrow(chosen)) if frames.is_gpu(frame) else nw.to_native(chosen)
-    assert isinstance(native, pl.DataFrame)
+    native = pl.DataFrame(frames.to_arrow(chosen)) if frames.is_gpu(frame) else nw.to_native(chosen)
     schema = canonical(native.clear().to_arrow().schema)
     kinds = [schema.field(name).type for name in lists]
     common = element_type(*kinds)

@@ -109,5 +109,4 @@ def with_lists(frame: nw.DataFrame[Any], made: Mapping[str, Ragged]) -> nw.DataF
     [['a'], None]
     """
     table = pa.table({name: lists.to_arrow() for name, lists in made.items()})
-    columns = frames.from_arrow(table, frames.kind_of(frame))
-    return frame.with_columns(*[columns[name] for name in columns.columns])
+    return frame.with_columns(*frames.from_arrow(table, frames.kind_of(frame)).iter_columns())

@@ -106,7 +106,10 @@ def pair(frame: nw.DataFrame[Any], name: str) -> tuple[Ragged, Ragged]:
     if not (np.array_equal(indices.offsets, values.offsets) and np.array_equal(indices.missing, values.missing)):
         raise _broken(at, f"is not as long as {columns(name)[1]!r} in some rows")
     if indices.elements.null_count or values.elements.null_count:
-        raise _with_nulls(frame, at if indices.elements.null_count else columns(name)[1])
+        column = at if indices.elements.null_count else columns(name)[1]
+        on_gpu = frame.implementation.is_cudf()  # where Narwhals cannot look into lists
+        bad = None if on_gpu else nw.col(column).list.contains(None)
+        raise _broken(column, "has nulls, or NaN, in its lists", bad)
     numbers = indices.elements.to_numpy(zero_copy_only=False)
     inside = np.diff(indices.rows) == 0
     if (numbers < 0).any() or (np.diff(numbers)[inside] <= 0).any():
@@ -114,18 +117,12 @@ def pair(frame: nw.DataFrame[Any], name: str) -> tuple[Ragged, Ragged]:
     return indices, values
 
 
-def _with_nulls(frame: nw.DataFrame[Any], column: str) -> DataValueError:
-    error = _broken(column, "has nulls, or NaN, in its lists")
-    if not frame.implementation.is_cudf():  # where Narwhals cannot look into lists
-        error.predicate = nw.col(column).list.contains(None)
-    return error
-
-
-def _broken(column: str, problem: str) -> DataValueError:
+def _broken(column: str, problem: str, bad: nw.Expr | None = None) -> DataValueError:
     return DataValueError(
         f"column {column!r} {problem}, so that it is no sparse vector",
         hint="Indices are distinct and ascending, and each has a value.",
         column=column,
+        predicate=bad,
     )
 
 

@@ -22,10 +22,9 @@ DIGIT = "[0-9]"
 def _computed(frame: nw.DataFrame, reads: Sequence[str], made: Sequence[pl.Expr]) -> nw.DataFrame:
     if not frames.is_gpu(frame):
         return nw.from_native(nw.to_native(frame).with_columns(made), eager_only=True)
-    host = pl.from_arrow(frames.to_arrow(frame.select(list(reads))))
-    assert isinstance(host, pl.DataFrame)
-    found = frames.from_arrow(frames.to_arrow(nw.from_native(host.select(made), eager_only=True)), "gpu")
-    return frame.with_columns(*[found[name] for name in found.columns])
+    host = pl.DataFrame(frames.to_arrow(frame.select(list(reads)))).select(made)
+    computed = frames.from_arrow(frames.to_arrow(nw.from_native(host, eager_only=True)), "gpu")
+    return frame.with_columns(*computed.iter_columns())
 
 
 def split_at_spaces(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:

@@ -17,9 +17,36 @@ import pytest
 
 import penstock.io.sinks
 from penstock.io.sinks import StagedDirectory, file_entry, read_manifest, verify_files
-from penstock.io.sinks.failpoints import STEPS
 
 PACKAGE = Path(penstock.io.sinks.__file__).parent
+
+# The steps of a write in their order. "file-synced" is passed for a file and the steps from "swept" to
+# "directories-synced" for a directory, "set-aside" only where two paths cannot be exchanged at once, "removed" only
+# when something was replaced or a write was given up, and "settled" only where a run completes what a dead one began.
+STEPS = (
+    "entered",
+    "settled",
+    "recorded",
+    "staged",
+    "file-synced",
+    "committing",
+    "sealed",
+    "swept",
+    "files-synced",
+    "manifest-written",
+    "directories-synced",
+    "locked",
+    "checked",
+    "journal-written",
+    "journal-synced",
+    "set-aside",
+    "swapped",
+    "parents-synced",
+    "journal-removed",
+    "unlocked",
+    "removed",
+    "finished",
+)
 
 # "new": nothing at the target; "exchange" and "aside": the two ways to replace an output.
 OTHERS = {"settled", "file-synced"}

@@ -19,6 +19,7 @@ from penstock.core.names import check_names, column_names
 from penstock.core.scheduler import relational
 from penstock.core.selectors import resolve
 from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, read_span
+from penstock.dataset.steps import check_numbered
 from penstock.frames.transport_types import carrier
 from penstock.io.fragments import row_bytes
 
@@ -50,7 +51,7 @@ def lagged(
     unit : str, optional
         Differences are made, in time in this unit.
     """
-    _check_numbered(dataset, title)
+    check_numbered(dataset.steps, title, "Write the rows to Parquet and read them again.", stage=title)
     values = resolve(columns, dataset.schema, title)
     narrow = Narrow(title, dataset.schema, _keys(dataset, title, by), _keys(dataset, title, order_by), values)
     lags = _lags(dataset.schema, title, values, _counts(title, periods), ahead, unit, output_columns)
@@ -142,16 +143,6 @@ def _is_positive(count: object) -> bool:
 def _keys(dataset: Dataset, title: str, names: Names) -> tuple[str, ...]:
     names = column_names(names, f"columns of {title}", stage=title)
     return resolve(names, dataset.schema, title) if names else ()
-
-
-def _check_numbered(dataset: Dataset, title: str) -> None:
-    for step in dataset.steps:
-        if step.makes_rows:
-            raise ConfigError(
-                f"rows have no numbers after {step.label}, and {title} goes by them",
-                hint="Write the rows to Parquet and read them again.",
-                stage=title,
-            )
 
 
 def _check_carried(field: pa.Field, title: str) -> None:

@@ -21,7 +21,7 @@ from penstock.io.sources.csv_dialect import Dialect, can_hold
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.inference import settle
 from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
-from penstock.io.sources.text import check_types, guessed
+from penstock.io.sources.text import check_declared, guessed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class Csv(Format[CsvOptions]):
         source = CsvSource(
             schema or pa.schema([]), storage, dialect=options.dialect, header=options.header, names=options.names
         )
-        check_types(source.schema, can_hold, "CSV")
+        check_declared(source.schema, can_hold, "CSV")
         items = open_files(scheduler, source, files, options.fragment_bytes)
         columns = _bind({item.file: item.names for item in items}, options)
         check_free(columns, options.max_bad_records)

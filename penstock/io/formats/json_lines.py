@@ -21,7 +21,7 @@ from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.inference import Guess, join, settle
 from penstock.io.sources.json_lines import JsonLinesSource
 from penstock.io.sources.scanning import ParseTask, open_files, scan_ranges
-from penstock.io.sources.text import Scanned, check_types
+from penstock.io.sources.text import Scanned, check_declared
 
 
 class JsonLines(Format[TextOptions]):
@@ -54,7 +54,7 @@ class JsonLines(Format[TextOptions]):
         """
         schema = options.schema
         source = JsonLinesSource(schema or pa.schema([]), storage)
-        check_types(source.schema, json_objects.can_hold, "a column of JSON lines")
+        check_declared(source.schema, json_objects.can_hold, "a column of JSON lines")
         items = open_files(scheduler, source, files, options.fragment_bytes)
         task = ParseTask(source, () if schema is None else None, options.max_bad_records)
         scanned = scan_ranges(scheduler, task, items)

@@ -67,19 +67,19 @@ class CsvWriter(PartWriter):
 
     def _check(self, text: pa.Array, name: str, is_string: bool) -> None:
         if pc.any(pc.equal(text, self.null_value)).as_py():
-            error = DataValueError(
+            raise DataValueError(
                 f"column {name!r} has the text {self.null_value!r}, which would be read as null",
                 hint=r'Pass another null_value, "\\N" say, and read with null_values=["\\N"].',
                 column=name,
+                predicate=nw.col(name) == self.null_value if is_string else None,
             )
-            error.predicate = nw.col(name) == self.null_value if is_string else None
-            raise error
         if is_string and pc.any(pc.match_substring(text, "\0")).as_py():
-            error = DataValueError(
-                f"column {name!r} has a NUL character, which CSV cannot hold", hint="Write Parquet.", column=name
+            raise DataValueError(
+                f"column {name!r} has a NUL character, which CSV cannot hold",
+                hint="Write Parquet.",
+                column=name,
+                predicate=nw.col(name).str.contains("\0", literal=True),
             )
-            error.predicate = nw.col(name).str.contains("\0", literal=True)
-            raise error
 
     def _quoted(self, text: pa.Array, alone: bool) -> pa.Array:
         needed = pc.match_substring_regex(text, self._special)

@@ -12,34 +12,6 @@ import signal
 
 VARIABLE = "PENSTOCK_FAILPOINT"
 
-#: The steps of a write in their order. "file-synced" is passed for a file and the steps from "swept" to
-#: "directories-synced" for a directory, "set-aside" only where two paths cannot be exchanged at once, "removed" only
-#: when something was replaced or a write was given up, and "settled" only where a run completes what a dead one began.
-STEPS = (
-    "entered",
-    "settled",
-    "recorded",
-    "staged",
-    "file-synced",
-    "committing",
-    "sealed",
-    "swept",
-    "files-synced",
-    "manifest-written",
-    "directories-synced",
-    "locked",
-    "checked",
-    "journal-written",
-    "journal-synced",
-    "set-aside",
-    "swapped",
-    "parents-synced",
-    "journal-removed",
-    "unlocked",
-    "removed",
-    "finished",
-)
-
 _passed = itertools.count(1)
 
 

@@ -54,12 +54,11 @@ def _value(values: pa.Array, name: str) -> pa.Array:
     if pa.types.is_list(values.type):
         return _list(values, name)
     if pa.types.is_floating(values.type) and pc.any(pc.is_inf(values)).as_py():
-        error = DataValueError(
+        raise DataValueError(
             f"column {name!r} has an infinite number, which JSON cannot say",
             hint="Write Parquet or CSV, or leave such rows out.",
             column=name,
         )
-        raise error
     text = plain_text(values, name)
     return concat('"', _escaped(text), '"') if any(test(values.type) for test in _TEXTS) else text
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 
+_HINT = "Write Parquet, leave the column out by select, or make it text or numbers in a stage."
+
 
 @dataclass(frozen=True)
 class PartWriter(ABC):
@@ -55,12 +57,11 @@ class PartWriter(ABC):
         """
 
 
-def check_types(schema: pa.Schema, can_hold: Callable[[pa.DataType], bool], form: str) -> None:
-    """Raise ConfigError for a type of which a text format cannot give back every value."""
+def check_types(
+    schema: pa.Schema, can_hold: Callable[[pa.DataType], bool], form: str, *, verb: str = "is", hint: str = _HINT
+) -> None:
+    """Raise ConfigError for a type of which a text format cannot hold every value."""
     for field in schema:
         if not can_hold(field.type):
-            raise ConfigError(
-                f"column {field.name!r} is {field.type}, which {form} cannot hold",
-                hint="Write Parquet, leave the column out by select, or make it text or numbers in a stage.",
-                column=field.name,
-            )
+            problem = f"column {field.name!r} {verb} {field.type}, which {form} cannot hold"
+            raise ConfigError(problem, hint=hint, column=field.name)

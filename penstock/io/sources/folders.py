@@ -1,4 +1,4 @@
-"""What lies beside the files that paths stand for, in local folders and in those of a store."""
+"""Local folders and those of a store, asked alike: what a path stands for, what lies in and beside it."""
 
 from __future__ import annotations
 
@@ -6,69 +6,165 @@ import os
 import posixpath
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from penstock.io.sinks import MANIFEST_NAME, Manifest, read_manifest
+from penstock.core.errors import IncompleteInputError
+from penstock.io.sinks import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
+from penstock.io.sources.files import InputFile, modified
+from penstock.io.sources.globs import fixed_folder, match_local, visible
+
+_SHOWN = 5
 
 
-class Folders(Protocol):
-    """Answers what a folder holds; folders have the paths of their file system."""
+class Folders:
+    """Folders of this machine's file systems; those of a store answer the same questions.
+
+    Parameters
+    ----------
+    path : str
+        A file, a folder or a pattern.
+
+    Attributes
+    ----------
+    named : bool
+        Whether that is the name of a file or a folder, and no pattern.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self.named = path, os.path.lexists(path)
+
+    def matches(self) -> list[str]:
+        """Return the files and folders that the path stands for."""
+        return [str(Path(path).absolute()) for path in ([self._path] if self.named else match_local(self._path))]
+
+    def near(self) -> tuple[str, str, list[str]]:
+        """Return where the path is looked for, in words, the nearest folder, and what is in it."""
+        folder = os.path.dirname(self._path.split("*", 1)[0]) or "."
+        while not os.path.isdir(folder):
+            folder = os.path.dirname(folder) or "."
+        return f"working directory {os.getcwd()}", folder, sorted(os.listdir(folder))
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder, which is about to be read."""
+        return os.path.isdir(path)
+
+    def file(self, path: str) -> InputFile:
+        """Return a file as it is now."""
+        return InputFile.of(path)
+
+    def strip(self, path: str) -> str:
+        """Return the path of an `InputFile` in its file system."""
+        return path
+
+    def walk(self, root: str) -> tuple[Collection[str], Collection[str]]:
+        """Return the names of all files below a folder, and of the links to folders, which are not followed."""
+        files, links = [], []
+        for folder, folders, names in os.walk(root, onerror=_refuse):
+            files += [os.path.join(folder, name) for name in names]
+            links += [path for name in folders if os.path.islink(path := os.path.join(folder, name))]
+        return [os.path.relpath(path, root) for path in files], [os.path.relpath(path, root) for path in links]
+
+    def check(self, root: str, manifest: Manifest) -> None:
+        """Raise IncompleteInputError unless a folder holds exactly the files of its manifest, in their sizes."""
+        verify_files(root, manifest)
 
     def holds(self, folder: str, name: str) -> bool:
         """Return whether a folder holds an entry of that name."""
-
-    def names(self, folder: str) -> Collection[str]:
-        """Return the names in a folder."""
-
-    def above(self, folder: str) -> Iterable[str]:
-        """Return the folders that a folder lies in, the nearest first."""
-
-    def manifest(self, folder: str) -> Manifest | None:
-        """Return the manifest of an output of Penstock, None where there is none."""
-
-    def show(self, folder: str) -> str:
-        """Return a folder as messages name it."""
-
-
-class LocalFolders:
-    """Folders of this machine's file systems."""
-
-    def holds(self, folder: str, name: str) -> bool:
         return os.path.lexists(os.path.join(folder, name))
 
     def names(self, folder: str) -> Collection[str]:
+        """Return the names in a folder."""
         return os.listdir(folder) if os.path.isdir(folder) else ()
 
     def above(self, folder: str) -> Iterable[str]:
+        """Return the folders that a folder lies in, the nearest first."""
         return map(str, Path(folder).parents)
 
     def manifest(self, folder: str) -> Manifest | None:
+        """Return the manifest of an output of Penstock, None where there is none."""
         return read_manifest(folder)
 
     def show(self, folder: str) -> str:
+        """Return a folder as messages name it."""
         return folder
 
 
-class StoreFolders:
-    """Folders of an fsspec file system, which cost a request each: those below `root` were listed before.
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+class StoreFolders(Folders):
+    """Folders of an fsspec file system, which cost a request each: what is listed once is not listed again.
 
     Parameters
     ----------
     filesystem : fsspec.AbstractFileSystem
-    root : str
-        The folder of a directory, or that of a glob before its first magic character.
+    path : str
+        A file, a folder or a pattern.
     """
 
-    def __init__(self, filesystem: Any, root: str) -> None:
-        self._filesystem, self._root = filesystem, root.rstrip("/")
+    def __init__(self, filesystem: Any, path: str) -> None:
+        self._filesystem, self._path, self.named = filesystem, path, exists(filesystem, path)
+        self._root = (path if self.named else fixed_folder(path)).rstrip("/")
+        self._infos: dict[str, Any] = {}
+        self._below: dict[str, list[str]] = {}
         self._names: dict[str, set[str]] = {}
 
-    def remember(self, root: str, files: Iterable[str]) -> None:
-        """Take all files below a folder, so that nothing there has to be listed again."""
-        for path in files:
-            while len(path) > len(root.rstrip("/")):
-                path, name = posixpath.split(path)
-                self._names.setdefault(path, set()).add(name)
+    def matches(self) -> list[str]:
+        return [self._path] if self.named else visible(self._filesystem.glob(self._path), self._path)
+
+    def near(self) -> tuple[str, str, list[str]]:
+        folder = posixpath.dirname(self._path) if self.named else fixed_folder(self._path)
+        paths = self._filesystem.ls(folder, detail=False) if self._filesystem.isdir(folder) else []
+        return f"in {self.show(folder)}", folder, [os.path.basename(path) for path in paths]
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder; all below it is listed then."""
+        self._infos[path] = self._filesystem.info(path)
+        if self._infos[path]["type"] != "directory":
+            return False
+        files = {posixpath.relpath(name, path): info for name, info in self._filesystem.find(path, detail=True).items()}
+        root = path.rstrip("/") or path
+        self._below[root] = list(files)
+        self._names[root] = set()
+        for name, info in files.items():
+            self._infos[posixpath.join(root, name)] = info
+            self._remember(root, posixpath.join(root, name))
+        return True
+
+    def _remember(self, root: str, path: str) -> None:
+        while len(path) > len(root.rstrip("/")):
+            path, name = posixpath.split(path)
+            self._names.setdefault(path, set()).add(name)
+
+    def file(self, path: str) -> InputFile:
+        info = self._infos[path]
+        return InputFile(self.show(path), int(info["size"] or 0), modified(info))
+
+    def strip(self, path: str) -> str:
+        return str(self._filesystem._strip_protocol(path))
+
+    def walk(self, root: str) -> tuple[Collection[str], Collection[str]]:
+        return self._below[root], ()
+
+    def check(self, root: str, manifest: Manifest) -> None:
+        listed: dict[str, FileEntry] = {entry.path: entry for entry in manifest.files}
+        sizes = {name: int(self._infos[posixpath.join(root, name)]["size"]) for name in self._below[root]}
+        differences = {
+            "lacks": listed.keys() - sizes.keys(),
+            "holds, beside those of its manifest,": sizes.keys() - listed.keys() - {MANIFEST_NAME},
+            "has other sizes than its manifest for": {
+                name for name in listed.keys() & sizes.keys() if listed[name].bytes != sizes[name]
+            },
+        }
+        for problem, names in differences.items():
+            if names:
+                raise IncompleteInputError(
+                    f"{self.show(root)} {problem} {len(names)} file(s): {', '.join(sorted(names)[:_SHOWN])}"
+                    f" (run {manifest.run_id!r} wrote {len(listed)})",
+                    hint="Restore the files of that run, or write the output again.",
+                    path=self.show(root),
+                )
 
     def holds(self, folder: str, name: str) -> bool:
         if f"{folder}/".startswith(f"{self._root}/"):

@@ -9,8 +9,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from penstock.io.sources.directories import hidden
-
 
 def match_local(pattern: str) -> list[str]:
     """Return the paths that match a pattern, sorted.
@@ -47,6 +45,11 @@ def visible(paths: Iterable[str], pattern: str) -> list[str]:
     """Return what a store's glob matches, sorted; hidden files only where the pattern asks for them."""
     asked = hidden(posixpath.basename(pattern))
     return sorted(path for path in paths if asked or not hidden(posixpath.basename(path.rstrip("/"))))
+
+
+def hidden(name: str) -> bool:
+    """Return whether a name begins as Hadoop's hidden files do."""
+    return name.startswith((".", "_"))
 
 
 def _folders(place: str, part: str) -> Iterator[str]:

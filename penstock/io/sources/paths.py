@@ -8,16 +8,14 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import fsspec
 
 from penstock.core.errors import ConfigError, InputError, MissingExtraError, MissingInputError
 from penstock.core.locations import read_location
-from penstock.io.sources.directories import local_directory, remote_directory
-from penstock.io.sources.files import InputFile, Storage, modified
-from penstock.io.sources.folders import Folders, LocalFolders, StoreFolders, exists
-from penstock.io.sources.globs import fixed_folder, match_local, visible
+from penstock.io.sources.directories import list_directory
+from penstock.io.sources.files import InputFile, Storage
+from penstock.io.sources.folders import Folders, StoreFolders
 from penstock.io.sources.selections import Selections
 from penstock.io.sources.stores import patiently, why
 from penstock.io.sources.tables import refuse_tables
@@ -83,60 +81,47 @@ class _Expansion:
         """Return the files that a path stands for."""
         try:
             if self.storage.is_local(text):
-                return self._local(text)
-            return patiently(lambda: self._remote(text), text, self.storage.secrets)
+                return self._files(text, Folders(text))
+            return patiently(lambda: self._files(text, self._store(text)), text, self.storage.secrets)
         except OSError as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"cannot read {text}: {why(error)}", path=text) from error
 
-    def _local(self, text: str) -> list[InputFile]:
-        named, folders = os.path.lexists(text), LocalFolders()
-        matches = [str(Path(path).absolute()) for path in ([text] if named else match_local(text))]
-        if not named:
-            refuse_tables(dict.fromkeys(map(os.path.dirname, matches)), folders)
+    def _files(self, text: str, folders: Folders) -> list[InputFile]:
+        paths = folders.matches()
+        if not folders.named:
+            refuse_tables(dict.fromkeys(map(posixpath.dirname, paths)), folders)
         files: list[InputFile] = []
-        for path in matches:
-            if os.path.isdir(path):
-                below = local_directory(path, self.suffixes, allow_unmanifested=self.allow_unmanifested)
-                files += [self._compared(file, file.path, folders, f"{path}/*") for file in below]
+        for path in paths:
+            if folders.is_folder(path):
+                below = list_directory(path, self.suffixes, folders, allow_unmanifested=self.allow_unmanifested)
+                files += [self._compare(file, folders, f"{path}/*") for file in below]
             else:
-                files.append(self._compared(InputFile.of(path), path, folders, None if named else text))
+                files.append(self._compare(folders.file(path), folders, None if folders.named else text))
         if not files:
-            raise _missing(text, f"working directory {os.getcwd()}", *_neighbours(text))
+            raise _missing(text, *folders.near())
         return files
 
-    def _remote(self, text: str) -> list[InputFile]:
-        filesystem, inner = _filesystem(text, self.storage)
-        named = exists(filesystem, inner)
-        folder = posixpath.dirname(inner) if named else fixed_folder(inner)
-        folders = StoreFolders(filesystem, inner if named else folder)
-        matches = [inner] if named else visible(filesystem.glob(inner), inner)
-        if not named:
-            refuse_tables(dict.fromkeys(map(posixpath.dirname, matches)), folders)
-        files: list[InputFile] = []
-        for path in matches:
-            info = filesystem.info(path)
-            if info["type"] == "directory":
-                below = remote_directory(
-                    filesystem, path, self.suffixes, folders, allow_unmanifested=self.allow_unmanifested
-                )
-                files += [self._compared(f, filesystem._strip_protocol(f.path), folders, f"{path}/*") for f in below]
-            else:
-                file = InputFile(filesystem.unstrip_protocol(path), int(info["size"] or 0), modified(info))
-                # Beside a file that is named itself nothing is asked for, which the store may not allow.
-                files.append(file if named else self._compared(file, path, folders, text))
-        if not files:
-            paths = filesystem.ls(folder, detail=False) if filesystem.isdir(folder) else []
-            names = [os.path.basename(path) for path in paths]
-            raise _missing(text, f"in {filesystem.unstrip_protocol(folder)}", folder, names)
-        return files
+    def _compare(self, file: InputFile, folders: Folders, pattern: str | None) -> InputFile:
+        """Return a file with its hash where it lies beside a manifest; those of a directory with one have theirs.
 
-    def _compared(self, file: InputFile, path: str, folders: Folders, pattern: str | None) -> InputFile:
-        """Return a file with its hash where it lies beside a manifest; those of a directory with one have theirs."""
-        if file.sha256 is not None:
+        Beside a file of a store that is named itself nothing is asked for, which the store may not allow.
+        """
+        if file.sha256 is not None or (pattern is None and not self.storage.is_local(file.path)):
             return file
-        return replace(file, sha256=self.selections.add(path, file.size, folders, pattern))
+        return replace(file, sha256=self.selections.add(folders.strip(file.path), file.size, folders, pattern))
+
+    def _store(self, text: str) -> StoreFolders:
+        try:
+            filesystem, path = fsspec.core.url_to_fs(text, **self.storage.options)
+        except ImportError as error:
+            hint = "Install the package it names."
+            raise MissingExtraError(f"{text} cannot be read: {error}", hint=hint, path=text) from error
+        except ValueError as error:
+            hint = "Pass a URL that fsspec knows."
+            raise ConfigError(f"{text} cannot be read: {error}", hint=hint, path=text) from error
+        return StoreFolders(filesystem, path)
 
 
 def _refuse_repeated(files: Sequence[InputFile]) -> None:
@@ -153,25 +138,6 @@ def _refuse_repeated(files: Sequence[InputFile]) -> None:
                 path=file.path,
             )
         first[identity] = file.path
-
-
-def _filesystem(text: str, storage: Storage) -> tuple[Any, str]:
-    try:
-        filesystem, inner = fsspec.core.url_to_fs(text, **storage.options)
-    except ImportError as error:
-        hint = "Install the package it names."
-        raise MissingExtraError(f"{text} cannot be read: {error}", hint=hint, path=text) from error
-    except ValueError as error:
-        raise ConfigError(f"{text} cannot be read: {error}", hint="Pass a URL that fsspec knows.", path=text) from error
-    return filesystem, inner
-
-
-def _neighbours(text: str) -> tuple[str, list[str]]:
-    """Return the nearest folder of a path or glob that exists, and what is in it."""
-    folder = os.path.dirname(text.split("*", 1)[0]) or "."
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder) or "."
-    return folder, sorted(os.listdir(folder))
 
 
 def _missing(text: str, where: str, folder: str, names: list[str]) -> MissingInputError:

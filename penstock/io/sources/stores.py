@@ -45,29 +45,20 @@ def patiently(ask: Callable[[], Result], path: str, secrets: Iterable[str] = ())
     >>> patiently(ask, "s3://bucket/a.parquet")
     'content'
     """
-    for attempt in range(1, ATTEMPTS):
+    attempt = 1
+    while True:
         try:
-            return _ask(ask, path, secrets)
-        except _FINAL:
-            raise
-        except Exception:  # the next attempt, or the last, says what is wrong
-            time.sleep(_PAUSE * 4 ** (attempt - 1))
-    try:
-        return _ask(ask, path, secrets)
-    except _FINAL:
-        raise
-    except Exception as error:
-        problem = f"cannot read {path}: {why(error)}, in the last of {ATTEMPTS} attempts"
-        hint = "Look whether the store answers, and whether these credentials may read there."
-        raise InputError(problem, hint=hint, path=path, attempt=ATTEMPTS) from error
-
-
-def _ask(ask: Callable[[], Result], path: str, secrets: Iterable[str]) -> Result:
-    try:
-        return ask()
-    except Exception as error:
-        redact_error(error, [*secrets, *secrets_in_url(path)])
-        raise
+            return ask()
+        except Exception as error:
+            redact_error(error, [*secrets, *secrets_in_url(path)])
+            if isinstance(error, _FINAL):
+                raise
+            if attempt == ATTEMPTS:
+                problem = f"cannot read {path}: {why(error)}, in the last of {ATTEMPTS} attempts"
+                hint = "Look whether the store answers, and whether these credentials may read there."
+                raise InputError(problem, hint=hint, path=path, attempt=ATTEMPTS) from error
+        time.sleep(_PAUSE * 4 ** (attempt - 1))
+        attempt += 1
 
 
 def why(error: Exception) -> str:

@@ -23,8 +23,7 @@ def refuse_tables(folders: Iterable[str], look: Folders) -> None:
 
     Examples
     --------
-    >>> from penstock.io.sources.folders import LocalFolders
-    >>> refuse_tables(["/"], LocalFolders())
+    >>> refuse_tables(["/"], Folders("/"))
     """
     seen = set()
     for folder in folders:

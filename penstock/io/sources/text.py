@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar, Self
 
@@ -13,8 +14,9 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import BadRowsError, ConfigError, IncompleteInputError, PenstockError, SchemaDriftError
+from penstock.core.errors import BadRowsError, IncompleteInputError, PenstockError, SchemaDriftError
 from penstock.io.fragments import BadRecord, Fragment, Piece, pack, row_bytes
+from penstock.io.sinks.part_writer import check_types
 from penstock.io.sources.bad_records import blank
 from penstock.io.sources.files import InputFile, Storage, corrupt
 from penstock.io.sources.hive import check_stored, with_keys
@@ -294,12 +296,4 @@ def declaration_hint(text: str, kind: pa.DataType) -> str | None:
     return f"Declare a type {other} or repair the file."
 
 
-def check_types(schema: pa.Schema, allowed: Callable[[pa.DataType], bool], form: str) -> None:
-    """Raise ConfigError for a declared type that the text format cannot hold."""
-    for field in schema:
-        if not allowed(field.type):
-            raise ConfigError(
-                f"column {field.name!r} is declared as {field.type}, which {form} cannot hold",
-                hint="Declare it as string and parse it in a stage.",
-                column=field.name,
-            )
+check_declared = partial(check_types, verb="is declared as", hint="Declare it as string and parse it in a stage.")
