@@ -63,7 +63,7 @@ def _engines(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what the mark `cpu` says cannot be so on a GPU, and leave out what --fast and --engines do not ask for."""
     asked = [item for item in items if not _is_left_out(item, config)]
-    asked = asked if config.getoption("--products") else _without_products(asked)
+    asked = asked if config.getoption("--products") else _without_products(asked, config.getoption("--fast"))
     left = {id(item) for item in asked}
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in left])
     items[:] = asked
@@ -81,19 +81,26 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
     return config.getoption("--fast") and any(item.get_closest_marker(mark) for mark in marks)
 
 
-def _without_products(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Leave out, of the tests marked `pairwise`, the rows of their products that add no pair of values."""
+def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]:
+    """Leave out, of products marked `pairwise`, the rows that add no pair of values; if `fast`, of all, no value."""
     products: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("pairwise"):
+        if hasattr(item, "callspec") and (fast or item.get_closest_marker("pairwise")):
             products.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chosen = {id(rows[place]) for rows in products.values() for place in covering([_values(row) for row in rows])}
-    return [item for item in items if id(item) in chosen or not item.get_closest_marker("pairwise")]
+    left_out = set[int]()
+    for rows in products.values():
+        chosen = covering([_values(row) for row in rows], 1 if fast else 2)
+        left_out |= {id(item) for item in rows} - {id(rows[place]) for place in chosen}
+    return [item for item in items if id(item) not in left_out]
 
 
-def _values(item: Any) -> dict[str, int]:
-    """Return which object each parameter is: rows of a product share theirs."""
-    return {name: id(value) for name, value in item.callspec.params.items()}
+def _values(item: Any) -> dict[str, tuple[int, ...]]:
+    """Return which objects the parameters are, one entry for those given together: rows of a product share theirs."""
+    params, values = dict(item.callspec.params), {}
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].replace(",", " ").split() if isinstance(mark.args[0], str) else mark.args[0]
+        values[" ".join(names)] = tuple(id(params.pop(name)) for name in names)
+    return values | {name: (id(value),) for name, value in params.items()}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,23 +1,22 @@
-"""Few rows of a product: those among which every pair of values of two parameters occurs."""
+"""Few rows of a product: those among which every value occurs, or every pair of values of two parameters."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 
-Pair = tuple[tuple[str, int], tuple[str, int]]
 
+def covering(rows: Sequence[Mapping[str, Hashable]], together: int = 2) -> list[int]:
+    """Return the places of rows, in order, in which all values are that are in any row, so many of them `together`.
 
-def covering(rows: Sequence[Mapping[str, int]]) -> list[int]:
-    """Return the places of rows, in order, in which every pair that is in any row is; greedily, and always the same."""
-    left = {pair for row in rows for pair in _pairs(row)}
-    chosen = []
+    Those that alone have some are there, the others are chosen greedily: always the same.
+    """
+    combined = [set(itertools.combinations(sorted(row.items()), min(together, len(row)))) for row in rows]
+    times = Counter(itertools.chain.from_iterable(combined))
+    chosen = [place for place, each in enumerate(combined) if any(times[one] == 1 for one in each)]
+    left = set(times).difference(*(combined[place] for place in chosen))
     while left:
-        best = max(range(len(rows)), key=lambda place: len(left.intersection(_pairs(rows[place]))))
-        left.difference_update(_pairs(rows[best]))
-        chosen.append(best)
+        chosen.append(max(range(len(rows)), key=lambda place: len(left & combined[place])))
+        left -= combined[chosen[-1]]
     return sorted(chosen)
-
-
-def _pairs(row: Mapping[str, int]) -> Iterable[Pair]:
-    return itertools.combinations(sorted(row.items()), 2)

@@ -1,4 +1,4 @@
-"""What --fast leaves out: clusters, and what is marked as slow or thorough; it runs everything else."""
+"""What --fast leaves out: clusters, what is marked as slow or thorough, and rows of products that have no new value."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
+from covering import covering
 
 pytest_plugins = "pytester"
 
@@ -44,6 +45,9 @@ def test_product(a, b, c, d, e): ...
 
 @pytest.mark.parametrize("a", [0, 1])
 def test_other(a): ...
+
+@pytest.mark.parametrize(("a", "b"), [(0, None), (0, True), (1, True), (1, None)])
+def test_joint(a, b): ...
 """
 LOCAL = ["test_plain", "test_here", "test_engine[local]"]
 MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask"]
@@ -99,6 +103,28 @@ def test_of_a_marked_product_every_pair_of_values_is_tried(pytester, collected):
 def pairs(names: list[str]) -> set[tuple[tuple[int, str], ...]]:
     rows = [name.removeprefix("test_product[").removesuffix("]").split("-") for name in names]
     return {pair for row in rows for pair in itertools.combinations(enumerate(row), 2)}
+
+
+def test_of_any_product_the_fast_tier_tries_every_value(pytester, collected):
+    pytester.makepyfile(PRODUCT.replace("@pytest.mark.pairwise", ""))
+    some, every = collected("--fast", "-k", "test_product"), collected("-k", "test_product")
+    assert len(some) == 3 < len(every) == 24
+    assert values(some) == values(every)
+
+
+def test_parameters_that_are_given_together_are_no_product(pytester, collected):
+    pytester.makepyfile(PRODUCT)
+    assert len(collected("--fast", "-k", "test_joint")) == 4
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_no_row_is_left_out_that_alone_has_a_value(together):
+    rows = [{"a": place, "b": place} for place in range(5)]
+    assert covering(rows, together) == list(range(5))
+
+
+def values(names: list[str]) -> set[tuple[int, str]]:
+    return {value for pair in pairs(names) for value in pair}
 
 
 def test_tests_that_are_not_marked_are_left_whole(pytester, collected):
