@@ -174,7 +174,7 @@ def pairs(stage: Stage, names: Sequence[str]) -> Iterator[Any]:
     group = [pytest.mark.xdist_group(f"{stage.title} on a GPU")]
     for case in cases_for(stage):
         if case.name in names:
-            thorough = [] if stage in FIRST and case.name in OF_EACH else [pytest.mark.thorough]
+            thorough = [] if stage in FIRST and case.name == "ordinary" else [pytest.mark.thorough]
             yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=group + thorough)
 
 

@@ -214,8 +214,9 @@ def broken_images() -> pa.Table:
     return replaced(ordinary(), image=[odd[i // 4 % len(odd)] if i % 4 == 1 else file for i, file in enumerate(good)])
 
 
+@functools.cache
 def retyped(kind: pa.DataType) -> pa.Table:
-    """Return the ordinary table with its columns of numbers in another type, ``label`` among them.
+    """Return the ordinary table with its columns of numbers in another type, ``label`` among them; made once.
 
     Examples
     --------

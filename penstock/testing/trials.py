@@ -19,6 +19,7 @@ from penstock.frames import Kind
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
+from penstock.testing import tables
 from penstock.testing.cases import CASES, table
 from penstock.testing.compare import demand
 from penstock.testing.datasets import count_reads, cut, shuffled, uneven
@@ -94,6 +95,13 @@ class FitOutcome:
     model: PipelineModel | None = None
     error: Exception | None = None
 
+    def fitted(self) -> PipelineModel:
+        """Return the model; raise the error in its place."""
+        if self.model is None:
+            assert self.error is not None
+            raise self.error
+        return self.model
+
 
 def fit(stage: Stage, learned: Dataset) -> FitOutcome:
     """Fit `stage` alone; whatever it raises is kept for a check to judge."""
@@ -131,6 +139,13 @@ def scattered(stage: Stage, engine: Engine, name: str) -> Trial:
 def whole(stage: Stage, engine: Engine, name: str) -> Trial:
     """Return the trial of a case with its rows in order, in one fragment; made once for an engine."""
     return _trial(stage, engine, name, _gather)
+
+
+def retyped(stage: Stage, engine: Engine, kind: pa.DataType) -> FitOutcome:
+    """Return the fit to the ordinary table with its numbers in another type; made once for an engine."""
+    return _once(
+        engine, ("retyped", type(stage), repr(stage), kind), lambda: fit(stage, cut(engine, tables.retyped(kind)))
+    )
 
 
 def _scatter(engine: Engine, name: str) -> Dataset:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import test_every_evaluator as evaluators
-from grouping import by_stage
+from grouping import EXAMPLES, by_class, demand_all
 from test_oracles import CHECKS as ORACLES
-from test_stages import AGREEMENT, CHECKS, EXAMPLES, IN_PROCESS, ON_ENGINES
+from test_stages import ASKED, CHECKS, IN_PROCESS
 
 from penstock.testing import tables
 from penstock.testing.cases import read_by
@@ -15,28 +15,27 @@ from penstock.testing.datasets import cut, uneven
 from penstock.testing.suite import shorthand
 from penstock.testing.trials import attempt
 
-ASKED = {str(check) for check in [*ON_ENGINES, *AGREEMENT]}
-ALONE = ASKED | {str(check) for check in IN_PROCESS}
-REST = [check for check in CHECKS if ("[" in check.name or check.scheduled) and str(check) not in ASKED]
-TABLES = [check for check in REST if str(check) not in ALONE and "engines_agree" not in check.name]
+ON_ENGINES = {str(check) for check in ASKED}
+HERE = {str(check) for check in IN_PROCESS}
+REST = [check for check in CHECKS if ("[" in check.name or check.scheduled) and str(check) not in ON_ENGINES]
 TEXTS = {"s1", "s2", "words"}
 
 
 @pytest.mark.parametrize(
-    "check", by_stage(each for each in REST if str(each) not in ALONE and "agree" not in each.name)
+    "checks", by_class(each for each in REST if str(each) not in HERE and "agree" not in each.name)
 )
-def test_every_table_in_one_process(check, local):
-    check(local)
+def test_every_table_in_one_process(checks, local):
+    demand_all(checks, local)
 
 
-@pytest.mark.parametrize("check", by_stage(REST))
-def test_hostile_data_on_every_engine(check, engine):
-    check(engine)
+@pytest.mark.parametrize("checks", by_class(REST))
+def test_hostile_data_on_every_engine(checks, engine):
+    demand_all(checks, engine)
 
 
-@pytest.mark.parametrize("check", by_stage(ORACLES))
-def test_the_oracle_says_so_on_every_engine(check, engine):
-    check(engine)
+@pytest.mark.parametrize("checks", by_class(ORACLES))
+def test_the_oracle_says_so_on_every_engine(checks, engine):
+    demand_all(checks, engine)
 
 
 @pytest.mark.parametrize("stage", [stage for stage in EXAMPLES if TEXTS & set(read_by(stage))], ids=shorthand)

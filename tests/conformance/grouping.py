@@ -1,38 +1,61 @@
-"""Checks of one stage share its fits, which a process keeps: they are to run in the same one."""
+"""Checks as tests: one for what is asked of a class, of all its examples and tables."""
 
 from __future__ import annotations
 
-import itertools
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from penstock.engines.base import Engine
 from penstock.stages.base import Trainer
 from penstock.testing import Check, discover_examples
 
-THOROUGH = pytest.mark.thorough
-FIRST = set({type(stage): stage for stage in reversed(discover_examples())}.values())
+EXAMPLES = discover_examples()
+FIRST = set({type(stage): stage for stage in reversed(EXAMPLES)}.values())
 FAST = (None, "ordinary", "offset", "all_null", "unseen")
 """Tables of the fast tier: the telling ones, and one, ``unseen``, that needs no fit of its own."""
 
 
-def by_stage(checks: Iterable[Check]) -> list[Any]:
-    """Return the checks as parameters that stay together, stage by stage, where tests are shared among processes."""
-    return [pytest.param(check, id=str(check), marks=_marks(check)) for check in checks]
+def by_class(checks: Iterable[Check]) -> list[Any]:
+    """Return the checks as parameters, each a tuple of those that ask the same of a class, in this tier or in all.
+
+    Tests of a class stay in one process, which keeps its fits, where tests are shared among processes.
+    """
+    asked = defaultdict[tuple[str, str, bool], list[Check]](list)
+    for check in checks:
+        what = check.name.partition("[")[0] if check.fitted else "parameters"
+        asked[type(check.stage).__name__, what, _is_fast(check)].append(check)
+    return [
+        pytest.param(tuple(each), id=f"{kind}-{what}{'' if fast else '-more'}", marks=_marks(kind, fast))
+        for (kind, what, fast), each in asked.items()
+    ]
 
 
-def _marks(check: Check) -> list[pytest.MarkDecorator]:
-    group = pytest.mark.xdist_group(check.stage.title)
-    return [group] if check.stage in FIRST and check.case in FAST and not _fits_often(check) else [group, THOROUGH]
+def _marks(kind: str, fast: bool) -> list[pytest.MarkDecorator]:
+    group = pytest.mark.xdist_group(kind)
+    return [group] if fast else [group, pytest.mark.thorough]
 
 
-def _fits_often(check: Check) -> bool:
-    """Return whether it changes every part of what was learned, or trains on numbers of every type."""
-    return "changed_state" in check.name or ("schema" in check.name and isinstance(check.stage, Trainer))
+def _is_fast(check: Check) -> bool:
+    return not check.fitted or (check.case in FAST and check.stage in FIRST and not _takes_long(check))
 
 
-def classes(checks: Iterable[Check]) -> list[Any]:
-    """Return the checks as parameters, those of all examples of a class together."""
-    grouped = itertools.groupby(checks, key=lambda check: type(check.stage))
-    return [pytest.param(tuple(group), id=kind.__name__) for kind, group in grouped]
+def _takes_long(check: Check) -> bool:
+    """Return whether it changes every part of what was learned, or trains on more than one table."""
+    several = check.case not in (None, "ordinary") or "schema" in check.name or "one_row" in check.name
+    return "changed_state" in check.name or (several and isinstance(check.stage, Trainer))
+
+
+def demand_all(checks: Iterable[Check], engine: Engine) -> None:
+    """Raise what the checks raise, together, each with a note that says which check of which example it was."""
+    failures = []
+    for check in checks:
+        try:
+            check(engine)
+        except Exception as error:
+            error.add_note(str(check))
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("checks fail", failures)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from grouping import by_stage
+from grouping import EXAMPLES, by_class, demand_all
 from oracles import ORACLES
 
 from penstock import stages as st
-from penstock.testing import checks_for, discover_examples
+from penstock.testing import checks_for
 from penstock.testing.trials import home
 
-EXAMPLES = discover_examples()
 CHECKS = [
     check
     for stage in EXAMPLES
@@ -38,6 +37,6 @@ def test_every_stage_has_an_oracle():
     assert {type(stage) for stage in EXAMPLES} == {*ORACLES, *ELSEWHERE}
 
 
-@pytest.mark.parametrize("check", by_stage(CHECKS))
-def test_what_comes_out_is_what_the_oracle_says(check, local):
-    check(home(local.kind))  # the others give what this process gives: test_stages.py
+@pytest.mark.parametrize("checks", by_class(CHECKS))
+def test_what_comes_out_is_what_the_oracle_says(checks, local):
+    demand_all(checks, home(local.kind))  # the others give what this process gives: test_stages.py

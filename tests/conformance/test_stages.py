@@ -5,15 +5,17 @@ What an engine, a table or a parameter cannot change is checked once; ``exhausti
 
 from __future__ import annotations
 
+import functools
+
 import pytest
-from grouping import by_stage, classes
+from grouping import EXAMPLES, by_class, demand_all
 
 from penstock.engines.local import LocalEngine
 from penstock.stages.base import Stage
-from penstock.testing import Check, checks_for, discover_examples, tables
+from penstock.testing import Check, checks_for, tables
+from penstock.testing.cases import trains
 from penstock.testing.trials import home
 
-EXAMPLES = discover_examples()
 CHECKS = [check for stage in EXAMPLES for check in checks_for(stage)]
 SCHEMA = tables.ordinary(1).schema
 TELLING = ("check_any_partitioning[ordinary]", "check_any_partitioning[offset]")
@@ -23,17 +25,24 @@ OF_FUNCTIONS = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinar
 """What is asked of engines about a stage that learns nothing: it is one function to them, whatever it does."""
 
 
+@functools.cache
 def gathered(stage: Stage) -> frozenset[type]:
-    """Return what an engine is asked to gather for a stage: with the class, all that it sees of the parameters."""
+    """Return what an engine is asked to gather for a stage: all that it sees of it, unless it trains."""
     return frozenset(type(statistic) for statistic in stage.bind(SCHEMA).statistics(SCHEMA).values())
 
 
-FIRST = {(type(stage), gathered(stage)): stage for stage in reversed(EXAMPLES)}
+def seen(stage: Stage) -> tuple[str, frozenset[type]]:
+    """Return what tells stages apart on a cluster: what is gathered, by which trainer, or out of which package."""
+    package, _, module = type(stage).__module__.rpartition(".")
+    return f"{package}.{module}" if trains(stage) else package, gathered(stage)
+
+
+FIRST = {seen(stage): stage for stage in reversed(EXAMPLES)}
 
 
 def asked_of_every_engine(check: Check) -> bool:
-    """Return whether it is about the first example of its class of which engines are asked to gather this."""
-    if not check.scheduled or check.stage is not FIRST[type(check.stage), gathered(check.stage)]:
+    """Return whether it is about the first example of which a cluster sees this."""
+    if not check.scheduled or check.stage is not FIRST[seen(check.stage)]:
         return False
     return bool(gathered(check.stage)) or check.name in OF_FUNCTIONS
 
@@ -44,16 +53,15 @@ def asked_of_this_process(check: Check) -> bool:
     return check.fitted and not check.name.startswith("check_engines_agree")
 
 
-AGREEMENT = [check for check in CHECKS if asked_of_every_engine(check) and "engines_agree" in check.name]
-ON_ENGINES = [check for check in CHECKS if asked_of_every_engine(check) and check not in AGREEMENT]
+ASKED = [check for check in CHECKS if asked_of_every_engine(check)]
+AGREEMENT = [check for check in ASKED if "engines_agree" in check.name]
+ON_ENGINES = [check for check in ASKED if "engines_agree" not in check.name]
 IN_PROCESS = [check for check in CHECKS if asked_of_this_process(check) and not asked_of_every_engine(check)]
 
 
-@pytest.mark.parametrize("checks", classes(check for check in CHECKS if not check.fitted))
-def test_a_stage_is_its_parameters(checks, local, subtests):
-    for check in checks:
-        with subtests.test(str(check)):
-            check(local)
+@pytest.mark.parametrize("checks", by_class(check for check in CHECKS if not check.fitted))
+def test_a_stage_is_its_parameters(checks, local):
+    demand_all(checks, local)
 
 
 @pytest.fixture
@@ -62,16 +70,16 @@ def here(engines) -> LocalEngine:
     return home(engines.get("local").kind)
 
 
-@pytest.mark.parametrize("check", by_stage(IN_PROCESS))
-def test_in_one_process(check, here):
-    check(here)
+@pytest.mark.parametrize("checks", by_class(IN_PROCESS))
+def test_in_one_process(checks, here):
+    demand_all(checks, here)
 
 
-@pytest.mark.parametrize("check", by_stage(AGREEMENT))
-def test_clusters_agree_with_this_process(check, distributed_engine):
-    check(distributed_engine)
+@pytest.mark.parametrize("checks", by_class(AGREEMENT))
+def test_clusters_agree_with_this_process(checks, distributed_engine):
+    demand_all(checks, distributed_engine)
 
 
-@pytest.mark.parametrize("check", by_stage(ON_ENGINES))
-def test_on_every_engine(check, engine, here):
-    check(here if engine.name == here.name else engine)
+@pytest.mark.parametrize("checks", by_class(ON_ENGINES))
+def test_on_every_engine(checks, engine, here):
+    demand_all(checks, here if engine.name == here.name else engine)

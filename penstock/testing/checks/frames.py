@@ -14,14 +14,12 @@ from penstock.core.errors import ConfigError, InputError
 from penstock.dataset.steps import RowLog
 from penstock.engines.base import Engine
 from penstock.frames import ROW
-from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.testing import tables
 from penstock.testing.compare import demand, demand_equal
-from penstock.testing.datasets import cut
-from penstock.testing.trials import whole
+from penstock.testing.trials import retyped, whole
 
 _KINDS = (pa.bool_(), pa.int8(), pa.int32(), pa.uint8(), pa.uint64(), pa.float32(), pa.float64(), pa.null())
 
@@ -41,8 +39,8 @@ def _apply(stage: Stage, fitted: Fitted, table: pa.Table, engine: Engine) -> pa.
 
 def check_schema(stage: Stage, engine: Engine) -> None:
     """Check that the declared schema is that of what comes out, of no rows too and whatever type numbers have."""
-    for table in (tables.ordinary(), *map(tables.retyped, _KINDS)):
-        for step, made in _applied(stage, table, engine):
+    for kind in (None, *_KINDS):
+        for table, step, made in _applied(stage, kind, engine):
             declared = _held(step.output_schema(table.schema), engine)
             none = _apply(step.stage, step.fitted or {}, table.slice(0, 0), engine)
             for each in (made, none):
@@ -54,19 +52,23 @@ def _held(schema: pa.Schema, engine: Engine) -> pa.Schema:
     return frames.to_arrow(_frame(schema.empty_table(), engine)).schema
 
 
-def _applied(stage: Stage, table: pa.Table, engine: Engine) -> Iterator[tuple[StageStep, pa.Table]]:
-    """Yield the stage fitted to `table`, with what it makes of it, unless it refuses its types or values."""
+def _applied(stage: Stage, kind: pa.DataType | None, engine: Engine) -> Iterator[tuple[pa.Table, StageStep, pa.Table]]:
+    """Yield the ordinary table, its numbers in another type unless None, the stage fitted to it, and what it makes.
+
+    Yield nothing where the stage refuses the types or the values.
+    """
+    table = tables.ordinary() if kind is None else tables.retyped(kind)
     try:
         stage.bind(table.schema)
     except (InputError, ConfigError):
-        demand(table.schema != tables.ordinary(1).schema, f"{stage.title} does not take the ordinary table")
+        demand(kind is not None, f"{stage.title} does not take the ordinary table")
         return
     try:
-        step = Pipeline(stage).fit(cut(engine, table)).steps[0]
+        step = (whole(stage, engine, "ordinary") if kind is None else retyped(stage, engine, kind)).fitted().steps[0]
         made = _apply(step.stage, step.fitted or {}, table, engine)
     except InputError:
         return
-    yield step, made
+    yield table, step, made
 
 
 def _told(table: pa.Table) -> str:
@@ -139,16 +141,12 @@ def check_one_row_is_scored_the_same(stage: Stage, engine: Engine) -> None:
     """Check that a row scored by itself, from Python values, gets what it gets among others, to the bit."""
     if not stage.tags.keeps_rows:
         return
-    for table in (
-        tables.ordinary(40),
-        tables.retyped(pa.float32()).slice(0, 10),
-        tables.retyped(pa.int32()).slice(0, 10),
-    ):
-        for step, made in _applied(stage, table, engine):
+    for kind, count in ((None, 20), (pa.float32(), 8), (pa.int32(), 8)):
+        for table, step, made in _applied(stage, kind, engine):
             outputs = list(step.stage.outputs())
-            together = made.select(outputs)
+            together = made.select(outputs).slice(0, count)
             scorer = RowScorer.of([step], table.schema, outputs)
-            rows = table.select(list(step.stage.inputs())).to_pylist()
+            rows = table.select(list(step.stage.inputs())).slice(0, count).to_pylist()
             single = pa.Table.from_pylist([scorer.one(row) for row in rows], together.schema)
             demand_equal(single, together, f"{stage.title} row by row")
             demand_equal(pa.Table.from_pylist(scorer.many(rows), together.schema), together, f"{stage.title} of a list")
