@@ -69,6 +69,16 @@ def test_a_fit_prints_metrics_and_paths(project, capsys):
         assert not any(line.startswith(label) for line in out.splitlines())
 
 
+def test_a_fit_of_a_pipeline_without_evaluators_prints_no_table_of_metrics(project, capsys):
+    bare = PIPELINE.replace('[st.RegressionEvaluator(label="y")]', "[]")
+    (project / "pipelines" / "line.py").write_text(bare)
+    assert main([*FIT, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert _last_line(out)["metrics"] == {}
+    assert not any(line.startswith("metric") for line in err.splitlines())
+    assert "sha256:" in err
+
+
 def test_json_is_the_only_line_of_stdout(project, capsys):
     assert main([*FIT, "--json"]) == 0
     out, err = capsys.readouterr()

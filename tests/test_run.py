@@ -43,6 +43,9 @@ def build(parameters):
 def evaluators(parameters):
     return [st.RegressionEvaluator(label=parameters.label, prediction="x", metrics=["mae", "r2"])]
 """
+EVALUATORS = """def evaluators(parameters):
+    return []
+"""
 IMPUTER = 'st.Imputer("x", strategy=parameters.strategy)'
 ROWS = 1000
 
@@ -132,6 +135,30 @@ def test_a_result_is_plain_json(fitted):
 def test_without_rows_held_out_there_are_no_metrics(project, common):
     found = jobs.fit(FitRequest(pipeline="small", out=project / "model", test_fraction=0, **common))
     assert (found.metrics, found.scored, found.rows_read) == ({}, None, ROWS)
+
+
+@pytest.fixture
+def no_evaluators(project: Path) -> str:
+    """The name of a pipeline whose list of evaluators is empty."""
+    (project / "pipelines" / "bare.py").write_text(PIPELINE.partition("def evaluators")[0] + EVALUATORS)
+    return "bare"
+
+
+def test_a_pipeline_without_evaluators_is_fitted_and_saved_and_has_no_metrics(project, common, no_evaluators):
+    found = jobs.fit(FitRequest(pipeline=no_evaluators, out=project / "model", score=project / "scored", **common))
+    assert (found.metrics, found.undefined) == ({}, {})
+    assert found.scored.rows_read == ROWS - 1 - found.rows - found.dropped.get("expect 1", 0)
+    assert ps.PipelineModel.load(found.model, expect=found.manifest).digest == found.digest
+
+
+@pytest.mark.parametrize("asked", [{"report": "page.html"}, {"slices": ["id"]}, {"bootstrap": 10}])
+def test_what_is_made_of_metrics_is_refused_before_any_work_where_no_evaluator_gives_one(
+    project, common, no_evaluators, asked
+):
+    (name,) = asked
+    asked = {"report": project / "page.html"} if name == "report" else asked
+    with pytest.raises(ConfigError, match=f"{name} is given, and the pipeline has no evaluators"):
+        jobs.fit(FitRequest(pipeline=no_evaluators, out=project / "model", **{**common, "data": ["nowhere"]}, **asked))
 
 
 def test_a_metric_that_is_undefined_is_told_with_its_reason(project, common):

@@ -59,3 +59,13 @@ def check_report(path: str | Path | None) -> None:
         raise ConfigError(
             f"report is {str(path)!r}, expected a file in a folder that is there", hint="Name a file: report.html."
         )
+
+
+def check_evaluators(evaluators: Evaluators, request: EvaluationRequest) -> None:
+    """Refuse what is asked for and made of metrics, before any work is done, where no evaluator gives one."""
+    asked = [name for name in ("slices", "bootstrap", "report") if getattr(request, name)]
+    if asked and not evaluators:
+        raise ConfigError(
+            f"{asked[0]} is given, and the pipeline has no evaluators, so there are no metrics",
+            hint=f"Leave {asked[0]} out, or return evaluators from evaluators(parameters) of the pipeline.",
+        )

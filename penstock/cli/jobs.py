@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from penstock import artefact
 from penstock.artefact.evaluators import is_stored
-from penstock.cli.evaluation import check_report, evaluated, seal_page, told
+from penstock.cli.evaluation import check_evaluators, check_report, evaluated, seal_page, told
 from penstock.cli.inputs import read
 from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline, pipeline_settings
 from penstock.cli.requests import (
@@ -67,6 +67,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     joint.check()
     setup = _Setup.of(request, request.pipeline)
     pipeline, evaluators = setup.settings.build(setup.module), setup.module.evaluators(setup.parameters)
+    check_evaluators(evaluators, request)
     with setup.engine.start(progress) as engine:
         with clock("plan"):
             dataset = setup.labelled(request, engine)
@@ -77,7 +78,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             model = pipeline.fit(train, validation=validation, options=options, counting=counting)
             model = replace(model, evaluators=_stored_evaluators(setup.module, evaluators))
             with clock("evaluate"):
-                metrics = evaluated(model, test, evaluators, request) if test is not None else Evaluation()
+                metrics = evaluated(model, test, evaluators, request) if test and evaluators else Evaluation()
             with clock("save"):
                 manifest = artefact.seal(model, outputs.model, metrics=metrics)
             scored = None

@@ -37,7 +37,7 @@ class PipelineModule:
     build : callable
         ``build(parameters)`` returns the `Pipeline`.
     evaluators : callable
-        ``evaluators(parameters)`` returns a list of `Evaluator`.
+        ``evaluators(parameters)`` returns a list of `Evaluator`; an empty one where there is nothing to measure.
     prepare : callable or None
         ``prepare(dataset, parameters)`` returns the rows to learn from and to evaluate on; not called for scoring.
     schema : pyarrow.Schema or None

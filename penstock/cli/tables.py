@@ -74,7 +74,8 @@ def _doctor(result: Diagnosis, console: Console) -> None:
 
 
 def _print_metrics(result: Metrics, console: Console) -> None:
-    console.print(_metrics(result))
+    if result.metrics:
+        console.print(_metrics(result))
     for name, rows in result.slices.items():
         console.print(f"\nby {visible(name)}", style="bold")
         console.print(_slices(rows))
