@@ -55,6 +55,19 @@ def sums(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> dict[K
     return found
 
 
+def numbers(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
+    """Return a column of numbers or booleans on the host, float64 of shape (n_rows,); NaN for null.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> numbers(nw.from_native(pl.DataFrame({"x": [True, False]}), eager_only=True), "x").tolist()
+    [1.0, 0.0]
+    """
+    values: np.ndarray = frame[name].cast(nw.Float64).to_numpy()
+    return values
+
+
 def _sum(series: nw.Series[Any]) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         return float(series.sum() if series.implementation.is_cudf() else series.to_numpy().sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -54,6 +54,17 @@ def check_statistic(statistic: object, source: str) -> None:
             f"{type(statistic).__name__}.reads is {statistic.reads!r}, expected a tuple of column names",
             hint="Put @property above it." if callable(statistic.reads) else "Write ('x',) for one column.",
         )
+
+
+def merge_fields(states: Sequence[State], /, **how: Callable[[list[Any]], Any]) -> dict[str, Any]:
+    """Return the state of all `states`, which are mappings, field by field: what `how` makes of the field's values.
+
+    Examples
+    --------
+    >>> merge_fields([{"rows": 2, "largest": 7.0}, {"rows": 3, "largest": 1.5}], rows=sum, largest=max)
+    {'rows': 5, 'largest': 7.0}
+    """
+    return {name: merge([state[name] for state in states]) for name, merge in how.items()}
 
 
 @dataclass(frozen=True)

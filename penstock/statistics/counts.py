@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from penstock.statistics.aggregates import aggregate
-from penstock.statistics.base import ColumnStatistic, State, Statistic
+from penstock.statistics.base import ColumnStatistic, State, Statistic, merge_fields
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Counts(ColumnStatistic):
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Add up."""
-        return {key: sum(state[key] for state in states) for key in ("rows", "nulls")}
+        return merge_fields(states, rows=sum, nulls=sum)
 
     def finish_column(self, name: str, state: State) -> Count:
         """Return the counts of one column."""

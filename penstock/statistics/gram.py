@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.frames import matrices
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, Statistic, merge_fields
 from penstock.statistics.moments import refuse_overflow, total
-from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 MOST_COLUMNS = 5000
 """Columns of the widest matrix: 200 MB, of which a state holds half."""
@@ -120,7 +120,7 @@ class Gram(Statistic):
     @property
     def _checks(self) -> ColumnRules:
         checks = [(name, Rule(test)) for name in self.columns for test in ("null", "infinite", "too_large")]
-        return checks + [(name, Rule("negative")) for name in self.columns[len(self.numbers) :]]
+        return [*checks, *rules_for(self.columns[len(self.numbers) :], "negative")]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of the valid rows of one partition, and how many rows break which rule.
@@ -153,27 +153,17 @@ class Gram(Statistic):
         """Add up the weights; join means and products with Chan's update."""
         weights = [state["weight"] for state in states]
         parts = [_columns(state) for state in states]
-        weight = total(weights)
         origin = next((part["mean"] for part, each in zip(parts, weights, strict=True) if each), parts[0]["mean"])
         shifts = [part["mean"] - origin + part["rest"] for part in parts]
-        shift = sum(each * apart for each, apart in zip(weights, shifts, strict=True)) / (weight or 1.0)
+        shift = sum(each * apart for each, apart in zip(weights, shifts, strict=True)) / (total(weights) or 1.0)
         upper = np.zeros(len(states[0]["cross"]))
         for state, each, apart in zip(states, weights, shifts, strict=True):
             upper += state["cross"]["upper"].to_numpy()
             upper += _pack_products(each * (apart - shift), apart - shift)
-        return {
-            "invalid": add_counts([state["invalid"] for state in states]),
-            "count": sum(state["count"] for state in states),
-            "weight": weight,
-            "weight_squares": total(state["weight_squares"] for state in states),
-            **_tables(
-                origin,
-                shift,
-                np.min([part["minimum"] for part in parts], axis=0),
-                np.max([part["maximum"] for part in parts], axis=0),
-                upper,
-            ),
-        }
+        minimum = np.min([part["minimum"] for part in parts], axis=0)
+        maximum = np.max([part["maximum"] for part in parts], axis=0)
+        counts = merge_fields(states, invalid=add_counts, count=sum, weight=total, weight_squares=total)
+        return {**counts, **_tables(origin, shift, minimum, maximum, upper)}
 
     def finish(self, state: State) -> CrossProducts:
         """Return means and products.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +14,8 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import sparse
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, Statistic, merge_fields
+from penstock.statistics.vector_faults import not_finite
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,8 @@ def _counted(frame: nw.DataFrame[Any], name: str, positive: bool) -> State:
 
 
 def _merged(states: Sequence[State]) -> State:
-    return {
-        "table": frames.sum_by_key([state["table"] for state in states], ["index"]),
-        "vectors": sum(state["vectors"] for state in states),
-        "size": max(state["size"] for state in states),
-        "infinite": sum(state["infinite"] for state in states),
-        "on_gpu": any(state["on_gpu"] for state in states),
-    }
+    by_index = partial(frames.sum_by_key, keys=["index"])
+    return merge_fields(states, table=by_index, vectors=sum, size=max, infinite=sum, on_gpu=any)
 
 
 def _ordered(state: State) -> Indices:
@@ -115,15 +112,11 @@ def refuse_infinite(name: str, count: int, *, on_gpu: bool) -> None:
 
     On a GPU it has no predicate: Narwhals cannot look into lists there.
     """
-    if not count:
-        return
-    column = sparse.columns(name)[1]
-    error = DataValueError(
-        f"column {column!r} has {count} values that are infinite, or NaN, expected finite numbers",
-        hint="Clean or filter these rows before this step.",
-        column=column,
-    )
-    if not on_gpu:
-        held = nw.col(column).list
-        error.predicate = held.contains(float("inf")) | held.contains(-float("inf")) | held.contains(float("nan"))
-    raise error
+    if count:
+        column = sparse.columns(name)[1]
+        raise DataValueError(
+            f"column {column!r} has {count} values that are infinite, or NaN, expected finite numbers",
+            hint="Clean or filter these rows before this step.",
+            column=column,
+            predicate=None if on_gpu else not_finite(column),
+        )

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.frames import sparse
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, Statistic, merge_fields
 from penstock.statistics.rules import add_counts
 from penstock.statistics.vector_faults import BROKEN, count_faults, refuse_faults
 
@@ -83,16 +83,11 @@ class IndexExtremes(Statistic):
         indices, values = sparse.pair(rows, self.name)
         places, numbers = (each.elements.to_numpy(zero_copy_only=False) for each in (indices, values))
         table = pa.table({"index": places, "count": np.ones(len(places), np.int64), "min": numbers, "max": numbers})
-        return {"faults": faults, "on_gpu": frames.is_gpu(frame), "rows": len(rows), "table": _joined(table)}
+        return {"faults": faults, "on_gpu": frames.is_gpu(frame), "rows": len(rows), "table": _joined([table])}
 
     def merge(self, states: Sequence[State]) -> State:
         """Join index by index."""
-        return {
-            "faults": add_counts([state["faults"] for state in states]),
-            "on_gpu": any(state["on_gpu"] for state in states),
-            "rows": sum(state["rows"] for state in states),
-            "table": _joined(pa.concat_tables([state["table"] for state in states])),
-        }
+        return merge_fields(states, faults=add_counts, on_gpu=any, rows=sum, table=_joined)
 
     def finish(self, state: State) -> Entries:
         """Put the indices in order."""
@@ -104,7 +99,7 @@ class IndexExtremes(Statistic):
         return Entries(self.name, index, low, high, state["rows"])
 
 
-def _joined(table: pa.Table) -> pa.Table:
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return one row an index, ascending."""
-    ends = table.group_by("index").aggregate([("count", "sum"), ("min", "min"), ("max", "max")])
-    return ends.rename_columns(table.column_names).sort_by("index").combine_chunks()
+    ends = pa.concat_tables(tables).group_by("index").aggregate([("count", "sum"), ("min", "min"), ("max", "max")])
+    return ends.rename_columns(tables[0].column_names).sort_by("index").combine_chunks()

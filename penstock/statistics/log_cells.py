@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from penstock.core.errors import ConfigError
-from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.base import ColumnStatistic, State, merge_fields
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,7 @@ class LogCells(ColumnStatistic):
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Add up cell by cell."""
-        cells = merge_cells([state["cells"] for state in states], self.most)
-        return {"invalid": add_counts([state["invalid"] for state in states]), "cells": cells}
+        return merge_fields(states, invalid=add_counts, cells=partial(merge_cells, most=self.most))
 
     def finish_column(self, name: str, state: State) -> Cells:
         """Return the cells of one column.
@@ -83,5 +83,4 @@ class LogCells(ColumnStatistic):
         return finish_cells(state["cells"])
 
     def _checks(self, name: str) -> ColumnRules:
-        tests = ("infinite", "too_large") if self.signed else ("infinite", "too_large", "not_positive")
-        return [(name, Rule(test)) for test in tests]
+        return rules_for([name], "infinite", "too_large", *([] if self.signed else ["not_positive"]))

@@ -113,13 +113,12 @@ def refuse_overflow(name: str, *squares: float) -> None:
     """Raise DataValueError when one of the sums of `squares` of column `name` is not finite."""
     if all(math.isfinite(each) for each in squares):
         return
-    error = DataValueError(
+    raise DataValueError(
         f"column {name!r} has values so large that the sum of their squares overflows float64",
         hint="Rescale the column, or take logarithms, before this step.",
         column=name,
+        predicate=Rule("not_between", (-_LARGE, _LARGE)).broken(name),
     )
-    error.predicate = Rule("not_between", (-_LARGE, _LARGE)).broken(name)
-    raise error
 
 
 def centred(

@@ -190,13 +190,12 @@ class PointStatistic(Statistic):
     def _error(self, found: str, predicate: nw.Expr) -> DataValueError:
         single = len(self.features) == 1
         subject = f"column {self.features[0]!r}" if single else f"columns {', '.join(map(repr, self.features))}:"
-        error = DataValueError(
+        return DataValueError(
             f"{subject} {found}",
             hint="Clean, fill or filter these rows before this step.",
             column=self.features[0] if single else None,
+            predicate=predicate,
         )
-        error.predicate = predicate
-        return error
 
 
 def check_distance(distance_measure: str) -> None:

@@ -137,13 +137,12 @@ class Rule:
         """Return the error that says how many values of column `name` break the rule; it carries the expression."""
         shown = self.values if self.test == "not_between" else (len(self.values),)
         found = self.test.replace("_", " ")
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values that are {found}, expected {_EXPECTED[self.test].format(*shown)}",
             hint=_HINTS.get(self.test, "Clean, fill or filter these rows before this step."),
             column=name,
+            predicate=self.broken(name),
         )
-        error.predicate = self.broken(name)
-        return error
 
 
 ColumnRules = Sequence[tuple[str, Rule]]

@@ -53,8 +53,9 @@ def _values(wrong: Callable[[np.ndarray], np.ndarray]) -> Callable[[Ragged, Ragg
     return lambda _, values: _holding(values, wrong(_numbers(values)))
 
 
-def _not_finite(_: str, values: str) -> nw.Expr:
-    held = nw.col(values).list
+def not_finite(name: str) -> nw.Expr:
+    """Return whether lists of a column have an element that is infinite, or NaN; on a CPU alone."""
+    held = nw.col(name).list
     return held.contains(float("inf")) | held.contains(-float("inf")) | held.contains(float("nan"))
 
 
@@ -93,7 +94,9 @@ _FAULTS: Mapping[str, _Fault] = {
     "unordered": _Fault(
         0, "not ascending, or negative", "distinct and ascending indices of 0 or more", _unordered, _not_ascending
     ),
-    "infinite": _Fault(1, "infinite, or NaN", "finite numbers", _values(lambda x: ~np.isfinite(x)), _not_finite),
+    "infinite": _Fault(
+        1, "infinite, or NaN", "finite numbers", _values(lambda x: ~np.isfinite(x)), lambda _, v: not_finite(v)
+    ),
     "too large": _Fault(
         1, "too large", "numbers of at most 1e150, whose squares float64 holds", _values(lambda x: np.abs(x) > LARGE),
         lambda _, v: (nw.col(v).list.max() > LARGE) | (nw.col(v).list.min() < -LARGE),
@@ -138,14 +141,12 @@ def refuse_faults(name: str, faults: Sequence[str], counts: Sequence[int], *, on
 
 def _error(name: str, fault: _Fault, count: int, on_gpu: bool) -> DataValueError:
     columns = sparse.columns(name)
-    error = DataValueError(
+    return DataValueError(
         f"column {columns[fault.part]!r} has {count} values that are {fault.found}, expected {fault.expected}",
         hint=f"{name!r} is a sparse vector, {columns[0]!r} and {columns[1]!r}: clean or filter these rows before.",
         column=columns[fault.part],
+        predicate=None if on_gpu else fault.predicate(*columns),
     )
-    if not on_gpu:
-        error.predicate = fault.predicate(*columns)
-    return error
 
 
 def refuse_broken(frame: nw.DataFrame[Any], name: str, faults: Sequence[str] = BROKEN) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import narwhals as nw
@@ -12,11 +13,12 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, ExecutionError
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, merge_fields
 from penstock.statistics.cells import finish_cells, merge_cells, summarise_cells
+from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.evaluation.curves import Curve
 from penstock.statistics.evaluation.ties import add_ties, merge_ties
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, rules_for, valid_rows
 from penstock.statistics.vectors import positive_class, refuse_elements, vector_kind
 
 _OF_WEIGHTS = ("null", "infinite", "too_large", "negative")
@@ -24,7 +26,7 @@ _COLUMNS = ("score", "positive", "negative")
 
 
 @dataclass(frozen=True)
-class BinaryCurve(Statistic):
+class BinaryCurve(PredictionStatistic):
     """The :class:`Curve` of scores and labels: exact, or of scores put in cells.
 
     Exact, the state grows with the number of distinct scores: 16 bytes each for float64 scores without weights, 12 for
@@ -60,12 +62,12 @@ class BinaryCurve(Statistic):
     1.0
     """
 
+    predicted = "score"
     num_bins: int = 0
     limit_bytes: int = 2**30
 
     def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(f"columns are {self.columns!r}, expected (score, label) or (score, label, weight)")
+        super().__post_init__()
         if self.num_bins < 0 or self.num_bins == 1:
             raise ConfigError(f"num_bins is {self.num_bins}, expected 0 for an exact curve, or at least 2")
         if self.limit_bytes < 1:
@@ -76,7 +78,7 @@ class BinaryCurve(Statistic):
         score, label, *weight = self.columns
         checks = [(score, Rule("null")), (label, Rule("null")), (label, Rule("not_binary"))]
         checks += [(score, Rule("infinite"))] if self.num_bins else []
-        return checks + [(name, Rule(test)) for name in weight for test in _OF_WEIGHTS]
+        return [*checks, *rules_for(weight, *_OF_WEIGHTS)]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the weight of each class at each distinct score or in each cell, and how many rows break which rule.
@@ -97,7 +99,7 @@ class BinaryCurve(Statistic):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights of equal scores or cells; raises as `summarise` does."""
-        found = {"invalid": add_counts([state["invalid"] for state in states]), "vectors": states[0]["vectors"]}
+        found = merge_fields(states, invalid=add_counts, vectors=itemgetter(0))
         if self.num_bins:
             return {**found, "cells": merge_cells([state["cells"] for state in states], self.num_bins)}
         if len(states) == 1:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import ConfigError
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.aggregates import numbers
+from penstock.statistics.base import State, merge_fields
+from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.moments import total
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, rules_for, valid_rows
 from penstock.statistics.vectors import positive_class, refuse_elements, vector_kind
 
 _MOST_BINS = 500
@@ -85,7 +87,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Probabilities(Statistic):
+class Probabilities(PredictionStatistic):
     """The :class:`Calibration` of probabilities and labels; the state is three numbers a bin, and two.
 
     Parameters
@@ -111,14 +113,12 @@ class Probabilities(Statistic):
     0.0625
     """
 
+    predicted = "probability"
     bins: int = 10
     eps: float = 1e-15
 
     def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(
-                f"columns are {self.columns!r}, expected (probability, label) or (probability, label, weight)"
-            )
+        super().__post_init__()
         if not 1 <= self.bins <= _MOST_BINS:
             raise ConfigError(f"bins is {self.bins}, expected 1 to {_MOST_BINS}")
         if not 0 < self.eps < 0.5:
@@ -129,14 +129,12 @@ class Probabilities(Statistic):
         probability, label, *weight = self.columns
         checks = [(probability, Rule("null")), (label, Rule("null"))]
         checks += [(probability, Rule("not_between", (0, 1))), (label, Rule("not_binary"))]
-        return checks + [(name, Rule(test)) for name in weight for test in _OF_WEIGHTS]
+        return [*checks, *rules_for(weight, *_OF_WEIGHTS)]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of the valid rows of one partition, and how many rows break which rule."""
         valid, invalid = valid_rows(positive_class(frame, self.columns[0]), self._checks)
-        table = frames.to_arrow(valid.select(nw.col(*self.columns).cast(nw.Float64)))
-        probability, label, *given = (column.to_numpy() for column in table.columns)
-        weight = given[0] if given else np.ones(len(table))
+        (probability, label), weight = (numbers(valid, name) for name in self.columns[:2]), self.weight(valid)
         clipped = np.clip(probability, self.eps, 1 - self.eps)
         losses = -weight * np.where(label == 1, np.log(clipped), np.log1p(-clipped))
         sums = {"log_losses": float(losses.sum()), "squares": float((weight * (probability - label) ** 2).sum())}
@@ -146,10 +144,8 @@ class Probabilities(Statistic):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums."""
-        added = {name: total(state[name] for state in states) for name in _TOTALS}
-        bins = {name: [total(each) for each in zip(*(s[name] for s in states), strict=True)] for name in _BY_BIN}
-        invalid = add_counts([state["invalid"] for state in states])
-        return {"invalid": invalid, "vectors": states[0]["vectors"], **added, **bins}
+        totals, by_bin = dict.fromkeys(_TOTALS, total), dict.fromkeys(_BY_BIN, _totals)
+        return merge_fields(states, invalid=add_counts, vectors=itemgetter(0), **totals, **by_bin)
 
     def finish(self, state: State) -> Calibration:
         """Return the sums with what they give.
@@ -172,3 +168,7 @@ class Probabilities(Statistic):
         order = np.argsort(bins, kind="stable")
         ends = np.cumsum(np.bincount(bins, minlength=self.bins))
         return {name: [float(part.sum()) for part in np.split(each[order], ends[:-1])] for name, each in terms.items()}
+
+
+def _totals(by_bin: Sequence[Sequence[float]]) -> list[float]:
+    return [total(each) for each in zip(*by_bin, strict=True)]

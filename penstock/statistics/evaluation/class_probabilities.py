@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import narwhals as nw
@@ -13,13 +15,14 @@ import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.aggregates import numbers
+from penstock.statistics.base import State, merge_fields
+from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.moments import total
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 from penstock.statistics.vectors import is_vector
 
 _SUMS = ("weight", "losses", "hits")
-_COUNTS = ("improper", "outside")
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class ProbabilityScores:
 
 
 @dataclass(frozen=True)
-class ClassProbabilities(Statistic):
+class ClassProbabilities(PredictionStatistic):
     """The :class:`ProbabilityScores` of a column of probabilities, one a class; the state is a few numbers.
 
     Computed on the host, to which the columns of a frame on a GPU are copied.
@@ -94,14 +97,12 @@ class ClassProbabilities(Statistic):
     0.5
     """
 
+    predicted = "probability"
     eps: float = 1e-15
     k: int = 2
 
     def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(
-                f"columns are {self.columns!r}, expected (probability, label) or (probability, label, weight)"
-            )
+        super().__post_init__()
         if not 0 < self.eps < 0.5:
             raise ConfigError(f"eps is {self.eps}, expected a number above 0 and below 0.5, such as 1e-15")
         if self.k < 1:
@@ -117,18 +118,16 @@ class ClassProbabilities(Statistic):
         classes = _most_common(found)
         kept = proper & (lengths == classes)
         matrix = (elements if kept.all() else elements[np.repeat(kept, lengths)]).reshape(-1, classes)
-        outside, sums = self._scored(matrix, *(each[kept] for each in self._labels_and_weights(valid)))
-        counts = {"improper": int(np.count_nonzero(~proper)), "outside": outside}
+        outside, sums = self._scored(matrix, numbers(valid, self.columns[1])[kept], self.weight(valid)[kept])
+        counts = {"invalid": invalid, "improper": int(np.count_nonzero(~proper)), "outside": outside}
         place = {"vector": vector, "on_gpu": frames.is_gpu(frame)}
-        return {"invalid": invalid, **place, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
+        return {**place, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums and counts."""
-        counts = {name: sum(state[name] for state in states) for name in _COUNTS}
-        sums = {name: total(state[name] for state in states) for name in _SUMS}
-        place = {"vector": states[0]["vector"], "on_gpu": any(state["on_gpu"] for state in states)}
-        lengths = frames.sum_by_key([state["lengths"] for state in states], ["length"])
-        return {"invalid": add_counts([s["invalid"] for s in states]), **place, "lengths": lengths, **counts, **sums}
+        sums = dict.fromkeys(("improper", "outside"), sum) | dict.fromkeys(_SUMS, total)
+        by_length = partial(frames.sum_by_key, keys=["length"])
+        return merge_fields(states, invalid=add_counts, vector=itemgetter(0), on_gpu=any, lengths=by_length, **sums)
 
     def finish(self, state: State) -> ProbabilityScores:
         """Return the scores.
@@ -152,14 +151,8 @@ class ClassProbabilities(Statistic):
     def _checks(self, vector: bool) -> ColumnRules:
         probability, label, *weights = self.columns
         checks = [(probability, Rule("null"))] + ([] if vector else [(probability, Rule("not_between", (0, 1)))])
-        checks += [(label, Rule(test)) for test in ("null", "infinite", "negative", "not_whole")]
-        weight = ("null", "infinite", "negative", "too_large")
-        return checks + [(name, Rule(test)) for name in weights for test in weight]
-
-    def _labels_and_weights(self, frame: nw.DataFrame[Any]) -> tuple[np.ndarray, np.ndarray]:
-        table = frames.to_arrow(frame.select(nw.col(*self.columns[1:]).cast(nw.Float64)))
-        label, *weights = (column.to_numpy() for column in table.columns)
-        return label, (weights[0] if weights else np.ones(len(label)))
+        of_label = rules_for([label], "null", "infinite", "negative", "not_whole")
+        return [*checks, *of_label, *rules_for(weights, "null", "infinite", "negative", "too_large")]
 
     def _scored(self, matrix: np.ndarray, label: np.ndarray, weight: np.ndarray) -> tuple[int, tuple[float, ...]]:
         """Return how many labels have no element, and the sums over the other rows."""
@@ -174,23 +167,21 @@ class ClassProbabilities(Statistic):
 
     def _improper(self, classes: int, count: int, on_gpu: bool) -> DataValueError:
         name = self.columns[0]
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values that are not lists of {classes} numbers between 0 and 1",
             hint="Give every class a probability in every row; margins are no probabilities.",
             column=name,
+            predicate=None if on_gpu else _improper_lists(name, classes),
         )
-        error.predicate = None if on_gpu else _improper_lists(name, classes)
-        return error
 
     def _outside(self, classes: int, count: int) -> DataValueError:
         name = self.columns[1]
-        error = DataValueError(
+        return DataValueError(
             f"column {name!r} has {count} values that are no place in {classes} probabilities, counted from 0",
             hint="Index the labels from 0 in the order of the probabilities, or evaluate without probabilities.",
             column=name,
+            predicate=Rule("not_between", (0, classes - 1)).broken(name),
         )
-        error.predicate = Rule("not_between", (0, classes - 1)).broken(name)
-        return error
 
 
 def _elements(frame: nw.DataFrame[Any], name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -13,16 +13,17 @@ import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, SchemaError
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, merge_fields
+from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.evaluation.confusion_matrix import ConfusionMatrix
 from penstock.statistics.evaluation.ties import add_ties
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _SIDES = ("label", "prediction")
 
 
 @dataclass(frozen=True)
-class Confusion(Statistic):
+class Confusion(PredictionStatistic):
     """The :class:`ConfusionMatrix` of predicted and true labels; the state grows with the pairs that occur.
 
     Weights are added on the host, in the order of the rows, so that the result does not depend on threads.
@@ -52,10 +53,7 @@ class Confusion(Statistic):
     limit: int = 10_000
 
     def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(
-                f"columns are {self.columns!r}, expected (prediction, label) or (prediction, label, weight)"
-            )
+        super().__post_init__()
         if self.limit < 1:
             raise ConfigError(f"limit is {self.limit}, expected at least 1")
 
@@ -71,19 +69,14 @@ class Confusion(Statistic):
         """
         text = self._holds_text(frame)
         valid, invalid = valid_rows(frame, self._checks(text))
-        prediction, label, *weights = (nw.col(name) for name in self.columns)
-        sides = [each if text else each.cast(nw.Float64) for each in (label, prediction)]
-        named = [side.alias(name) for side, name in zip(sides, _SIDES, strict=True)]
-        weighed = [weight.cast(nw.Float64).alias("weight") for weight in weights]
-        table = frames.to_arrow(valid.select(*named, *weighed))
-        if not weights:
-            table = table.append_column("weight", pa.array(np.ones(len(table))))
+        sides = zip(_SIDES, map(nw.col, self.columns[1::-1]), strict=True)
+        rows = valid.select(*[(side if text else side.cast(nw.Float64)).alias(name) for name, side in sides])
+        table = frames.to_arrow(rows).append_column("weight", pa.array(self.weight(valid)))
         return {"cells": self._added(table if text else _without_minus_zero(table)), "invalid": invalid}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights of equal pairs; raises DataValueError as `summarise` does."""
-        table = pa.concat_tables([state["cells"] for state in states])
-        return {"cells": self._added(table), "invalid": add_counts([state["invalid"] for state in states])}
+        return merge_fields(states, cells=lambda cells: self._added(pa.concat_tables(cells)), invalid=add_counts)
 
     def finish(self, state: State) -> ConfusionMatrix:
         """Return the matrix.
@@ -102,8 +95,7 @@ class Confusion(Statistic):
     def _checks(self, text: bool) -> ColumnRules:
         tests = ("null",) if text else ("null", "infinite")
         checks = [(name, Rule(test)) for name in self.columns[:2] for test in tests]
-        weight = ("null", "infinite", "negative", "too_large")
-        return checks + [(name, Rule(test)) for name in self.columns[2:] for test in weight]
+        return [*checks, *rules_for(self.columns[2:], "null", "infinite", "negative", "too_large")]
 
     def _holds_text(self, frame: nw.DataFrame[Any]) -> bool:
         prediction, label = self.columns[:2]

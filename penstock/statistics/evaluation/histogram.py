@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import narwhals as nw
@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.aggregates import numbers
+from penstock.statistics.base import State, merge_fields
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.evaluation.base import PredictionStatistic
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _BARS = 60
 _RANGES = 100
@@ -112,7 +114,7 @@ def _quantile(values: np.ndarray, weights: np.ndarray, q: float) -> float | None
 
 
 @dataclass(frozen=True)
-class Residuals(Statistic):
+class Residuals(PredictionStatistic):
     """The :class:`ResidualDistribution` of a column of predictions, computed in float64.
 
     Parameters
@@ -139,23 +141,19 @@ class Residuals(Statistic):
     most: int = 10_000
 
     def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(
-                f"columns are {self.columns!r}, expected (prediction, label) or (prediction, label, weight)"
-            )
+        super().__post_init__()
         if self.most < 2:
             raise ConfigError(f"most is {self.most!r}, expected at least 2")
 
     @property
     def _checks(self) -> ColumnRules:
         checks = [(name, Rule(test)) for name in self.columns[:2] for test in ("null", "infinite", "too_large")]
-        return checks + [(name, Rule(test)) for name in self.columns[2:] for test in ("null", "too_large", "negative")]
+        return [*checks, *rules_for(self.columns[2:], "null", "too_large", "negative")]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the cells of the valid rows of one partition, and how many rows break which rule."""
         valid, invalid = valid_rows(frame, self._checks)
-        prediction, label, *weights = (valid[name].cast(nw.Float64).to_numpy() for name in self.columns)
-        weight = weights[0] if weights else np.ones(len(prediction))
+        (prediction, label), weight = (numbers(valid, name) for name in self.columns[:2]), self.weight(valid)
         counted = weight > 0
         prediction, residual, weight = prediction[counted], (label - prediction)[counted], weight[counted]
         weighted = weight * residual
@@ -169,11 +167,8 @@ class Residuals(Statistic):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the cells."""
-        return {
-            "invalid": add_counts([state["invalid"] for state in states]),
-            "residual": merge_cells([state["residual"] for state in states], self.most),
-            "prediction": merge_cells([state["prediction"] for state in states], _RANGES),
-        }
+        residual, prediction = (partial(merge_cells, most=most) for most in (self.most, _RANGES))
+        return merge_fields(states, invalid=add_counts, residual=residual, prediction=prediction)
 
     def finish(self, state: State) -> ResidualDistribution:
         """Return the distribution.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import narwhals as nw
@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.frames import lists
 from penstock.statistics.aggregates import aggregate, sums
-from penstock.statistics.base import State
+from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.lists import LABEL, PREDICTION, WEIGHT, ListPairs
 from penstock.statistics.moments import total
 from penstock.statistics.rules import ColumnRules, Rule
@@ -221,11 +221,9 @@ class LabelSets(ListPairs):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums, and the weights of equal labels."""
-        counts = {name: sum(state[name] for state in states) for name in _COUNTS}
-        added = {name: total(state[name] for state in states) for name in _SUMS}
-        labels = frames.sum_by_key([state["labels"] for state in states], ["label"])
-        invalid = self.merge_invalid([state["invalid"] for state in states])
-        return {"invalid": invalid, **counts, **added, "labels": labels}
+        numbers = dict.fromkeys(_COUNTS, sum) | dict.fromkeys(_SUMS, total)
+        by_label = partial(frames.sum_by_key, keys=["label"])
+        return merge_fields(states, invalid=self.merge_invalid, **numbers, labels=by_label)
 
     def finish(self, state: State) -> LabelScores:
         """Return the scores.

@@ -9,10 +9,11 @@ from typing import Any
 import narwhals as nw
 
 from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import DataValueError
 from penstock.frames import lists as frames_lists
-from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.base import State, merge_fields
+from penstock.statistics.evaluation.base import PredictionStatistic
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 PREDICTION, LABEL, WEIGHT = "prediction", "label", "weight"
 """The columns of the frame that :meth:`ListPairs.valid` gives."""
@@ -20,26 +21,14 @@ _ELEMENTS = ("lists_with_nulls", "lists_with_nan")
 
 
 @dataclass(frozen=True)
-class ListPairs(Statistic):
-    """A statistic of a column of predicted lists and one of true lists, and of weights if there are any.
-
-    Raises
-    ------
-    ConfigError
-        `columns` has not two or three names.
-    """
-
-    def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(
-                f"columns are {self.columns!r}, expected (prediction, label) or (prediction, label, weight)"
-            )
+class ListPairs(PredictionStatistic):
+    """A statistic of a column of predicted lists and one of true lists, and of weights if there are any."""
 
     @property
     def checks(self) -> ColumnRules:
         """The rules that the columns keep."""
         lists = [(name, Rule(test)) for name in self.columns[:2] for test in ("null", *_ELEMENTS)]
-        return lists + [(name, Rule(test)) for name in self.columns[2:] for test in ("null", "infinite", "negative")]
+        return [*lists, *rules_for(self.columns[2:], "null", "infinite", "negative")]
 
     def valid(self, frame: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], State]:
         """Return the valid rows of a weight above 0 on the host, and how many rows break which rule.
@@ -63,8 +52,7 @@ class ListPairs(Statistic):
 
     def merge_invalid(self, states: Sequence[State]) -> State:
         """Add up what :meth:`valid` counted."""
-        counts = add_counts([state["counts"] for state in states])
-        return {"counts": counts, "on_gpu": any(state["on_gpu"] for state in states)}
+        return merge_fields(states, counts=add_counts, on_gpu=any)
 
     def refuse_invalid(self, invalid: State) -> None:
         """Raise DataValueError for the first of the rules that some rows break.

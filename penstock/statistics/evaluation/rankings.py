@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import narwhals as nw
@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.frames import lists
-from penstock.statistics.base import State
+from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.lists import LABEL, PREDICTION, WEIGHT, ListPairs
 from penstock.statistics.moments import total
 from penstock.statistics.places import places
@@ -184,12 +184,9 @@ class Rankings(ListPairs):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums, and the weights at equal places."""
-        counts = {name: sum(state[name] for state in states) for name in _COUNTS}
-        added = {name: total(state[name] for state in states) for name in _SUMS}
-        hits = frames.sum_by_key([state["hits"] for state in states], ["labels", "place"])
-        first = frames.sum_by_key([state["first_hits"] for state in states], ["place"])
-        invalid = self.merge_invalid([state["invalid"] for state in states])
-        return {"invalid": invalid, **counts, **added, "hits": hits, "first_hits": first}
+        numbers = dict.fromkeys(_COUNTS, sum) | dict.fromkeys(_SUMS, total)
+        hits, first = (partial(frames.sum_by_key, keys=keys) for keys in (["labels", "place"], ["place"]))
+        return merge_fields(states, invalid=self.merge_invalid, **numbers, hits=hits, first_hits=first)
 
     def finish(self, state: State) -> Ranking:
         """Return the ranking's measures.

@@ -11,9 +11,10 @@ import narwhals as nw
 
 from penstock.core.errors import ConfigError
 from penstock.statistics.aggregates import aggregate, sums
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State, merge_fields
+from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.moments import centred, combine, refuse_overflow, total
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _SUMS = (
     "weight",
@@ -168,7 +169,7 @@ def check_quantile(quantile: float) -> None:
 
 
 @dataclass(frozen=True)
-class RegressionErrors(Statistic):
+class RegressionErrors(PredictionStatistic):
     """The :class:`Errors` of a column of predictions, computed in float64.
 
     Parameters
@@ -191,16 +192,10 @@ class RegressionErrors(Statistic):
     3.0
     """
 
-    def __post_init__(self) -> None:
-        if len(self.columns) not in (2, 3):
-            raise ConfigError(
-                f"columns are {self.columns!r}, expected (prediction, label) or (prediction, label, weight)"
-            )
-
     @property
     def _checks(self) -> ColumnRules:
         checks = [(name, Rule(test)) for name in self.columns for test in ("null", "infinite")]
-        return checks + [(name, Rule("negative")) for name in self.columns[2:]]
+        return [*checks, *rules_for(self.columns[2:], "negative")]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of the valid rows of one partition, and how many rows break which rule."""
@@ -223,14 +218,9 @@ class RegressionErrors(Statistic):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums; join means and centred squares with Chan's update."""
-        added = {name: total(state[name] for state in states) for name in _SUMS}
         sides = {side: combine([(state["weight"], state[side]) for state in states]) for side in _SIDES}
-        counts = {
-            "invalid": add_counts([state["invalid"] for state in states]),
-            **{name: sum(state[name] for state in states) for name in ("count", "zero_labels")},
-            "max_error": max((s["max_error"] for s in states if s["max_error"] is not None), default=None),
-        }
-        return {**counts, **added, **sides}
+        sums = dict.fromkeys(("count", "zero_labels"), sum) | dict.fromkeys(_SUMS, total)
+        return {**merge_fields(states, invalid=add_counts, max_error=_largest, **sums), **sides}
 
     def finish(self, state: State) -> Errors:
         """Return the errors.
@@ -247,3 +237,7 @@ class RegressionErrors(Statistic):
         refuse_overflow(self.columns[0], prediction["m2"], state["squared_error"])
         added = {name: state[name] for name in ("count", *_SUMS, "zero_labels", "max_error")}
         return Errors(**added, label_mean=label["mean"], label_m2=label["m2"], prediction_m2=prediction["m2"])
+
+
+def _largest(errors: Sequence[float | None]) -> float | None:
+    return max((error for error in errors if error is not None), default=None)

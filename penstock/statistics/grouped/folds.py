@@ -127,14 +127,13 @@ class Folded(GroupedBy):
         return found
 
     def _error(self, strays: int) -> DataValueError:
-        error = DataValueError(
+        return DataValueError(
             f"column {self.fold!r} has {strays} values that are no fold, expected 0 to {self.num_folds - 1}",
             hint="Number the folds from 0, or set num_folds to how many there are.",
             column=self.fold,
             rows=strays,
+            predicate=self._stray(),
         )
-        error.predicate = self._stray()
-        return error
 
 
 def folds(rows: np.ndarray, num_folds: int, seed: int) -> np.ndarray:
