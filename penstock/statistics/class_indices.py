@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from scipy import sparse as scipy_sparse
 
 from penstock import frames
-from penstock.core.errors import DataValueError
 from penstock.frames import sparse
-from penstock.statistics.base import State, Statistic
-from penstock.statistics.class_moments import without_minus_zero
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.aggregates import numbers
+from penstock.statistics.base import State, Statistic, merge_fields
+from penstock.statistics.groups import sums
+from penstock.statistics.labels import categories, refuse_more, without_minus_zero
+from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
 from penstock.statistics.vector_faults import BROKEN, count_faults, refuse_faults
 
 
@@ -96,8 +97,7 @@ class ClassIndices(Statistic):
     def _checks(self, floating: bool) -> ColumnRules:
         of_label = ("null", "infinite", "not_whole") if floating else ("null",)
         of_weight = ("null", "infinite", "negative", "too_large") if self.weighted else ()
-        named = [(self.columns[0], of_label), (self.columns[-1], of_weight)]
-        return [(name, Rule(test)) for name, tests in named for test in tests]
+        return [*rules_for(self.columns[:1], *of_label), *rules_for(self.columns[-1:], *of_weight)]
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of one partition, and how many rows have which fault.
@@ -119,8 +119,8 @@ class ClassIndices(Statistic):
         }
 
     def _summed(self, rows: nw.DataFrame[Any]) -> pa.Table:
-        weight = rows[self.columns[-1]].cast(nw.Float64).to_numpy() if self.weighted else np.ones(len(rows))
-        classes = without_minus_zero(frames.to_arrow(rows.select(self.columns[0]))[self.columns[0]].combine_chunks())
+        weight = numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
+        classes = without_minus_zero(categories(rows, self.columns[0]))
         matrix = sparse.to_csr(rows, self.name)
         entries = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr)), matrix.indices
         ones = np.ones(len(rows), dtype=np.int64)
@@ -128,17 +128,15 @@ class ClassIndices(Statistic):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up, class by class and index by index."""
-        table = pa.concat_tables([state["table"] for state in states]).combine_chunks()
+        return merge_fields(states, invalid=add_counts, faults=add_counts, on_gpu=any, table=self._added)
+
+    def _added(self, tables: Sequence[pa.Table]) -> pa.Table:
+        table = pa.concat_tables(tables).combine_chunks()
         lists = table["index"].combine_chunks()
         entries = pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()
-        sums = table["sum"].combine_chunks().flatten().to_numpy()
+        values = table["sum"].combine_chunks().flatten().to_numpy()
         rows, weight = (table[name].to_numpy() for name in ("rows", "weight"))
-        return {
-            "invalid": add_counts([state["invalid"] for state in states]),
-            "faults": add_counts([state["faults"] for state in states]),
-            "on_gpu": any(state["on_gpu"] for state in states),
-            "table": self._joined(table["class"].combine_chunks(), rows, weight, entries, sums),
-        }
+        return self._joined(table["class"].combine_chunks(), rows, weight, entries, values)
 
     def _joined(
         self,
@@ -151,26 +149,19 @@ class ClassIndices(Statistic):
         """Return a row a class, of parts of a class each; `entries` are the part and the index of each value."""
         coded = classes.dictionary_encode()
         found, place = coded.dictionary, coded.indices.to_numpy()
-        self._check_limit(len(found))
+        hint = "Learn a quantity by regression; join classes that are too many."
+        refuse_more(self.columns[0], len(found), self.limit, "classes", "", hint)
         keys, at = np.unique(place[entries[0]] * np.int64(2**31) + entries[1], return_inverse=True)
         ends = np.searchsorted(keys, np.arange(len(found) + 1) * np.int64(2**31)).astype(np.int32)
-        made = {"index": (keys % 2**31).astype(np.int32), "sum": np.bincount(at, values, len(keys)).astype(np.float64)}
+        made = {"index": (keys % 2**31).astype(np.int32), "sum": sums(at, values, len(keys))}
         return pa.table(
             {
                 "class": found,
                 "rows": np.bincount(place, rows, len(found)).astype(np.int64),
-                "weight": np.bincount(place, weight, len(found)).astype(np.float64),
+                "weight": sums(place, weight, len(found)),
                 **{name: pa.ListArray.from_arrays(pa.array(ends), pa.array(each)) for name, each in made.items()},
             }
         )
-
-    def _check_limit(self, found: int) -> None:
-        if found > self.limit:
-            raise DataValueError(
-                f"column {self.columns[0]!r} has {found} or more classes, expected at most {self.limit}",
-                hint="Learn a quantity by regression; join classes that are too many.",
-                column=self.columns[0],
-            )
 
     def finish(self, state: State) -> SumsByClass:
         """Return the sums, classes in ascending order.
@@ -187,6 +178,6 @@ class ClassIndices(Statistic):
         refuse_faults(self.name, self._faults, state["faults"], on_gpu=state["on_gpu"])
         lists, rows, weight = table["index"].combine_chunks(), table["rows"].to_numpy(), table["weight"].to_numpy()
         index, at = np.unique(lists.flatten().to_numpy(), return_inverse=True)
-        sums = table["sum"].combine_chunks().flatten().to_numpy()
-        matrix = scipy_sparse.csr_matrix((sums, at, lists.offsets.to_numpy()), shape=(len(table), len(index)))
+        values = table["sum"].combine_chunks().flatten().to_numpy()
+        matrix = scipy_sparse.csr_matrix((values, at, lists.offsets.to_numpy()), shape=(len(table), len(index)))
         return SumsByClass(self.name, table["class"].combine_chunks(), rows, weight, index, matrix)

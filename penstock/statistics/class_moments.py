@@ -9,12 +9,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError
+from penstock.statistics.aggregates import numbers
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.groups import Groups, as_lists, as_matrix
+from penstock.statistics.labels import categories, refuse_more, without_minus_zero
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _PARTS = ("sum", "mean", "rest", "m2")
 
@@ -132,16 +133,16 @@ class ClassMoments(Statistic):
         rows, invalid = valid_rows(frame, self._checks(frame.schema[self.label].is_float()))
         if self.weighted:
             rows = rows.filter(nw.col(self.columns[-1]) > 0)
-        weight = self._numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
-        classes = frames.to_arrow(rows.select(self.label))[self.label].combine_chunks()
-        parts = (_of_rows(self._numbers(rows, name), weight) for name in self.features)
+        weight = numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
+        classes = without_minus_zero(categories(rows, self.label))
+        parts = ((weight * values, values, 0.0, 0.0) for values in (numbers(rows, name) for name in self.features))
         counts = np.ones(len(rows), dtype=np.int64)
-        return {"invalid": invalid, "table": self._joined(without_minus_zero(classes), counts, weight, parts)}
+        return {"invalid": invalid, "table": self._joined(classes, counts, weight, parts)}
 
     def merge(self, states: Sequence[State]) -> State:
         """Join class by class."""
         table = pa.concat_tables([state["table"] for state in states])
-        parts = zip(*(_matrix(table[name], len(self.features)).T for name in _PARTS), strict=True)
+        parts = zip(*(as_matrix(table[name], len(self.features)).T for name in _PARTS), strict=True)
         counts, weight = (table[name].to_numpy() for name in ("rows", "weight"))
         joined = self._joined(table["class"].combine_chunks(), counts, weight, parts)
         return {"invalid": add_counts([state["invalid"] for state in states]), "table": joined}
@@ -159,22 +160,17 @@ class ClassMoments(Statistic):
         table = state["table"].sort_by("class")
         refuse(self._checks(pa.types.is_floating(table.schema.field("class").type)), state["invalid"])
         rows, weight = (table[name].to_numpy() for name in ("rows", "weight"))
-        sums, means, _, m2 = (_matrix(table[name], len(self.features)) for name in _PARTS)
+        sums, means, _, m2 = (as_matrix(table[name], len(self.features)) for name in _PARTS)
         return MomentsByClass(table["class"].combine_chunks(), rows, weight, sums, means, m2)
 
     def _checks(self, floating: bool) -> ColumnRules:
         of_label = ("null", "infinite", "not_whole") if floating else ("null",)
-        checks = [(self.label, Rule(test)) for test in of_label]
-        weights = self.columns[-1:] if self.weighted else ()
-        checks += [(name, Rule(test)) for name in weights for test in ("null", "infinite", "negative", "too_large")]
+        of_weight = ("null", "infinite", "negative", "too_large") if self.weighted else ()
+        checks = [*rules_for([self.label], *of_label), *rules_for(self.columns[-1:], *of_weight)]
         return checks + [(name, Rule(test)) for name in self.features for test in ("null", "infinite", "too_large")]
 
-    def _numbers(self, rows: nw.DataFrame[Any], name: str) -> np.ndarray:
-        values: np.ndarray = rows[name].cast(nw.Float64).to_numpy()
-        return values
-
     def _joined(
-        self, classes: pa.Array, rows: np.ndarray, weight: np.ndarray, parts: Iterable[Sequence[np.ndarray]]
+        self, classes: pa.Array, rows: np.ndarray, weight: np.ndarray, parts: Iterable[Sequence[Any]]
     ) -> pa.Table:
         """Return the table of the classes that parts are of; a part of a class is a row, or what was joined before.
 
@@ -185,64 +181,17 @@ class ClassMoments(Statistic):
         """
         coded = classes.dictionary_encode()
         found, place = coded.dictionary, coded.indices.to_numpy()
-        self._check_limit(len(found))
-        groups = _Groups(place, weight, len(found))
-        matrices = np.array([groups.joined(*part) for part in parts])  # features, parts, classes
-        lists = {name: _lists(matrices[:, i].T) for i, name in enumerate(_PARTS)}
+        hint = "Learn a quantity by regression; join classes that are too many."
+        refuse_more(self.label, len(found), self.limit, "distinct values", " classes", hint)
+        groups = Groups.of(place, weight, len(found))
+        matrices = np.array([_joined(groups, *part) for part in parts])  # features, parts, classes
+        lists = {name: as_lists(matrices[:, i].T) for i, name in enumerate(_PARTS)}
         counts = np.zeros(len(found), dtype=np.int64)
         np.add.at(counts, place, rows)
         return pa.table({"class": found, "rows": counts, "weight": groups.weight, **lists})
 
-    def _check_limit(self, found: int) -> None:
-        if found > self.limit:
-            raise DataValueError(
-                f"column {self.label!r} has {found} or more distinct values, expected at most {self.limit} classes",
-                hint="Learn a quantity by regression; join classes that are too many.",
-                column=self.label,
-            )
 
-
-class _Groups:
-    """Adds up parts by class."""
-
-    def __init__(self, place: np.ndarray, weight: np.ndarray, n: int) -> None:
-        self.place, self.parts, self.n = place, weight, n
-        self.first = np.unique(place, return_index=True)[1]
-        self.weight = self.sums(weight)
-        self.share = weight / self.weight[place]
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of the values of each class, added in order; float64 also where there are none."""
-        sums: np.ndarray = np.bincount(self.place, values, self.n).astype(np.float64)
-        return sums
-
-    def joined(
-        self, sums: np.ndarray, means: np.ndarray, rests: np.ndarray | float, m2: np.ndarray | float
-    ) -> list[np.ndarray]:
-        """Return the four of each class; the mean is taken from the first part's and then corrected."""
-        start = means[self.first]
-        rough = start + self.sums(self.share * (means - start[self.place]))
-        away = (means - rough[self.place]) + rests
-        shift = self.sums(self.share * away)
-        mean = rough + shift
-        away -= shift[self.place]
-        return [self.sums(sums), mean, (rough - mean) + shift, self.sums(m2 + self.parts * (away * away))]
-
-
-def _of_rows(values: np.ndarray, weight: np.ndarray) -> tuple[Any, ...]:
-    return weight * values, values, 0.0, 0.0
-
-
-def _lists(matrix: np.ndarray) -> pa.ListArray:
-    rows, width = matrix.shape
-    return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * width), matrix.ravel())
-
-
-def _matrix(lists: pa.ChunkedArray, width: int) -> np.ndarray:
-    values: np.ndarray = lists.combine_chunks().flatten().to_numpy().reshape(-1, width)
-    return values
-
-
-def without_minus_zero(classes: pa.Array) -> pa.Array:
-    """Return the classes with 0.0 for -0.0, so that they are one."""
-    return pc.add(classes, pa.scalar(0.0, classes.type)) if pa.types.is_floating(classes.type) else classes
+def _joined(groups: Groups, sums: Any, means: Any, rests: Any, m2: Any) -> list[np.ndarray]:
+    """Return the four of each class from those of its parts."""
+    mean, rest, away = groups.means(means, rests)
+    return [groups.sums(sums), mean, rest, groups.sums(m2 + groups.parts * (away * away))]

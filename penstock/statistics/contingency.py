@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import ConfigError
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.labels import categories, refuse_more, without_minus_zero
+from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
 
 _KEYS = ("value", "class")
 
@@ -88,8 +89,8 @@ class Contingencies(Statistic):
             A column has more distinct values than the limit; so does `merge`.
         """
         rows, invalid = valid_rows(frame, self._checks(frame.schema[self.label].is_float()))
-        classes = _without_minus_zero(_held(rows, self.label)).dictionary_encode()
-        tables = {name: _counted(_held(rows, name), classes) for name in self.columns[1:]}
+        classes = without_minus_zero(categories(rows, self.label)).dictionary_encode()
+        tables = {name: _counted(categories(rows, name), classes) for name in self.columns[1:]}
         return self._checked({"invalid": invalid, "tables": tables})
 
     def merge(self, states: Sequence[State]) -> State:
@@ -113,31 +114,15 @@ class Contingencies(Statistic):
         return {name: _finished(state["tables"][name]) for name in self.columns[1:]}
 
     def _checks(self, floating: bool) -> ColumnRules:
-        tests = ("null", "infinite", "not_whole") if floating else ("null",)
-        return [(self.label, Rule(test)) for test in tests]
+        return rules_for([self.label], *(("null", "infinite", "not_whole") if floating else ("null",)))
 
     def _checked(self, state: State) -> State:
         """Return the state, unless a column of it has too many values."""
         for name, table in state["tables"].items():
             for column, key in ((self.label, "class"), (name, "value")):
-                found = len(pc.unique(table[key]))
-                if found > self.limit:
-                    raise DataValueError(
-                        f"column {column!r} has {found} or more distinct values, expected at most {self.limit}",
-                        hint="Put numbers into buckets; join categories that are too many.",
-                        column=column,
-                    )
+                hint = "Put numbers into buckets; join categories that are too many."
+                refuse_more(column, len(pc.unique(table[key])), self.limit, "distinct values", "", hint)
         return state
-
-
-def _held(rows: nw.DataFrame[Any], name: str) -> pa.Array:
-    values = frames.to_arrow(rows.select(name))[name]
-    # A column that is nothing but null has no type of its own; on a GPU it is one of strings.
-    return (values.cast(pa.string()) if pa.types.is_null(values.type) else values).combine_chunks()
-
-
-def _without_minus_zero(classes: pa.Array) -> pa.Array:
-    return pc.add(classes, pa.scalar(0.0, classes.type)) if pa.types.is_floating(classes.type) else classes
 
 
 def _counted(values: pa.Array, classes: pa.DictionaryArray) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_
 from typing import Any
 
@@ -15,8 +15,9 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, did_you_mean
 from penstock.frames import matrices
-from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, valid_rows
+from penstock.statistics.aggregates import numbers
+from penstock.statistics.base import State, Statistic, merge_fields
+from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 from penstock.statistics.vectors import is_vector
 
 DISTANCES = ("squaredEuclidean", "cosine")
@@ -100,8 +101,8 @@ class PointStatistic(Statistic):
         }
         if not len(vectors):
             rows = rows.head(0)  # lists of several lengths are no matrix
-        weight = self._numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
-        cluster = self._numbers(rows, self.prediction).astype(np.int64)
+        weight = numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
+        cluster = numbers(rows, self.prediction).astype(np.int64)
         chosen = usable & directed & (weight > 0)
         if not chosen.all():
             cluster, vectors, weight = cluster[chosen], vectors[chosen], weight[chosen]
@@ -109,12 +110,8 @@ class PointStatistic(Statistic):
 
     def merge_invalid(self, states: Sequence[State]) -> State:
         """Join what :meth:`points` said of several partitions."""
-        return {
-            "counts": add_counts([state["counts"] for state in states]),
-            **{name: any(state[name] for state in states) for name in ("lists", "on_gpu")},
-            "lengths": frames.sum_by_key([state["lengths"] for state in states], ["length"]),
-            **{name: sum(state[name] for state in states) for name in ("elements", "zeros")},
-        }
+        lengths = partial(frames.sum_by_key, keys=["length"])
+        return merge_fields(states, counts=add_counts, lists=any, on_gpu=any, lengths=lengths, elements=sum, zeros=sum)
 
     def refuse_invalid(self, invalid: State) -> None:
         """Raise DataValueError for what is wrong with some rows; its ``predicate`` is true for them.
@@ -130,12 +127,11 @@ class PointStatistic(Statistic):
                 raise error
 
     def _checks(self, lists: bool) -> ColumnRules:
-        checks = [(self.prediction, Rule("null")), (self.prediction, Rule("not_between", (-_WHOLE, _WHOLE)))]
-        checks.append((self.prediction, Rule("not_whole")))
+        whole = (Rule("null"), Rule("not_between", (-_WHOLE, _WHOLE)), Rule("not_whole"))
         tests = ("null",) if lists else ("null", "infinite", "too_large")
-        checks += [(name, Rule(test)) for name in self.features for test in tests]
-        weights = self.columns[-1:] if self.weighted else ()
-        return checks + [(name, Rule(test)) for name in weights for test in ("null", "too_large", "negative")]
+        of_features = [(name, Rule(test)) for name in self.features for test in tests]
+        of_weight = rules_for(self.columns[-1:] if self.weighted else (), "null", "too_large", "negative")
+        return [*((self.prediction, rule) for rule in whole), *of_features, *of_weight]
 
     def _vectors(self, rows: nw.DataFrame[Any], lists: bool) -> tuple[np.ndarray, pa.Table]:
         """Return the vectors, none where lists are not of one length, and how many lists there are of each length."""
@@ -147,10 +143,6 @@ class PointStatistic(Statistic):
             return np.empty((0, 0)), lengths
         values = arrow.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
         return values.reshape(len(arrow), -1), lengths
-
-    def _numbers(self, rows: nw.DataFrame[Any], name: str) -> np.ndarray:
-        values: np.ndarray = rows[name].cast(nw.Float64).to_numpy()
-        return values
 
     def _scaled(self, vectors: np.ndarray) -> np.ndarray:
         if self.distance_measure != "cosine" or not len(vectors):

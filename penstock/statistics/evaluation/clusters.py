@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -17,7 +18,9 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
-from penstock.statistics.base import State
+from penstock.statistics.base import State, merge_fields
+from penstock.statistics.groups import Groups, as_lists, sums
+from penstock.statistics.labels import refuse_more
 from penstock.statistics.places import places
 from penstock.statistics.points import Points, PointStatistic
 
@@ -152,21 +155,15 @@ class ClusterSums(PointStatistic):
         return _unpacked(state["table"])
 
     def _table(self, clusters: Clusters) -> pa.Table:
-        if len(clusters.ids) > MOST:
-            raise DataValueError(
-                f"column {self.prediction!r} has {len(clusters.ids)} or more clusters, expected at most {MOST}",
-                hint="Check that it holds clusters, not the numbers of rows.",
-                column=self.prediction,
-            )
-        width = clusters.centres.shape[1]
-        offsets = pa.array(np.arange(len(clusters.ids) + 1, dtype=np.int32) * width)
+        hint = "Check that it holds clusters, not the numbers of rows."
+        refuse_more(self.prediction, len(clusters.ids), MOST, "clusters", "", hint)
         return pa.table(
             {
                 "cluster": clusters.ids,
                 "weight": clusters.weight,
                 "rows": clusters.rows,
-                "centre": pa.ListArray.from_arrays(offsets, clusters.centres.ravel()),
-                "rest": pa.ListArray.from_arrays(offsets, clusters.rests.ravel()),
+                "centre": as_lists(clusters.centres),
+                "rest": as_lists(clusters.rests),
                 "variance": clusters.variances,
             }
         )
@@ -180,34 +177,16 @@ def _unpacked(table: pa.Table) -> Clusters:
 
 
 def _joined(parts: Clusters) -> Clusters:
-    """Return the clusters that parts make up, of which several may be of one; a point is a part, of no variance.
-
-    Means are taken from the first part's centre and then corrected: of data far from zero nothing cancels.
-    """
+    """Return the clusters that parts make up, of which several may be of one; a point is a part, of no variance."""
     ids, place = places(parts.ids)
-    n = len(ids)
-    first = np.empty(n, dtype=np.int64)
-    first[place[::-1]] = np.arange(len(place))[::-1]  # of several that fall on one place the last is kept
-    weight = _sums(place, parts.weight, n)
-    share = parts.weight / weight[place]
-    centres, rests = np.empty((2, n, parts.centres.shape[1]))
+    groups = Groups.of(place, parts.weight, len(ids))
+    centres, rests = np.empty((2, len(ids), parts.centres.shape[1]))
     spread = parts.variances.copy()
     for feature, (values, more) in enumerate(zip(parts.centres.T, parts.rests.T, strict=True)):
-        rough = values[first] + _sums(place, share * (values - values[first][place]), n)
-        away = (values - rough[place]) + more
-        shift = _sums(place, share * away, n)
-        centres[:, feature] = rough + shift
-        rests[:, feature] = (rough - centres[:, feature]) + shift
-        away -= shift[place]
+        centres[:, feature], rests[:, feature], away = groups.means(values, more)
         spread += away * away
-    rows = _sums(place, parts.rows, n).astype(np.int64)
-    return Clusters(ids, weight, rows, centres, rests, _sums(place, share * spread, n))
-
-
-def _sums(place: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    """Return the sum of the values at each of n places; float64 also where there are none."""
-    sums: np.ndarray = np.bincount(place, values, n).astype(np.float64)
-    return sums
+    rows = groups.sums(parts.rows).astype(np.int64)
+    return Clusters(ids, groups.weight, rows, centres, rests, groups.sums(groups.share * spread))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,18 +280,17 @@ class Silhouettes(PointStatistic):
         known = ids[place] == points.cluster
         points = Points(points.cluster[known], points.vectors[known], points.weight[known])
         coefficients = _coefficients(points, place[known], self.clusters)
-        sums = [_sums(place[known], each, len(ids)) for each in (points.weight, points.weight * coefficients)]
-        filled = sums[0] > 0
-        table = pa.table({"cluster": ids[filled], "weight": sums[0][filled], "coefficient": sums[1][filled]})
+        weight, coefficient = (
+            sums(place[known], each, len(ids)) for each in (points.weight, points.weight * coefficients)
+        )
+        filled = weight > 0
+        table = pa.table({"cluster": ids[filled], "weight": weight[filled], "coefficient": coefficient[filled]})
         return {"invalid": invalid, "unknown": int(np.count_nonzero(~known)), "table": table}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums of each cluster."""
-        return {
-            "invalid": self.merge_invalid([state["invalid"] for state in states]),
-            "unknown": sum(state["unknown"] for state in states),
-            "table": frames.sum_by_key([state["table"] for state in states], ["cluster"]),
-        }
+        by_cluster = partial(frames.sum_by_key, keys=["cluster"])
+        return merge_fields(states, invalid=self.merge_invalid, unknown=sum, table=by_cluster)
 
     def finish(self, state: State) -> Silhouette:
         """Return the silhouette.

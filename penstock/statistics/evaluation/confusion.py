@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError, SchemaError
+from penstock.core.errors import ConfigError, SchemaError
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.evaluation.confusion_matrix import ConfusionMatrix
 from penstock.statistics.evaluation.ties import add_ties
+from penstock.statistics.labels import refuse_more, without_minus_zero
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _SIDES = ("label", "prediction")
@@ -72,7 +73,7 @@ class Confusion(PredictionStatistic):
         sides = zip(_SIDES, map(nw.col, self.columns[1::-1]), strict=True)
         rows = valid.select(*[(side if text else side.cast(nw.Float64)).alias(name) for name, side in sides])
         table = frames.to_arrow(rows).append_column("weight", pa.array(self.weight(valid)))
-        return {"cells": self._added(table if text else _without_minus_zero(table)), "invalid": invalid}
+        return {"cells": self._added(table), "invalid": invalid}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights of equal pairs; raises DataValueError as `summarise` does."""
@@ -111,26 +112,13 @@ class Confusion(PredictionStatistic):
 
     def _added(self, table: pa.Table) -> pa.Table:
         """Return the distinct pairs, by first occurrence of their label and then of their prediction."""
-        label, prediction = (table[side].combine_chunks().dictionary_encode() for side in _SIDES)
+        label, prediction = (without_minus_zero(table[side].combine_chunks()).dictionary_encode() for side in _SIDES)
         for name, coded in zip(self.columns[1::-1], (label, prediction), strict=True):
-            self._check_limit(name, len(coded.dictionary))
+            hint = "Evaluate predicted quantities as a regression; join classes that are too many."
+            refuse_more(name, len(coded.dictionary), self.limit, "distinct values", " classes", hint)
         width = max(len(prediction.dictionary), 1)
         pairs = label.indices.to_numpy().astype(np.int64) * width + prediction.indices.to_numpy()
         small = pairs.astype(np.min_scalar_type(len(label.dictionary) * width))  # NumPy sorts short ones by radix
         cells, weight = add_ties([small, table["weight"].to_numpy()])
         found = (label.dictionary.take(pa.array(cells // width)), prediction.dictionary.take(pa.array(cells % width)))
         return pa.table(dict(zip(_SIDES, found, strict=True)) | {"weight": weight})
-
-    def _check_limit(self, name: str, found: int) -> None:
-        if found > self.limit:
-            raise DataValueError(
-                f"column {name!r} has {found} or more distinct values, expected at most {self.limit} classes",
-                hint="Evaluate predicted quantities as a regression; join classes that are too many.",
-                column=name,
-            )
-
-
-def _without_minus_zero(table: pa.Table) -> pa.Table:
-    """Return the table with 0.0 for -0.0 on both sides, so that they are one label; Polars drops an added zero."""
-    sides = {name: pc.add(table[name], 0.0) for name in _SIDES}
-    return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **sides})

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock import frames
 from penstock.statistics.base import State
 from penstock.statistics.distinct.by_value import ByValue, state_of, tables_of
 from penstock.statistics.distinct.footprint import Held
+from penstock.statistics.labels import categories
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 
@@ -94,7 +94,7 @@ class GroupSums(ByValue):
         """Return the sums of the rows with a valid target, and how many rows break which rule."""
         rows, invalid = valid_rows(frame, self._checks())
         targets = self._targets(rows)
-        return {name: _summarised(_categories(rows, name), targets, invalid) for name in self.columns}
+        return {name: _summarised(categories(rows, name), targets, invalid) for name in self.columns}
 
     def add(self, tables: list[pa.Table], beside: State) -> pa.Table:
         """Add up category by category."""
@@ -143,12 +143,6 @@ class GroupSums(ByValue):
         wanted = [value == each for each in self.classes] or [value]
         made = rows.select(*[each.cast(nw.Float64).alias(str(i)) for i, each in enumerate(wanted)])
         return [made[name].to_numpy() for name in made.columns]
-
-
-def _categories(rows: nw.DataFrame[Any], name: str) -> pa.Array:
-    values = frames.to_arrow(rows.select(name))[name]
-    # A column that is nothing but null has no type of its own; on a GPU it is one of strings.
-    return (values.cast(pa.string()) if pa.types.is_null(values.type) else values).combine_chunks()
 
 
 def _summarised(values: pa.Array, targets: Sequence[np.ndarray], invalid: list[int]) -> State:

@@ -1,0 +1,45 @@
+"""Classes and categories: columns of them on the host, and how many there may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock import frames
+from penstock.core.errors import DataValueError
+
+
+def categories(rows: nw.DataFrame[Any], name: str) -> pa.Array:
+    """Return a column as one Arrow array; nulls of no type as strings, which they are on a GPU.
+
+    Examples
+    --------
+    >>> categories(frames.from_arrow(pa.table({"c": [None, None]})), "c").type
+    DataType(string)
+    """
+    values = frames.to_arrow(rows.select(name))[name]
+    return (values.cast(pa.string()) if pa.types.is_null(values.type) else values).combine_chunks()
+
+
+def without_minus_zero(classes: pa.Array) -> pa.Array:
+    """Return the classes with 0.0 for -0.0, so that they are one; Polars drops an added zero.
+
+    Examples
+    --------
+    >>> without_minus_zero(pa.array([-0.0, 1.0])).to_pylist()
+    [0.0, 1.0]
+    """
+    return pc.add(classes, pa.scalar(0.0, classes.type)) if pa.types.is_floating(classes.type) else classes
+
+
+def refuse_more(column: str, number: int, limit: int, what: str, expected: str, hint: str) -> None:
+    """Raise DataValueError if a column has more than `limit` different values; both texts say of what."""
+    if number > limit:
+        raise DataValueError(
+            f"column {column!r} has {number} or more {what}, expected at most {limit}{expected}",
+            hint=hint,
+            column=column,
+        )
