@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from penstock.core.errors import ArtifactError
+
+
+def demand(path: str, check: Callable[[], Any]) -> Any:
+    """Return what `check` returns; a demand that the file at `path` does not meet is an ArtifactError."""
+    try:
+        return check()
+    except ValueError as error:
+        raise ArtifactError(f"{path}: {error}", path=path) from error
 
 
 def need(condition: object, fault: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from penstock.artefact.checks import exact_keys, need
+from penstock.artefact.checks import demand, exact_keys, need
 from penstock.artefact.layout import PIPELINE
-from penstock.artefact.state import Encoder, decode
-from penstock.core.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError, did_you_mean
+from penstock.artefact.state import Encoder, decode_parameters
+from penstock.core.errors import UnsupportedStepError, did_you_mean
 from penstock.io.sinks import Json
 from penstock.stages.evaluation.base import Evaluator, Evaluators
 from penstock.stages.registry import discover_evaluators
@@ -57,12 +58,12 @@ def decode_evaluators(listed: Any) -> Evaluators:
     ArtifactError
         It is no such document, or an evaluator does not take its parameters.
     """
-    try:
-        _check(listed)
-    except ValueError as error:
-        raise ArtifactError(f"{PIPELINE}: {error}", path=PIPELINE) from error
+    demand(PIPELINE, lambda: _check(listed))
     kinds = [_lookup(entry["evaluator"]) for entry in listed]
-    evaluators = [_make(kind, entry["parameters"]) for kind, entry in zip(kinds, listed, strict=True)]
+    evaluators = [
+        decode_parameters(kind.__name__, entry["parameters"], partial(from_stored, kind))
+        for kind, entry in zip(kinds, listed, strict=True)
+    ]
     names = [entry["name"] for entry in listed if "name" in entry]
     return dict(zip(names, evaluators, strict=True)) if names else tuple(evaluators)
 
@@ -86,15 +87,3 @@ def _lookup(name: str) -> type[Evaluator]:
             f"evaluator {name!r} is not known.{did_you_mean(name, known)} Known are: {', '.join(known)}", stage=name
         )
     return known[name]
-
-
-def _make(kind: type[Evaluator], parameters: Mapping[str, Any]) -> Evaluator:
-    try:
-        return from_stored(kind, decode(parameters, _no_part))
-    except Exception as error:  # an evaluator may stumble over any value that is not what it wrote
-        message = f"{kind.__name__} does not take its stored parameters: {error}"
-        raise ArtifactError(message, path=PIPELINE, stage=kind.__name__) from error
-
-
-def _no_part(mark: str, path: str) -> Any:
-    raise UntrustedArtifactError(f"a parameter refers to the file {path!r}", path=PIPELINE)

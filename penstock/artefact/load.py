@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.artefact.blobs import check_blob
-from penstock.artefact.checks import exact_keys, need
+from penstock.artefact.checks import demand, exact_keys, need
 from penstock.artefact.evaluators import decode_evaluators
 from penstock.artefact.folder import Contents, read_folder
 from penstock.artefact.layout import (
@@ -28,9 +28,9 @@ from penstock.artefact.layout import (
 )
 from penstock.artefact.parts import ModelParts
 from penstock.artefact.schema import decode_schema
-from penstock.artefact.state import decode
+from penstock.artefact.state import decode, decode_parameters
 from penstock.artefact.tables import read_table
-from penstock.core.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
+from penstock.core.errors import ArtifactError, ArtifactVersionError
 from penstock.core.locations import absolute_path
 from penstock.core.schemas import require
 from penstock.io.sinks import read_json
@@ -118,15 +118,15 @@ class _Loader:
     def document(self, path: str, key: str, optional: frozenset[str] = frozenset()) -> Any:
         """Return a JSON document, an object with `key` and perhaps `optional` ones."""
         document = self._parse(path)
-        _demand(path, lambda: exact_keys(document, {key}, "the document", optional))
+        demand(path, lambda: exact_keys(document, {key}, "the document", optional))
         return document
 
     def stages(self, listed: Any, more: Mapping[str, type[Stage]]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:
         """Return the stages, all looked up before the first is made, and the names given to them."""
-        _demand(PIPELINE, lambda: _check_listed(listed))
+        demand(PIPELINE, lambda: _check_listed(listed))
         kinds = [lookup(entry["stage"], more) for entry in listed]
         made = [_make(kind, entry) for kind, entry in zip(kinds, listed, strict=True)]
-        return _demand(PIPELINE, lambda: _named(made, [entry.get("name") for entry in listed]))  # type: ignore[no-any-return]
+        return demand(PIPELINE, lambda: _named(made, [entry.get("name") for entry in listed]))  # type: ignore[no-any-return]
 
     def fitted(self, number: int, stage: Stage) -> Fitted:
         """Return what a stage learned."""
@@ -167,13 +167,6 @@ def _named(stages: Sequence[Stage], names: Sequence[Any]) -> tuple[tuple[Stage, 
     return named
 
 
-def _demand(path: str, check: Any) -> Any:
-    try:
-        return check()
-    except ValueError as error:
-        raise ArtifactError(f"{path}: {error}", path=path) from error
-
-
 def _check_listed(listed: Any) -> None:
     need(isinstance(listed, list), "stages are no list")
     for entry in listed:
@@ -190,15 +183,8 @@ def _make(kind: type[Stage], entry: Mapping[str, Any]) -> Stage:
             hint="Read it with the version of the library that wrote it.",
             stage=name,
         )
-    try:
-        return kind.from_parameters(decode(entry["parameters"], _no_part))
-    except Exception as error:  # a stage may stumble over any value that is not what it wrote
-        message = f"{name} does not take its stored parameters: {error}"
-        raise ArtifactError(message, path=PIPELINE, stage=name) from error
-
-
-def _no_part(mark: str, path: str) -> Any:
-    raise UntrustedArtifactError(f"a parameter refers to the file {path!r}", path=PIPELINE)
+    stage: Stage = decode_parameters(name, entry["parameters"], kind.from_parameters)
+    return stage
 
 
 def _inputs(stage: Stage) -> tuple[str, ...]:

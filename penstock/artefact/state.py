@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.artefact.layout import BLOB_KINDS, PARQUET, part_path
+from penstock.artefact.layout import BLOB_KINDS, PARQUET, PIPELINE, part_path
 from penstock.artefact.tables import canonical_table
-from penstock.core.errors import ArtifactError, UnsupportedStepError
+from penstock.core.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
 from penstock.io.sinks import Json
 from penstock.stages.base import Blob
 
@@ -97,6 +97,25 @@ def decode(document: Any, part: Callable[[str, str], Any]) -> Any:
     if marked:
         return _special(marked[0], document, part)
     return {key[1:] if key.startswith("$$") else key: decode(item, part) for key, item in document.items()}
+
+
+def decode_parameters(name: str, document: Any, make: Callable[[Any], Any]) -> Any:
+    """Return the stage or evaluator that `make` makes of its decoded parameters.
+
+    Raises
+    ------
+    ArtifactError
+        It does not take them.
+    """
+    try:
+        return make(decode(document, _no_part))
+    except Exception as error:  # it may stumble over any value that is not what it wrote
+        message = f"{name} does not take its stored parameters: {error}"
+        raise ArtifactError(message, path=PIPELINE, stage=name) from error
+
+
+def _no_part(mark: str, path: str) -> Any:
+    raise UntrustedArtifactError(f"a parameter refers to the file {path!r}", path=PIPELINE)
 
 
 def _special(mark: str, document: Mapping[str, Any], part: Callable[[str, str], Any]) -> Any:

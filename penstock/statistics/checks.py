@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
 
-from penstock.core.errors import DataValueError
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.base import State, Statistic
-from penstock.statistics.rules import Rule
+from penstock.statistics.rules import Rule, RuleError, refuse, rule_error
 
 
 @dataclass(frozen=True)
@@ -21,18 +20,9 @@ class CheckCounts:
     rules: tuple[tuple[str, Rule], ...]
     counts: tuple[int, ...]
 
-    def refuse(self, error: Callable[[str, Rule, int], DataValueError | None] | None = None) -> None:
-        """Raise DataValueError for the first of the rules that some rows break.
-
-        Parameters
-        ----------
-        error : callable, optional
-            Makes it, of column, rule and count, or None where they are to be borne; that of the rule unless given.
-        """
-        for (name, rule), count in zip(self.rules, self.counts, strict=True):
-            problem = None if not count else rule.error(name, count) if error is None else error(name, rule, count)
-            if problem is not None:
-                raise problem
+    def refuse(self, error: RuleError = rule_error) -> None:
+        """Raise DataValueError for the first of the rules that some rows break, made by `error`, as `rules.refuse`."""
+        refuse(self.rules, self.counts, error)
 
 
 @dataclass(frozen=True)

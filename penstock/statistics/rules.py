@@ -18,51 +18,42 @@ LARGE = 1e150
 """The largest number whose square float64 can add up: its root of the largest number, with room for a sum."""
 
 
-def _number(name: str) -> nw.Expr:
-    return nw.col(name).cast(nw.Float64)
+def _number(column: nw.Expr) -> nw.Expr:
+    return column.cast(nw.Float64)
 
 
-def _not_in(name: str, values: Values) -> nw.Expr:
-    return ~nw.col(name).is_in(values) & ~nw.col(name).is_null()
-
-
-def _not_between(name: str, values: Values) -> nw.Expr:
+def _not_between(column: nw.Expr, values: Values) -> nw.Expr:
     low, high = values
-    outside: nw.Expr = (nw.col(name) < low) | (nw.col(name) > high)
+    outside: nw.Expr = (column < low) | (column > high)
     return outside
 
 
-def _lists_with_nan(name: str, _: Values) -> nw.Expr:
-    return nw.col(name).cast(nw.List(nw.Float64)).list.contains(float("nan"))
-
-
-def _lists_with_repeats(name: str, _: Values) -> nw.Expr:
-    lists = nw.col(name).list
-    repeats: nw.Expr = lists.unique().list.len() != lists.len()
+def _lists_with_repeats(column: nw.Expr, _: Values) -> nw.Expr:
+    repeats: nw.Expr = column.list.unique().list.len() != column.list.len()
     return repeats
 
 
-def _not_float32(name: str, values: Values) -> nw.Expr:
-    number = _number(name)
+def _not_float32(column: nw.Expr, values: Values) -> nw.Expr:
+    number = _number(column)
     near = number.cast(nw.Float32).cast(nw.Float64)  # infinite beyond the range of float32
     changed: nw.Expr = (near != number) & ((near - number).abs() > values[0] * number.abs())
     return changed
 
 
-_BROKEN: Mapping[str, Callable[[str, Values], nw.Expr]] = {
-    "infinite": lambda name, _: _number(name).abs() == float("inf"),
-    "lists_with_nan": _lists_with_nan,
-    "lists_with_nulls": lambda name, _: nw.col(name).list.contains(None),
+_BROKEN: Mapping[str, Callable[[nw.Expr, Values], nw.Expr]] = {
+    "infinite": lambda column, _: _number(column).abs() == float("inf"),
+    "lists_with_nan": lambda column, _: column.cast(nw.List(nw.Float64)).list.contains(float("nan")),
+    "lists_with_nulls": lambda column, _: column.list.contains(None),
     "lists_with_repeats": _lists_with_repeats,
-    "negative": lambda name, _: _number(name) < 0,
+    "negative": lambda column, _: _number(column) < 0,
     "not_between": _not_between,
-    "not_binary": lambda name, _: (_number(name) != 0) & (_number(name) != 1),
+    "not_binary": lambda column, _: (_number(column) != 0) & (_number(column) != 1),
     "not_float32": _not_float32,
-    "not_in": _not_in,
-    "not_positive": lambda name, _: _number(name) <= 0,
-    "not_whole": lambda name, _: (_number(name) - _number(name).floor()) != 0,
-    "null": lambda name, _: nw.col(name).is_null(),
-    "too_large": lambda name, _: _number(name).abs() > LARGE,
+    "not_in": lambda column, values: ~column.is_in(values) & ~column.is_null(),
+    "not_positive": lambda column, _: _number(column) <= 0,
+    "not_whole": lambda column, _: (_number(column) - _number(column).floor()) != 0,
+    "null": lambda column, _: column.is_null(),
+    "too_large": lambda column, _: _number(column).abs() > LARGE,
 }
 _HINTS = {"null": "Filter these rows before this step, or fill them where that makes sense, with Imputer say."}
 _EXPECTED = {
@@ -131,7 +122,11 @@ class Rule:
 
     def broken(self, name: str) -> nw.Expr:
         """Return the expression that is true where column `name` breaks the rule; it may be null where it is null."""
-        return _BROKEN[self.test](name, self.values)
+        return self.broken_by(nw.col(name))
+
+    def broken_by(self, column: nw.Expr) -> nw.Expr:
+        """Return the expression that is true where `column`, an expression, breaks the rule."""
+        return _BROKEN[self.test](column, self.values)
 
     def error(self, name: str, count: int) -> DataValueError:
         """Return the error that says how many values of column `name` break the rule; it carries the expression."""
@@ -188,8 +183,18 @@ def add_counts(counts: Sequence[Sequence[int]]) -> list[int]:
     return [sum(each) for each in zip(*counts, strict=True)]
 
 
-def refuse(checks: ColumnRules, counts: Sequence[int]) -> None:
-    """Raise DataValueError for the first of the rules that some rows break."""
+RuleError = Callable[[str, Rule, int], DataValueError | None]
+"""Makes the error for rows of a column that break a rule, of their count too; None where they are to be borne."""
+
+
+def rule_error(name: str, rule: Rule, count: int) -> DataValueError:
+    """Return the error of the rule itself."""
+    return rule.error(name, count)
+
+
+def refuse(checks: ColumnRules, counts: Sequence[int], error: RuleError = rule_error) -> None:
+    """Raise DataValueError, as `error` makes it, for the first of the rules that some rows break."""
     for (name, rule), count in zip(checks, counts, strict=True):
-        if count:
-            raise rule.error(name, count)
+        problem = error(name, rule, count) if count else None
+        if problem is not None:
+            raise problem

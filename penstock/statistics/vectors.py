@@ -9,8 +9,9 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.errors import DataValueError
 from penstock.frames import Kind
-from penstock.statistics.rules import ColumnRules, Rule
+from penstock.statistics.rules import ColumnRules, Rule, refuse
 
 
 def positive_class(frame: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
@@ -81,22 +82,12 @@ def refuse_elements(checks: ColumnRules, counts: Sequence[int], name: str, vecto
     vectors : {"cpu", "gpu"} or None
         Where the lists are, if they are: on a GPU no expression tells bad ones, and the predicate is None.
     """
-    for (column, rule), count in zip(checks, counts, strict=True):
-        if count:
-            error = rule.error(column, count)
-            if vectors is not None and column == name:
-                error.predicate = _broken(rule, name) if vectors == "cpu" else None
-            raise error
-
-
-def _broken(rule: Rule, name: str) -> nw.Expr:
     element = _element_one(name).cast(nw.Float64)
-    broken: nw.Expr
-    if rule.test == "null":
-        broken = element.is_null() | element.is_nan()
-    elif rule.test == "infinite":
-        broken = element.abs() == float("inf")
-    else:
-        low, high = rule.values
-        broken = (element < low) | (element > high)
-    return broken
+
+    def error(column: str, rule: Rule, count: int) -> DataValueError:
+        found = rule.error(column, count)
+        if vectors is not None and column == name:
+            found.predicate = rule.broken_by(nw.when(~element.is_nan()).then(element)) if vectors == "cpu" else None
+        return found
+
+    refuse(checks, counts, error)
