@@ -21,7 +21,7 @@ from penstock.stages.base import Fitted
 from penstock.stages.trainer import Trainer
 from penstock.statistics.base import State
 from penstock.statistics.distinct.footprint import Found
-from penstock.statistics.distinct.partitionable import Partitionable
+from penstock.statistics.distinct.partitionable import as_partitionable
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Fit:
         return {
             (request.position + offset, name, statistic.footprints()[name].most): found
             for request in scan.requests
-            if isinstance(statistic := request.statistic, Partitionable)
+            for statistic in [as_partitionable(request.statistic)]
             for name, found in statistic.cardinalities(results[request.stage][request.name]).items()
         }
 

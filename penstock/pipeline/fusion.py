@@ -9,7 +9,7 @@ from itertools import chain
 from penstock.dataset.tasks import Probe
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
-from penstock.statistics.distinct.partitionable import Partitionable
+from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.statistics.distinct.top_k import TopK
 from penstock.statistics.distinct.value_counts import ValueCounts
 
@@ -149,7 +149,6 @@ def _retention(statistics: Iterable[Statistic]) -> dict[str, TopK]:
     """Return by column which counted values any of several statistics asks for, unless it is all."""
     retention: dict[str, TopK] = {}
     for statistic in statistics:
-        if isinstance(statistic, Partitionable):
-            for name, keep in statistic.retention().items():
-                retention[name] = retention[name] | keep if name in retention else keep
+        for name, keep in as_partitionable(statistic).retention().items():
+            retention[name] = retention[name] | keep if name in retention else keep
     return {name: keep for name, keep in retention.items() if not keep.all}

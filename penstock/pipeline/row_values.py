@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,11 @@ def _converter(kind: pa.DataType) -> Convert:
     if pa.types.is_integer(kind):
         low, stop = bounds(kind)
         return lambda value: _whole(value, low, stop)
-    if pa.types.is_string(kind):
-        return _text
     if pa.types.is_boolean(kind):
         return lambda value: bool(_instance(value, bool | np.bool_))
-    if pa.types.is_null(kind):
-        return lambda value: _instance(value, ())
-    if pa.types.is_binary(kind):
-        return lambda value: _instance(value, bytes)
+    for is_of, classes in _PLAIN:
+        if is_of(kind):
+            return partial(_instance, kind=classes)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return lambda value: _cast(value, kind).as_py()
     if pa.types.is_nested(kind):
@@ -84,14 +82,12 @@ def _converter(kind: pa.DataType) -> Convert:
     return lambda value: _same(value, kind)
 
 
+_PLAIN = ((pa.types.is_string, str), (pa.types.is_null, ()), (pa.types.is_binary, bytes))
+"""Types whose values are taken as they are, with the classes that these have in Python."""
+
+
 def _instance(value: Any, kind: Any) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(value)
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
         raise TypeError(value)
     return value
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import narwhals as nw
 
 from penstock.statistics.base import ColumnStatistic, State
-from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.partitionable import Partitionable, as_partitionable
-from penstock.statistics.distinct.top_k import TopK
 
 
 @dataclass(frozen=True)
-class NullIf(ColumnStatistic, Partitionable):
+class NullIf(ColumnStatistic):
     """What another statistic is of the same columns with null in place of a value; SQL's function of this name.
 
     Parameters
@@ -44,14 +41,10 @@ class NullIf(ColumnStatistic, Partitionable):
         """Return it over the columns of another statistic."""
         return cls(statistic.columns, statistic.with_columns(()), value)
 
-    @property
-    def _of_columns(self) -> ColumnStatistic:
-        return self.statistic.with_columns(self.columns)
-
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Summarise one partition with null in place of the value."""
         rows = frame.select(*[null_if(frame, name, self.value) for name in self.columns])
-        return self._of_columns.summarise(rows)
+        return self.partitioned_as.summarise(rows)
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Merge as the other does."""
@@ -62,36 +55,9 @@ class NullIf(ColumnStatistic, Partitionable):
         return self.statistic.finish_column(name, state)
 
     @property
-    def _partitionable(self) -> Partitionable:
-        return as_partitionable(self._of_columns)
-
-    def footprints(self) -> Mapping[str, Held]:
-        """Return what a state of the other has for each value."""
-        return self._partitionable.footprints()
-
-    def cardinalities(self, result: Any) -> Mapping[str, Found]:
-        """Return how many values the other has."""
-        return self._partitionable.cardinalities(result)
-
-    def retention(self) -> Mapping[str, TopK]:
-        """Return what the other asks for."""
-        return self._partitionable.retention()
-
-    def partition(self, state: State, parts: Mapping[str, int]) -> list[State]:
-        """Partition as the other does."""
-        return self._partitionable.partition(state, parts)
-
-    def merge_consuming(self, states: list[State]) -> State:
-        """Merge as the other does."""
-        return self._partitionable.merge_consuming(states)
-
-    def prune(self, state: State, retention: Mapping[str, TopK]) -> State:
-        """Prune as the other does."""
-        return self._partitionable.prune(state, retention)
-
-    def concat(self, parts: Sequence[State]) -> State:
-        """Put parts together as the other does."""
-        return self._partitionable.concat(parts)
+    def partitioned_as(self) -> ColumnStatistic:
+        """The other, of the same columns: its states are those."""
+        return self.statistic.with_columns(self.columns)
 
     def template(self) -> Self:
         """Return what is the same of all that are gathered as one."""

@@ -13,6 +13,7 @@ from penstock.frames import ROW
 from penstock.statistics import Counts, Folded, NullIf, TopK, ValueCounts
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.elements import ElementCounts
+from penstock.statistics.distinct.partitionable import as_partitionable
 from penstock.statistics.grouped.before_after import BEYOND, UP_TO, BeforeAfter
 from penstock.statistics.grouped.group_moments import GroupMoments
 from penstock.statistics.grouped.group_sums import GroupSums
@@ -149,10 +150,11 @@ def test_a_value_that_stands_for_null_is_as_null_in_any_form(form, parts):
     statistic = NullIf.of(ValueCounts(("s", "i"), keep=TopK(top=2)), "key 7").with_columns(("s",))
     nulls = pa.table({"s": [None if each == "key 7" else each for each in S]})
     oracle = ValueCounts(("s",)).finish(ValueCounts(("s",)).summarise(frames.from_arrow(nulls)))["s"]
-    states = [statistic.partition(state, parts) for state in summarised(statistic)]
-    merged = [statistic.merge_consuming(list(pieces)) for pieces in zip(*states, strict=True)]
-    assert statistic.finish(statistic.concat(merged))["s"].table.equals(oracle.table)
-    pruned = [statistic.prune(state, statistic.retention()) for state in merged]
-    kept = statistic.finish(statistic.concat(pruned))["s"]
+    counts = as_partitionable(statistic)
+    states = [counts.partition(state, parts) for state in summarised(statistic)]
+    merged = [counts.merge_consuming(list(pieces)) for pieces in zip(*states, strict=True)]
+    assert statistic.finish(counts.concat(merged))["s"].table.equals(oracle.table)
+    pruned = [counts.prune(state, counts.retention()) for state in merged]
+    kept = statistic.finish(counts.concat(pruned))["s"]
     assert (kept.table.slice(0, 2).equals(oracle.table.slice(0, 2)), kept.nulls) == (True, oracle.nulls)
     assert kept.table.num_rows < oracle.table.num_rows

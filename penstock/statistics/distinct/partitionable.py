@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import narwhals as nw
 
@@ -76,8 +76,17 @@ class InOnePart(Partitionable):
         return self.statistic.finish(state)
 
 
+@runtime_checkable
+class Delegating(Protocol):
+    """A statistic whose states are those of another: they are partitioned, merged and put together as that does it."""
+
+    @property
+    def partitioned_as(self) -> Statistic:
+        """The other."""
+
+
 def as_partitionable(statistic: Statistic) -> Partitionable:
-    """Return a statistic that can be merged in parts: itself if it can, and otherwise one that has a single part.
+    """Return a statistic that can be merged in parts: itself, or that whose states it has; else one of a single part.
 
     Examples
     --------
@@ -85,7 +94,11 @@ def as_partitionable(statistic: Statistic) -> Partitionable:
     >>> as_partitionable(ValueCounts(("c",))), as_partitionable(Counts(("c",))).partition("state", {"c": 2})
     (ValueCounts(columns=('c',), keep=TopK(top=None, at_least=1)), ['state'])
     """
-    return statistic if isinstance(statistic, Partitionable) else InOnePart(statistic.columns, statistic)
+    if isinstance(statistic, Partitionable):
+        return statistic
+    if isinstance(statistic, Delegating):
+        return as_partitionable(statistic.partitioned_as)
+    return InOnePart(statistic.columns, statistic)
 
 
 class Absent(Enum):
