@@ -39,6 +39,7 @@ class MomentsByClass:
 
     Examples
     --------
+    >>> from penstock import frames
     >>> statistic = ClassMoments(("label", "x"))
     >>> frame = frames.from_arrow(pa.table({"label": ["b", "a", "b"], "x": [1.0, 5.0, 3.0]}))
     >>> found = statistic.finish(statistic.summarise(frame))
@@ -95,6 +96,7 @@ class ClassMoments(Statistic):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> statistic = ClassMoments(("label", "x", "w"), weighted=True)
     >>> frame = frames.from_arrow(pa.table({"label": [1, 1], "x": [2.0, 6.0], "w": [3.0, 1.0]}))
     >>> found = statistic.finish(statistic.summarise(frame))

@@ -107,6 +107,7 @@ class Probabilities(PredictionStatistic):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> statistic = Probabilities(("probability", "label"))
     >>> frame = frames.from_arrow(pa.table({"probability": [0.25, 0.75], "label": [0, 1]}))
     >>> statistic.finish(statistic.summarise(frame)).brier_score

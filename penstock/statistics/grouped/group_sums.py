@@ -74,6 +74,7 @@ class GroupSums(ByValue):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> statistic = GroupSums(("c",), "y", "infinite")
     >>> frame = frames.from_arrow(pa.table({"c": ["b", None, "b"], "y": [1.0, 5.0, 3.0]}))
     >>> found = statistic.finish(statistic.summarise(frame))["c"]
