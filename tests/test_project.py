@@ -80,6 +80,42 @@ def test_stages_of_an_installed_package_are_found(folder, monkeypatch, code):
     assert {name: stage.__module__ for name, stage in stages.items()} == {"Mine": "team_stages"}
 
 
+@pytest.mark.parametrize(
+    "code, problem",
+    [
+        ("def build(parameters): pass", r"build of .*other\.py returned .*NoneType, expected def build.* -> Pipeline"),
+        ("def build(parameters): return st.Log1p('x')", r"build of .* returned penstock\.Log1p, expected def build"),
+        ("def build(): pass", r"build of .* raised TypeError: build\(\) takes 0 positional arguments but 1 was given"),
+        ("def build(parameters): return parameters.lo", "build of .* raised AttributeError: .* no attribute 'lo'"),
+        ("def evaluators(parameters): pass", "evaluators of .* returned .*NoneType, expected .* -> list of Evaluator"),
+        (
+            "def evaluators(parameters): return st.RegressionEvaluator()",
+            "returned penstock.RegressionEvaluator, expect",
+        ),
+        (
+            "def evaluators(parameters): return [st.RegressionEvaluator]",
+            "evaluators of .* returned .*list, expected def",
+        ),
+        ("def prepare(dataset, parameters): dataset.filter(None)", "prepare of .* raised AttributeError"),
+        ("def prepare(dataset, parameters): pass", "prepare of .* returned .*NoneType, expected def prepare.* Dataset"),
+    ],
+)
+def test_a_function_of_a_pipeline_that_fails_or_returns_something_else_is_named(folder, code, problem):
+    module = load_pipeline(_write(folder, f"{SOURCE}\n{code}\n"), folder)
+    with pytest.raises(ConfigError, match=problem) as caught:
+        if module.prepare:
+            module.prepare(None, module.parameters())
+        else:
+            module.build(module.parameters()), module.evaluators(module.parameters())
+    assert caught.value.path == str(folder / "other.py")
+
+
+def test_an_error_of_penstock_in_a_function_of_a_pipeline_is_told_as_it_is(folder):
+    module = load_pipeline(_write(folder, f"{SOURCE}\ndef build(parameters): return ps.Pipeline(1)\n"), folder)
+    with pytest.raises(ConfigError, match=r"^a pipeline is made of stages, found 1"):
+        module.build(module.parameters())
+
+
 @pytest.mark.parametrize("missing", ["Parameters", "build", "evaluators"])
 def test_a_module_that_lacks_something_is_refused(folder, missing):
     name = _write(folder, SOURCE + f"\ndel {missing}")
@@ -108,7 +144,7 @@ def test_a_module_that_raises_is_refused_with_the_cause(folder):
 def test_functions_of_a_module_travel_by_value(folder):
     cloudpickle = pytest.importorskip("cloudpickle")
     module = load_pipeline(_write(folder, SOURCE + "\nOFFSET = 2\ndef shifted(x):\n    return x + OFFSET"), folder)
-    shifted = module.build.__globals__["shifted"]
+    shifted = module.build.__wrapped__.__globals__["shifted"]
     (folder / "other.py").unlink()
     assert "pipelines.other" not in sys.modules
     assert pickle.loads(cloudpickle.dumps(shifted))(3) == 5

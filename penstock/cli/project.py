@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +16,11 @@ from pydantic import BaseModel
 
 from penstock.config.settings import Settings, read_assignments, read_yaml
 from penstock.core.by_value import import_beside
-from penstock.core.errors import ConfigError, PenstockError, did_you_mean
+from penstock.core.errors import ConfigError, PenstockError, class_name, did_you_mean
 from penstock.core.locations import local_path
 from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.task_errors import translated
 from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
 from penstock.stages.evaluation.base import Evaluator
@@ -90,9 +92,9 @@ def load_pipeline(name: str, folder: str | Path = "pipelines") -> PipelineModule
     return PipelineModule(
         path.stem,
         _parameters(module.Parameters, path),
-        module.build,
-        module.evaluators,
-        getattr(module, "prepare", None),
+        _checked(module, "build", path),
+        _checked(module, "evaluators", path),
+        _checked(module, "prepare", path) if getattr(module, "prepare", None) is not None else None,
         None if schema is None else declared(schema),
         _own_stages(module),
     )
@@ -102,6 +104,37 @@ _EXPECTED = {
     "Parameters": 'class Parameters(pydantic.BaseModel, extra="forbid")',
     "build": "def build(parameters) -> Pipeline",
     "evaluators": "def evaluators(parameters) -> list of Evaluator",
+    "prepare": "def prepare(dataset, parameters) -> Dataset",
+}
+
+
+def _checked(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
+    """Return a function of the module; what it raises, and what it should not return, is told with its name."""
+    function = getattr(module, name)
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            made = function(*arguments)
+        except Exception as error:
+            raise translated(error, f"{name} of {path}", ConfigError, path=str(path)) from error
+        if not _RETURNS[name](made):
+            problem = f"{name} of {path} returned {class_name(made)}, expected {_EXPECTED[name]}"
+            raise ConfigError(problem, hint="Is there a return?" if made is None else None, path=str(path))
+        return made
+
+    return call
+
+
+def _are_evaluators(made: Any) -> bool:
+    values = made.values() if isinstance(made, Mapping) else made
+    return isinstance(made, Mapping | list | tuple) and all(isinstance(value, Evaluator) for value in values)
+
+
+_RETURNS: dict[str, Callable[[Any], bool]] = {
+    "build": lambda made: isinstance(made, Pipeline),
+    "evaluators": _are_evaluators,
+    "prepare": lambda made: isinstance(made, Dataset),
 }
 
 
