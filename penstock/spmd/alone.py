@@ -41,16 +41,11 @@ def run_alone(
         communicator = SoloCommunicator(store, track.advance)
         rank = Rank(assignment, communicator, store.load(), options.checkpoint_interval)
         devices.use(assignment.kind)
-        result = _call(body, rank, label)
+        try:
+            result = body(rank)
+        except (PenstockError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # whatever is not an error of Penstock's own is raised as one
+            raise translated(error, label, UserCodeError, stage=label) from error
         store.clear()
         return result
-
-
-def _call(body: Body, rank: Rank, label: str) -> Any:
-    """Call the body; what it raises that is not an error of Penstock's own is raised as one."""
-    try:
-        return body(rank)
-    except (PenstockError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise translated(error, label, UserCodeError, stage=label) from error

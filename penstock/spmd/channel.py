@@ -6,33 +6,17 @@ import os
 import socket
 import threading
 from multiprocessing.connection import Client, Connection
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from penstock.core.errors import ExecutionError, PenstockError, StageTimeoutError
 from penstock.spmd.assignment import RankAssignment
 from penstock.spmd.checkpoints import Checkpoint
-from penstock.spmd.messages import (
-    Alive,
-    Done,
-    Failed,
-    Gather,
-    Gathered,
-    Joined,
-    Meet,
-    Ready,
-    Reduce,
-    Reduced,
-    Round,
-    Saved,
-    Start,
-)
+from penstock.spmd.messages import Alive, Answer, Done, Failed, Gather, Joined, Ready, Reduce, Round, Saved, Start
 
 _BEAT = 1.0
 """Seconds between signs of life, at most; a quarter of the time after which silence is a loss, where that is less."""
-Answer = TypeVar("Answer", Start, Meet, Gathered, Reduced)
 
 
 class Channel:
@@ -55,9 +39,7 @@ class Channel:
         self._connection = _connect(self._place)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         if self._beat.is_alive():
             self._beat.join()
@@ -67,22 +49,23 @@ class Channel:
         """Join the gang and wait until all ranks have."""
         self._send(Joined(self.index, self.name))
         self._beat.start()
-        return self._wait(Start, self._place.start_timeout)
+        start: Start = self._wait(self._place.start_timeout)
+        return start
 
     def rendezvous(self) -> dict[str, Any]:
         """Wait until all ranks are ready for collective calls; a frozen one is found by its silence."""
-        self._send(Ready(self.index))
-        return self._wait(Meet, None).arguments
+        arguments: dict[str, Any] = self._call(Ready())
+        return arguments
 
     def gather(self, value: Any) -> list[Any]:
         """Hand a small value to the coordinator, and wait for those of all ranks."""
-        self._send(Gather(self.index, value))
-        return self._wait(Gathered, None).values
+        values: list[Any] = self._call(Gather(value))
+        return values
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Hand an array to the coordinator, and wait for the sum of those of all ranks."""
-        self._send(Reduce(self.index, values))
-        return self._wait(Reduced, None).values
+        total: np.ndarray = self._call(Reduce(values))
+        return total
 
     @property
     def host(self) -> str:
@@ -97,34 +80,37 @@ class Channel:
 
     def report(self, rounds: int, detail: str) -> None:
         """Tell how far the training is."""
-        self._send(Round(self.index, rounds, detail))
+        self._send(Round(rounds, detail))
 
     def done(self, result: Any) -> None:
         """Tell that the body returned."""
-        self._send(Done(self.index, result))
+        self._send(Done(result))
 
     def failed(self, error: PenstockError, *, lost_peer: bool) -> None:
         """Tell that the body raised; the error can be pickled."""
-        self._send(Failed(self.index, error, lost_peer))
+        self._send(Failed(error, lost_peer))
 
     def _send(self, message: object) -> None:
         with self._lock:
             self._connection.send(message)
 
-    def _wait(self, kind: type[Answer], seconds: float | None) -> Answer:
+    def _call(self, contribution: Ready | Gather | Reduce) -> Any:
+        self._send(contribution)
+        answer: Answer = self._wait(None)
+        return answer.value
+
+    def _wait(self, seconds: float | None) -> Any:
         if not self._connection.poll(seconds):
             raise StageTimeoutError(
                 f"rank {self.index} waited {seconds:g} s for {self.size} ranks to start",
                 hint="Free some slots of the cluster, or ask for fewer ranks with world_size.",
             )
-        answer = self._connection.recv()
-        assert isinstance(answer, kind), answer
-        return answer
+        return self._connection.recv()
 
     def _keep_alive(self) -> None:
         while not self._stop.wait(min(_BEAT, self.timeout / 4)):
             try:
-                self._send(Alive(self.index))
+                self._send(Alive())
             except OSError:
                 return
 

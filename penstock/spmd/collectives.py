@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.spmd.messages import Gather, Gathered, Meet, Ready, Reduce, Reduced
+from penstock.spmd.messages import Answer, Gather, Ready, Reduce
 
 Contribution = Ready | Gather | Reduce
-Answer = Meet | Gathered | Reduced
 
 
 class Collectives:
@@ -26,32 +25,32 @@ class Collectives:
     Examples
     --------
     >>> calls = Collectives(2, dict)
-    >>> calls.add(Gather(1, "b"))
-    >>> calls.add(Gather(0, "a"))
-    Gathered(values=['a', 'b'])
+    >>> calls.add(1, Gather("b"))
+    >>> calls.add(0, Gather("a"))
+    Answer(value=['a', 'b'])
     """
 
     def __init__(self, size: int, rendezvous: Callable[[], dict[str, Any]]) -> None:
         self._size, self._rendezvous = size, rendezvous
         self._waiting: dict[type, dict[int, Any]] = {}
 
-    def add(self, contribution: Contribution) -> Answer | None:
+    def add(self, index: int, contribution: Contribution) -> Answer | None:
         """Take what one rank hands in, and return the answer for all where that was the last."""
         waiting = self._waiting.setdefault(type(contribution), {})
-        waiting[contribution.index] = contribution
+        waiting[index] = contribution
         if len(waiting) < self._size:
             return None
         del self._waiting[type(contribution)]
-        return self._answer([waiting[index] for index in range(self._size)])
+        return Answer(self._result([waiting[index] for index in range(self._size)]))
 
-    def _answer(self, contributions: Sequence[Any]) -> Answer:
+    def _result(self, contributions: Sequence[Any]) -> Any:
         match contributions[0]:
             case Ready():
-                return Meet(self._rendezvous())
+                return self._rendezvous()
             case Gather():
-                return Gathered([each.value for each in contributions])
+                return [each.value for each in contributions]
             case _:
-                return Reduced(_sum([each.values for each in contributions]))
+                return _sum([each.values for each in contributions])
 
 
 def _sum(terms: Sequence[np.ndarray]) -> np.ndarray:

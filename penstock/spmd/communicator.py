@@ -22,42 +22,33 @@ class Communicator(Protocol):
     @property
     def index(self) -> int:
         """The place of this rank, from 0."""
-        ...
 
     @property
     def size(self) -> int:
         """How many ranks there are."""
-        ...
 
     @property
     def host(self) -> str:
         """The address at which the other ranks reach this one."""
-        ...
 
     @property
     def timeout(self) -> float:
         """Seconds that a collective call of XGBoost or PyTorch may wait for another rank."""
-        ...
 
     def rendezvous(self) -> dict[str, Any]:
         """Return, when every rank has called it, the arguments of XGBoost's own communicator; none for one rank."""
-        ...
 
     def gather(self, value: Any) -> list[Any]:
         """Return the small value of every rank, in the order of the ranks."""
-        ...
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the arrays of all ranks as a new array, the same to the bit on each."""
-        ...
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, in place of the one before."""
-        ...
 
     def report(self, rounds: int, detail: str) -> None:
         """Tell that this many rounds are complete."""
-        ...
 
 
 class SoloCommunicator:

@@ -34,11 +34,9 @@ class Launch(Protocol):
 
     def problem(self) -> str | None:
         """Return why the engine has given up on them, if it has."""
-        ...
 
     def stop(self) -> None:
         """End those that still run, and wait (not for ever) until their slots are free."""
-        ...
 
 
 Launcher = Callable[[Sequence[RankAssignment], Assignment], Launch]
@@ -162,10 +160,10 @@ class _Attempt:
     def _handle(self, index: int, message: object) -> None:
         match message:
             case m.Ready() | m.Gather() | m.Reduce():
-                if (answer := self._collectives.add(message)) is not None:
+                if (answer := self._collectives.add(index, message)) is not None:
                     self._peers.broadcast(answer)
             case m.Round():
-                self._advance(message)
+                self._advance(index, message)
             case m.Saved():
                 self._store.save(message.checkpoint)
             case m.Done():
@@ -176,8 +174,8 @@ class _Attempt:
             case m.Failed():
                 raise message.error
 
-    def _advance(self, message: m.Round) -> None:
+    def _advance(self, index: int, message: m.Round) -> None:
         new = message.rounds - self._peers.rounds
-        if message.index == 0 and new > 0:
+        if index == 0 and new > 0:
             self._track.advance(new, message.detail)
             self._peers.rounds = message.rounds

@@ -7,7 +7,6 @@ import socket
 import struct
 import threading
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
-from types import TracebackType
 from typing import Self
 
 
@@ -51,9 +50,7 @@ class Listener:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

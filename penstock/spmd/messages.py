@@ -28,60 +28,42 @@ class Start:
 
 @dataclass(frozen=True)
 class Ready:
-    """Rank to coordinator: my data is in memory, I can take part in collective calls of XGBoost."""
+    """Rank to coordinator: my data is in memory, I can take part in collective calls of XGBoost.
 
-    index: int
-
-
-@dataclass(frozen=True)
-class Meet:
-    """Coordinator to rank: all are ready; the arguments of XGBoost's communicator."""
-
-    arguments: dict[str, Any]
+    The answer are the arguments of its communicator.
+    """
 
 
 @dataclass(frozen=True)
 class Gather:
-    """Rank to coordinator: a small value for all ranks to know."""
+    """Rank to coordinator: a small value; the answer are those of all ranks, in their order."""
 
-    index: int
     value: Any
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """Coordinator to rank: what each rank gave, in the order of the ranks."""
-
-    values: list[Any]
-
-
-@dataclass(frozen=True)
 class Reduce:
-    """Rank to coordinator: an array, to be added to those of all ranks."""
+    """Rank to coordinator: an array; the answer is the sum of those of all ranks."""
 
-    index: int
     values: np.ndarray
 
 
 @dataclass(frozen=True)
-class Reduced:
-    """Coordinator to rank: the sum of the arrays of all ranks."""
+class Answer:
+    """Coordinator to rank: what a collective call gives, the same to all."""
 
-    values: np.ndarray
+    value: Any
 
 
 @dataclass(frozen=True)
 class Alive:
     """Rank to coordinator, once a second: I am not frozen."""
 
-    index: int
-
 
 @dataclass(frozen=True)
 class Round:
     """Rank to coordinator: this many rounds are complete."""
 
-    index: int
     rounds: int
     detail: str
 
@@ -97,7 +79,6 @@ class Saved:
 class Done:
     """Rank to coordinator: my body returned; rank 0 tells what."""
 
-    index: int
     result: Any
 
 
@@ -105,6 +86,5 @@ class Done:
 class Failed:
     """Rank to coordinator: my body raised. ``lost_peer`` says that it is only what a lost peer looks like from here."""
 
-    index: int
     error: PenstockError
     lost_peer: bool

@@ -177,17 +177,17 @@ class InProcessCommunicator:
 
     def rendezvous(self) -> dict[str, Any]:
         """Wait until every rank is ready, and return where XGBoost's ranks meet."""
-        arguments: dict[str, Any] = self._meeting.exchange(Ready(self.index)).arguments
+        arguments: dict[str, Any] = self._meeting.exchange(self.index, Ready())
         return arguments
 
     def gather(self, value: Any) -> list[Any]:
         """Return copies of what the ranks gave."""
-        values: list[Any] = self._meeting.exchange(Gather(self.index, value)).values
+        values: list[Any] = self._meeting.exchange(self.index, Gather(value))
         return values
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the arrays of all ranks."""
-        total: np.ndarray = self._meeting.exchange(Reduce(self._place(), values)).values
+        total: np.ndarray = self._meeting.exchange(self._place(), Reduce(values))
         return total
 
     def _place(self) -> int:
@@ -215,13 +215,13 @@ class _Meeting:
 
     def __init__(self, size: int, collectives: Collectives, timeout: float) -> None:
         self._collectives = collectives
-        self._contributions: list[Contribution] = []
+        self._contributions: list[tuple[int, Contribution]] = []
         self._answer = b""
         self._barrier = threading.Barrier(size, self._complete, timeout)
 
-    def exchange(self, contribution: Contribution) -> Any:
-        """Return the answer to what all ranks hand in."""
-        self._contributions.append(pickle.loads(pickle.dumps(contribution)))
+    def exchange(self, index: int, contribution: Contribution) -> Any:
+        """Return what comes of what all ranks hand in."""
+        self._contributions.append((index, pickle.loads(pickle.dumps(contribution))))
         try:
             self._barrier.wait()
         except threading.BrokenBarrierError:
@@ -229,14 +229,14 @@ class _Meeting:
         return pickle.loads(self._answer)
 
     def _complete(self) -> None:
-        *_, answer = [self._collectives.add(each) for each in self._contributions]
+        *_, answer = [self._collectives.add(*each) for each in self._contributions]
         if answer is None:
-            names = sorted({type(each).__name__ for each in self._contributions})
+            names = sorted({type(each).__name__ for _, each in self._contributions})
             raise ExecutionError(
                 f"ranks make different collective calls at the same time: {' and '.join(names)}",
                 hint="Every rank makes the same calls of gather, allreduce and collective in the same order.",
             )
-        self._contributions, self._answer = [], pickle.dumps(answer)
+        self._contributions, self._answer = [], pickle.dumps(answer.value)
 
     def abort(self) -> None:
         """Let go who waits: a rank has failed."""

@@ -81,9 +81,9 @@ def test_a_rank_tells_where_others_reach_it_and_how_long_to_wait() -> None:
         coordinator = arrival(listener)
         entered.join()
         assert (channel.host, channel.timeout) == ("127.0.0.1", 60.0)
-        coordinator.send(m.Gathered([1, 2]))
+        coordinator.send(m.Answer([1, 2]))
         assert channel.gather(2) == [1, 2]
-        assert hear(coordinator, m.Gather) == m.Gather(1, 2)
+        assert hear(coordinator, m.Gather) == m.Gather(2)
         channel.__exit__(None, None, None)
         coordinator.close()
 

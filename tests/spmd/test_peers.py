@@ -35,11 +35,11 @@ class Gang:
 
     def hear(self, index: int, message: object = None) -> None:
         """Let a rank send something, a sign of life unless told, and its coordinator receive it."""
-        self.ranks[index].send(message or Alive(index))
+        self.ranks[index].send(message or Alive())
         assert [heard for heard, _ in self.peers.receive(0)] == [index]
 
     def fail(self, index: int, text: str = "recv failed") -> None:
-        failure = Failed(index, UserCodeError(text), lost_peer=True)
+        failure = Failed(UserCodeError(text), lost_peer=True)
         self.hear(index, failure)
         self.peers.cut_off(index, failure)
 
@@ -72,8 +72,8 @@ def test_no_rank_is_lost_before_its_time(gang: Gang) -> None:
 
 def test_a_rank_whose_message_waits_is_not_silent(gang: Gang) -> None:
     gang.now = 2 * TIMEOUT  # the coordinator was busy itself
-    for index, rank in enumerate(gang.ranks):
-        rank.send(Alive(index))
+    for rank in gang.ranks:
+        rank.send(Alive())
     gang.peers.check()
 
 
