@@ -206,6 +206,19 @@ class Classes(Target):
             )
 
 
+def classes_of(learned: Fitted) -> tuple[Any, ...] | None:
+    """Return the classes that were learned, in ascending order; None where labels are numbers."""
+    return tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
+
+
+def coded_label(label: str, classes: tuple[Any, ...] | None) -> nw.Expr:
+    """Return the expression for the places of labels among classes, or without these for numbers as they are."""
+    if classes is None:
+        return nw.col(label)
+    codes = [float(place) for place in range(len(classes))]
+    return nw.col(label).replace_strict(list(classes), codes, return_dtype=nw.Float64)
+
+
 def check_thresholds(stage: Any) -> None:
     """Make a tuple of the thresholds of a stage, where it has some; ConfigError where they are none."""
     if stage.thresholds is None:

@@ -14,6 +14,7 @@ from penstock.core.selectors import is_numeric
 from penstock.frames import matrices
 from penstock.stages.base import Fitted, Stage, check_types
 from penstock.statistics.base import Statistic
+from penstock.statistics.extremes import Extreme
 from penstock.statistics.rules import Rule, rules_for
 
 if TYPE_CHECKING:
@@ -107,6 +108,14 @@ def check_weights(name: str | None, largest: Any) -> None:
             hint="A row of weight 0 is as if absent; name the right column, or leave the weight out.",
             column=name,
         )
+
+
+def largest_weight(name: str | None, extremes: Mapping[str, Extreme]) -> float:
+    """Return the largest weight of all rows, 1 where there are no weights; DataValueError where it is 0."""
+    if name is None:
+        return 1.0
+    check_weights(name, extremes[name].max)
+    return float(extremes[name].max)
 
 
 def refuse_overflow(finite: Any, missing: Any, problem: str, columns: Sequence[str]) -> None:

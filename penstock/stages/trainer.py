@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.schemas import require
 from penstock.core.selectors import Columns, numeric, resolve
 from penstock.stages.base import Fitted, Stage, check_types, normalise_columns, with_fields
 from penstock.stages.features import Features, refuse_vectors
 from penstock.stages.target import Target
+from penstock.statistics.rules import Rule
 
 if TYPE_CHECKING:
     from penstock.spmd import Rank
@@ -48,8 +49,8 @@ class Trainer(Stage):
 
     @property
     def rounds(self) -> int:
-        """How many rounds training takes at most, for progress; 0 when it cannot be told."""
-        return 0
+        """How many rounds training takes at most, for progress: its ``max_iter``; 0 when it cannot be told."""
+        return getattr(self, "max_iter", 0)
 
     def trains(self, schema: pa.Schema) -> bool:
         """Return whether it learns from rows once its statistics are finished; the stage is bound."""
@@ -96,7 +97,14 @@ class Trainer(Stage):
 
     def training_columns(self) -> tuple[str, ...]:
         """Return the columns that are read at fit: the features, and those of other roles."""
-        return (*self.inputs(), *self._aside().values())
+        return tuple(dict.fromkeys((*self.inputs(), *self._aside().values())))
+
+    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
+        """Return the error for `count` values of a column that break a rule; nulls of a feature can be imputed."""
+        error = rule.error(name, count)
+        if rule.test == "null" and name in self.inputs():
+            error.hint = "Put an Imputer before this step, or filter these rows."
+        return error
 
     def outputs(self) -> tuple[str, ...]:
         return tuple(self.target.columns)
@@ -125,3 +133,12 @@ def as_trainer(stage: Stage, schema: pa.Schema) -> Trainer | None:
     [None, None]
     """
     return stage if isinstance(stage, Trainer) and stage.trains(schema) else None
+
+
+def check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
+    """Raise ConfigError for early stopping without a "validation" dataset."""
+    if early_stopping_rounds is not None and "validation" not in rank.datasets:
+        raise ConfigError(
+            f"early_stopping_rounds is {early_stopping_rounds}, but there is no validation data to watch",
+            hint="Pass fit(..., validation=dataset), or leave early_stopping_rounds out.",
+        )

@@ -16,6 +16,7 @@ import pyarrow as pa
 from scipy import sparse as scipy_sparse
 
 from penstock import frames
+from penstock.core.errors import DataValueError
 from penstock.frames import matrices, sparse
 from penstock.statistics.index_counts import refuse_infinite
 from penstock.statistics.vector_faults import refuse_broken
@@ -111,6 +112,13 @@ def csr_row(
         return _joined(convert(row), matrix) if plain else matrix
 
     return made
+
+
+def refuse_empty(vector: str, indices: int) -> None:
+    """Raise DataValueError where no row of a vector has an index: there are 0 of them."""
+    if not indices:
+        column = sparse.columns(vector)[0]
+        raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
 
 
 def at_indices(

@@ -26,6 +26,7 @@ from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions
 from penstock.stages.training.trees import _boosting, _matrix
 from penstock.stages.training.trees._matrix import Batches, ToBatch
+from penstock.stages.training.trees._tree_features import float32_matrix
 from penstock.testing import LocalGang
 
 # Checkpoints
@@ -176,5 +177,5 @@ def test_the_configuration_says_where_a_model_was_trained() -> None:
 def test_features_beyond_float32_are_found_on_the_matrix() -> None:
     frame = frames.from_arrow(pa.table({"x": [1.0, 2.0], "big": [0.0, -1e300]}))
     with pytest.raises(DataValueError, match="'big': 1 value") as caught:
-        _matrix.finite_matrix(frame, ("x", "big"))
+        float32_matrix(frame, ("x", "big"))
     assert frame.filter(caught.value.predicate)["big"].to_list() == [-1e300]

@@ -18,7 +18,7 @@ from penstock.errors import ConfigError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline
 from penstock.stages.training import _coefficient_memory
-from penstock.stages.training.linear import _vector_inputs
+from penstock.stages.training.linear import _sparse_features
 from penstock.statistics.class_indices import SumsByClass
 
 VECTOR = sparse.columns("v")
@@ -52,7 +52,7 @@ def test_logistic_regression_is_refused_before_training(monkeypatch, classes, ou
     limited(monkeypatch, needed)
     assert Pipeline(stage).fit(data).fitted[0]["converged"]
     limited(monkeypatch, needed - 1)
-    monkeypatch.setattr(_vector_inputs, "SparseDesign", refused)
+    monkeypatch.setattr(_sparse_features, "SparseDesign", refused)
     expected = f"would take .* of memory, 94 times {outputs} x 14 coefficients of 8 bytes, and this process may have"
     with pytest.raises(ConfigError, match=expected) as caught:
         Pipeline(stage).fit(data)

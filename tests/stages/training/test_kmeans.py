@@ -22,7 +22,7 @@ from penstock.spmd.checkpoints import Checkpoint
 from penstock.stages.base import Fitted
 from penstock.stages.training.clustering import _lloyd, _seeding, kmeans
 from penstock.stages.training.clustering._clusters import Clusters
-from penstock.stages.training.exact.sums import ExactSums
+from penstock.stages.training.exact.sums import Split
 from penstock.statistics import Moment
 from penstock.testing import LocalGang
 
@@ -362,7 +362,7 @@ def test_sums_do_not_depend_on_the_order_and_lose_nothing() -> None:
     source = np.random.default_rng(8)
     values = source.normal(size=5000) * 10.0 ** source.integers(-8, 1, 5000)
     largest = np.array([np.abs(values).max()])
-    exact = ExactSums(largest, 5000)
+    exact = Split.of(largest, 5000)
 
     def total(order: np.ndarray, cuts: int) -> float:
         parts = [exact.by_group(np.zeros(len(each), dtype=int), values[None, each], 1)
@@ -378,7 +378,7 @@ def test_sums_do_not_depend_on_the_order_and_lose_nothing() -> None:
 def test_sums_by_group_are_those_of_the_terms_of_each(groups: int) -> None:
     source = np.random.default_rng(groups)
     values, of = source.normal(size=(2, 1000)), source.integers(0, groups, 1000)
-    exact = ExactSums(np.abs(values).max(axis=1), 1000)
+    exact = Split.of(np.abs(values).max(axis=1), 1000)
     found = exact.by_group(of, values.copy(), groups, np.empty((2, 1000))).sum(axis=0)
     expected = [[math.fsum(row[of == group]) for row in values] for group in range(groups)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
@@ -386,7 +386,7 @@ def test_sums_by_group_are_those_of_the_terms_of_each(groups: int) -> None:
 
 def test_sums_by_group_follow_terms_that_change_their_group_to_the_bit() -> None:
     source = np.random.default_rng(4)
-    values, exact = source.normal(size=(2, 1000)), ExactSums(np.array([9.0, 9.0]), 1000)
+    values, exact = source.normal(size=(2, 1000)), Split.of(np.array([9.0, 9.0]), 1000)
     for groups in (3, 50):
         before, after = source.integers(-1, groups, 1000), source.integers(0, groups, 1000)
         started = exact.by_group(before[before >= 0], values[:, before >= 0], groups)

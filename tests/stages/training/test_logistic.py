@@ -22,6 +22,7 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
 from penstock.stages.training.exact import design as _design
+from penstock.stages.training.exact.sums import Split
 from penstock.stages.training.linear import _quasi_newton
 from penstock.stages.training.linear import logistic_regression as logistic
 from penstock.stages.training.linear._quasi_newton import Course
@@ -287,7 +288,7 @@ def test_sums_are_equal_to_the_bit_in_any_order(monkeypatch: pytest.MonkeyPatch)
     draw = np.random.default_rng(1)
     terms = draw.normal(size=(3, 5000)) * 10.0 ** draw.integers(-12, 3, size=(3, 5000))
     bound = np.abs(terms).max(axis=1)
-    split = _design.Split.of(bound, 5000, "cpu")
+    split = Split.of(bound, 5000, "cpu")
     whole = split.sums(terms)
     shuffled = terms[:, draw.permutation(5000)]
     parts = [split.sums(part) for part in np.array_split(shuffled, 7, axis=1)]

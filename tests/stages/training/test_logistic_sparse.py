@@ -21,7 +21,9 @@ from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.frames import sparse
 from penstock.pipeline import Pipeline, PipelineModel
 from penstock.spmd import SpmdOptions
+from penstock.stages.training.exact.sums import Split
 from penstock.stages.training.linear import _sparse_design
+from penstock.stages.training.linear._sparse_design import add_by_column
 from penstock.testing import LocalGang
 
 TIGHT = {"tol": 1e-10, "max_iter": 2000}
@@ -246,13 +248,13 @@ def test_sums_by_column_are_equal_to_the_bit_in_any_order() -> None:
     rows, draw = 3000, np.random.default_rng(3)
     x = scipy.sparse.random(rows, 5, 0.6, format="csr", random_state=1)
     terms = draw.normal(size=x.nnz) * 10.0 ** draw.integers(-12, 3, x.nnz)
-    sums = _sparse_design.ColumnSums(float(np.abs(terms).max()), rows)
+    split = Split.of(np.abs(terms).max(keepdims=True), rows)
     whole, shuffled, order = np.zeros((2, 5)), np.zeros((2, 5)), draw.permutation(rows)
-    sums.add(x, terms.copy(), whole)
+    add_by_column(split, x, terms.copy(), whole)
     numbered = scipy.sparse.csr_matrix((np.arange(float(x.nnz)), x.indices, x.indptr), shape=x.shape)
     for part in np.array_split(order, 7):
         chosen = numbered[part]
-        sums.add(chosen, terms[chosen.data.astype(int)], shuffled)
+        add_by_column(split, chosen, terms[chosen.data.astype(int)], shuffled)
     np.testing.assert_array_equal(shuffled, whole)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -199,21 +200,13 @@ def test_too_large_a_matrix_is_refused_before_it_is_read(make, size, monkeypatch
     limited = stage(LogisticRegression(), "size", memory_limit=ROWS * 32 - 1)
     with pytest.raises(ConfigError, match=r"240 rows x 4 columns x 8 bytes = 7,680 bytes .* 7,679 bytes, memory_limit"):
         Pipeline(limited).fit(make(size=size))
-    monkeypatch.setattr(fit, "machine_memory", lambda: ROWS * 32 * 4 - 4)
+    monkeypatch.setattr(fit, "devices", SimpleNamespace(memory_limit=lambda: ROWS * 32 * 4 - 4))
     with pytest.raises(ConfigError, match="limit is 7,679 bytes, a quarter of the memory"):
         Pipeline(stage(LogisticRegression(), "size")).fit(make(size=size))
 
 
 def test_a_matrix_as_large_as_the_limit_is_fitted(make, size):
     assert made(make(size=size), DecisionTreeClassifier(), "size", memory_limit=ROWS * 32).num_rows == ROWS
-
-
-def test_the_memory_of_a_control_group_counts(tmp_path):
-    whole = fit.machine_memory(tmp_path)
-    (tmp_path / "memory.max").write_text("max\n")
-    assert fit.machine_memory(tmp_path) == whole
-    (tmp_path / "memory.max").write_text("4096\n")
-    assert fit.machine_memory(tmp_path) == 4096
 
 
 def test_warnings_of_the_fit_are_kept(make, size):

@@ -31,9 +31,9 @@ def test_external_memory_gives_the_model_of_memory(
     make: Callable[..., Dataset], y: np.ndarray, folder: Path, monkeypatch: pytest.MonkeyPatch, more: Any
 ) -> None:
     seen: list[str] = []
-    rounds = _boosting._rounds
+    booster = _boosting._booster
     monkeypatch.setattr(
-        _boosting, "_rounds", lambda *rest: (seen.extend(map(str, folder.rglob("*.page"))), rounds(*rest))[1]
+        _boosting, "_booster", lambda *rest: (seen.extend(map(str, folder.rglob("*.page"))), booster(*rest))[1]
     )
     stages = [st.XGBoostRegressor("y", num_boost_round=6, external_memory=each, **more) for each in (False, True)]
     data = make(y=y, w=np.random.default_rng(1).random(len(y)))

@@ -17,7 +17,7 @@ from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import matrices, sparse
 from penstock.stages.base import Fitted
-from penstock.stages.training._vector_features import at_indices, index_table, of_index_table
+from penstock.stages.training._vector_features import at_indices, index_table, of_index_table, refuse_empty
 from penstock.stages.training.bayes import _bayes
 from penstock.statistics.base import Statistic
 from penstock.statistics.class_indices import ClassIndices, SumsByClass
@@ -56,11 +56,9 @@ class VectorBayes:
         """
         column, seen = sparse.columns(self.vector)[0], int(found.index[-1]) + 1 if len(found.index) else 0
         if size is not None and seen > size:
-            error = DataValueError(f"column {column!r} has index {seen - 1}, expected less than {size}", column=column)
-            error.predicate = nw.col(column).list.max() >= size
-            raise error
-        if not (size or seen):
-            raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
+            message = f"column {column!r} has index {seen - 1}, expected less than {size}"
+            raise DataValueError(message, predicate=nw.col(column).list.max() >= size, column=column)
+        refuse_empty(self.vector, size or seen)
         return size or seen
 
     def learned(self, found: SumsByClass, of_numbers: np.ndarray, smoothing: float, size: int) -> Fitted:

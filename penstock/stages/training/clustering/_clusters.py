@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.spmd import Rank
 from penstock.stages.training.clustering._lloyd import Points, nearest_by, rounding, rows_at_a_time, squared_distances
-from penstock.stages.training.exact.sums import ExactSums
+from penstock.stages.training.exact.sums import Split
 
 _SLACK = 1 + 1e-12
 Places = slice | np.ndarray
@@ -40,7 +40,7 @@ class Clusters:
         self._places = np.full(len(points.weight), -1)
         self._lead = np.full(len(points.weight), -np.inf)
         """By how much the centre of a point is nearer than any other, at least."""
-        self._exact = ExactSums(points.largest_weight * np.append(1.0, points.largest), points.count)
+        self._exact = Split.of(points.largest_weight * np.append(1.0, points.largest), points.count)
         self._reach = 2 * float(np.max(points.sizes, initial=0.0))
         self._centres: np.ndarray | None = None
         self._sums = np.zeros(())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.spmd import Rank
-from penstock.stages.training.exact.sums import ExactSums
+from penstock.stages.training.exact.sums import Split
 
 _AT_A_TIME = 2**17
 """Numbers held at a time, a MiB: several such arrays fit a processor's cache."""
@@ -60,10 +60,8 @@ class Points:
         cls, rank: Rank, vectors: np.ndarray, weight: np.ndarray, largest: np.ndarray, largest_weight: float
     ) -> Points:
         """Return the points of a rank, which asks the others how many they have."""
-        counts = np.zeros(rank.size, dtype=np.int64)
-        counts[rank.index] = len(weight)
-        counts = rank.allreduce(counts)
-        first, count = int(counts[: rank.index].sum()), int(counts.sum())
+        counts = rank.gather(len(weight))
+        first, count = sum(counts[: rank.index]), sum(counts)
         return cls(vectors, weight, first, count, largest, largest_weight, rank.threads, lengths(vectors))
 
     @property
@@ -190,7 +188,7 @@ def totals(rank: Rank, points: Points, centres: np.ndarray, largest: np.ndarray,
 
     One pass over the points and one all-reduce. `largest` bounds the terms of each column.
     """
-    exact = ExactSums(largest, points.count)
+    exact = Split.of(largest, points.count)
 
     def summed(runs: Sequence[slice]) -> np.ndarray:
         sums = np.zeros((2, len(centres), len(largest)))

@@ -1,7 +1,7 @@
 """Steps of expectation and maximisation over the rows of all ranks, the same to the bit however rows are dealt.
 
 A step is one pass. Distances from means are products of features with whitening matrices, and what components learn are
-products of distances: both go to BLAS in pieces whose products are exact, see `_exact_products` and `_exact_gram`.
+products of distances: both go to BLAS in pieces whose products are exact, see `exact.products` and `exact.gram`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 
 from penstock.frames import matrices
 from penstock.stages.training.clustering._mixture import Mixture, maximised, shares, sum_of_squares
-from penstock.stages.training.exact.design import Rows, Split
+from penstock.stages.training.exact.design import Rows
 from penstock.stages.training.exact.gram import RowSlices, host
 from penstock.stages.training.exact.products import Coefficients, ProductDesign
+from penstock.stages.training.exact.sums import Split
 
 _NUMBERS = {"cpu": 2**15, "gpu": 2**22}
 """Features looked at together: on a CPU so few that they, their halves and their slices stay in the cache of a core."""
@@ -33,9 +34,7 @@ class MixtureDesign(ProductDesign):
             What is added to the variances.
         """
         work = _Step(self, mixture)
-        parts = list(self._blocks(work.length))
-        dealt = [parts[place :: self._threads] for place in range(self._threads)]
-        sums = self._rank.allreduce(np.sum(list(self._pool.map(work, dealt)), axis=0))
+        sums = self._added(work, work.length)
         products = sums[2:].reshape(2, len(mixture.weights), len(self.bounds), -1)
         return maximised(mixture, work.slices.join(products), floor), float(sums[0] + sums[1])
 

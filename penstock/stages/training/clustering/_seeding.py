@@ -14,7 +14,7 @@ import numpy as np
 from penstock.io.fragments import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training.clustering._lloyd import Points, nearest, squared_distances, totals
-from penstock.stages.training.exact.sums import ExactSums
+from penstock.stages.training.exact.sums import Split
 
 GATHERED = 10_000
 """Up to so many rows are all candidates: then not even their order shows in the centres."""
@@ -59,13 +59,7 @@ def _weights(_: np.ndarray, weight: np.ndarray, __: np.ndarray, out: np.ndarray)
 
 def gather(rank: Rank, rows: np.ndarray) -> np.ndarray:
     """Return the rows of all ranks, in the order of the ranks."""
-    counts = np.zeros(rank.size, dtype=np.int64)
-    counts[rank.index] = len(rows)
-    counts = rank.allreduce(counts)
-    whole = np.zeros((int(counts.sum()), rows.shape[1]))
-    start = int(counts[: rank.index].sum())
-    whole[start : start + len(rows)] = rows
-    return rank.allreduce(whole) if len(whole) else whole
+    return np.ascontiguousarray(np.concatenate(rank.gather(rows)))
 
 
 def _oversampled(rank: Rank, points: Points, k: int, steps: int, seed: int) -> np.ndarray:
@@ -98,7 +92,7 @@ def _distances(points: Points, centres: np.ndarray) -> np.ndarray:
 
 
 def _cost(rank: Rank, points: Points, distances: np.ndarray) -> float:
-    exact = ExactSums(np.array([points.largest_weight * points.largest_square]), points.count)
+    exact = Split.of(np.array([points.largest_weight * points.largest_square]), points.count)
     terms = (points.weight * distances)[None]
     return float(rank.allreduce(exact.by_group(np.zeros(terms.size, dtype=np.int64), terms, 1)).sum())
 

@@ -11,30 +11,22 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import DataValueError
 from penstock.core.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, check_number
 from penstock.stages.shapes import Fields, Flag, Integer, ListOf, Number, Shape, TableOf
-from penstock.stages.target import Target, refuse_overflow
+from penstock.stages.target import Target, largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
+from penstock.stages.training._finite import finite_matrix
 from penstock.stages.training.clustering import _seeding
 from penstock.stages.training.clustering._lloyd import Points
 from penstock.stages.training.clustering._mixture import Mixture, shares
 from penstock.stages.training.clustering._mixture_design import MixtureDesign
 from penstock.stages.training.clustering._mixture_start import Sample
 from penstock.stages.training.exact.binary_scaling import framing, scaling_of
-from penstock.stages.training.exact.design import ToRows, finite_matrix, one_blas_thread
+from penstock.stages.training.exact.design import ToRows, one_blas_thread
 from penstock.statistics import Checks, Extremes, Moments, Statistic
-from penstock.statistics.rules import Rule, rules_for
-
-
-class _Unlabelled(ToRows):
-    """Makes rows whose label nobody asks for: the first feature stands in its place."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(super().columns))
+from penstock.statistics.rules import rules_for
 
 
 @dataclass(frozen=True)
@@ -121,10 +113,6 @@ class GaussianMixture(Trainer):
         check_number(self, "seed", whole=True)
 
     @property
-    def rounds(self) -> int:
-        return self.max_iter
-
-    @property
     def target(self) -> Target:
         return Target(None, {self.prediction: pa.int32(), self.probability: pa.list_(pa.float64())})
 
@@ -142,21 +130,11 @@ class GaussianMixture(Trainer):
         """Return how to centre and scale the columns to train with."""
         results["checks"].refuse(self._refused)
         moments, extremes = results["moments"], results["extremes"]
-        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
-        if not largest_weight:
-            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
-        rows = moments[self.inputs()[0]].count
         return {
-            "rows": rows,
-            "largest_weight": largest_weight,
+            "rows": moments[self.inputs()[0]].count,
+            "largest_weight": largest_weight(self.weight, extremes),
             **framing(moments, extremes, self.inputs(), None),
         }
-
-    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
-        error = rule.error(name, count)
-        if rule.test == "null" and name in self.inputs():
-            error.hint = "Put an Imputer before this step, or filter these rows."
-        return error
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names, count = self.inputs(), len(fitted["weights"])
@@ -173,7 +151,8 @@ class GaussianMixture(Trainer):
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         scaling = scaling_of(learned, intercept=True)
         units = np.where(scaling.scale == 0, 1.0, scaling.scale)
-        convert = _Unlabelled(self.inputs(), self.inputs()[0], None, self.weight, scaling)
+        # Nobody asks for the label: the first feature stands in its place.
+        convert = ToRows(self.inputs(), self.inputs()[0], None, self.weight, scaling)
         design = MixtureDesign(rank, convert, learned["rows"], learned["largest_weight"])
         with one_blas_thread():
             variances, weight = design.variances()
@@ -230,7 +209,7 @@ class GaussianMixture(Trainer):
         return Mixture(np.array(fitted["weights"]), means, rows.reshape(-1, len(names), len(names)))
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
-        matrix = finite_matrix(frame, self.inputs())
+        matrix = finite_matrix(frame, self.inputs(), "float64")
         missing = np.isnan(matrix).any(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             likely, logs = shares(self._mixture(fitted).log_densities(matrix.T, frames.kind_of(frame)))

@@ -20,10 +20,11 @@ from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, check_choice, check_number
 from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, TableOf
-from penstock.stages.target import Target, check_weights
+from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.clustering import _lloyd, _seeding
 from penstock.stages.training.clustering._clusters import Clusters
+from penstock.stages.training.exact.binary_scaling import rounded_mean
 from penstock.stages.training.exact.design import one_blas_thread
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
 from penstock.statistics.checks import Checks
@@ -122,10 +123,6 @@ class KMeans(Trainer):
         check_choice(self, "distance_measure", DISTANCES)
 
     @property
-    def rounds(self) -> int:
-        return self.max_iter
-
-    @property
     def _by_angle(self) -> bool:
         return self.distance_measure == "cosine"
 
@@ -150,18 +147,13 @@ class KMeans(Trainer):
         moved = {} if self._by_angle else {name: _origin(results["moments"][name]) for name in names}
         origin = [moved.get(name, 0.0) for name in names]
         largest = [_reach(extremes[name], centre) for name, centre in zip(names, origin, strict=True)]
-        return {"origin": origin, "largest": largest, "largest_weight": self._largest_weight(extremes)}
+        return {"origin": origin, "largest": largest, "largest_weight": largest_weight(self.weight, extremes)}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names = self.inputs()
         centres = TableOf(dict.fromkeys(names, pa.types.is_floating), least=1)
         told = {"sizes": ListOf(Integer()), "cost": Number(), "iterations": Integer()}
         return Fields({"centres": centres, "origin": ListOf(Number(), len(names))}, told)
-
-    def _largest_weight(self, extremes: Mapping[str, Extreme]) -> float:
-        largest = float(extremes[self.weight].max) if self.weight else 1.0
-        check_weights(self.weight, largest)
-        return largest
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         vectors, weight = self._read(rank, np.array(learned["origin"]))
@@ -257,10 +249,8 @@ class KMeans(Trainer):
 
 
 def _origin(moment: Moment) -> float:
-    """Return the mean, without its last digits: they depend on how rows are cut to fragments."""
-    mean, deviation = moment.mean or 0.0, moment.std() or 0.0
-    step = math.ldexp(1.0, math.frexp(deviation)[1] - 1)
-    return mean if not deviation or abs(mean) >= step * 2**52 else round(mean / step) * step
+    """Return the mean, without its last digits where values differ: they depend on how rows are cut to fragments."""
+    return rounded_mean(moment) if moment.std() else moment.mean or 0.0
 
 
 def _reach(extreme: Extreme, origin: float) -> float:
@@ -281,10 +271,9 @@ def _stacked(batches: list[np.ndarray], rows: int, width: int) -> np.ndarray:
 def _without_direction(columns: tuple[str, ...], count: int) -> DataValueError:
     """Return the error of the evaluator of clusters for the same rows."""
     names = ", ".join(map(repr, columns))
-    error = DataValueError(
+    return DataValueError(
         f"columns {names}: {count} row(s) of nothing but 0, expected a direction: the distance is the cosine one",
         hint="Clean, fill or filter these rows before this step.",
+        predicate=reduce(and_, [nw.col(name).cast(nw.Float64) == 0 for name in columns]),
         column=columns[0] if len(columns) == 1 else None,
     )
-    error.predicate = reduce(and_, [nw.col(name).cast(nw.Float64) == 0 for name in columns])
-    return error

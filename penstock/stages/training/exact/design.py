@@ -19,10 +19,10 @@ import narwhals as nw
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from penstock.core.errors import DataValueError
-from penstock.frames import Kind
 from penstock.frames import matrices as arrays
 from penstock.spmd import Rank
+from penstock.stages.classes import coded_label
+from penstock.stages.training.exact.sums import Split
 
 _ELEMENTS = 2**16
 """How many terms are looked at together: few enough to stay in the cache of a core."""
@@ -102,7 +102,7 @@ class ToRows:
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
-        return (*self.features, self.label) + (() if self.weight is None else (self.weight,))
+        return tuple(dict.fromkeys((*self.features, self.label, *([] if self.weight is None else [self.weight]))))
 
     def __call__(self, frame: nw.DataFrame) -> Rows:
         """Convert one frame."""
@@ -113,14 +113,6 @@ class ToRows:
             np.divide(row, divisor, out=row)
         x[len(self.features) :] = 1.0
         return Rows(x, label, None if self.weight is None else _vector(frame, self.weight))
-
-
-def coded_label(label: str, classes: tuple[Any, ...] | None) -> nw.Expr:
-    """Return the expression for the positions of labels among classes, or without these for numbers as they are."""
-    if classes is None:
-        return nw.col(label)
-    codes = [float(place) for place in range(len(classes))]
-    return nw.col(label).replace_strict(list(classes), codes, return_dtype=nw.Float64)
 
 
 def _vector(frame: nw.DataFrame, name: str) -> Any:
@@ -134,6 +126,10 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """
     limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
     return limits
+
+
+Work = Callable[[Sequence[Rows]], np.ndarray]
+"""Makes an array, of one shape always, of any number of blocks of rows."""
 
 
 class Design:
@@ -178,19 +174,22 @@ class Design:
                 total += np.concatenate([split.sums(matrix) for split, matrix in matrices], axis=1)
             return total
 
-        parts = list(self._parts(sum(widths)))
-        shares = [parts[place :: self._threads] for place in range(self._threads)]
-        high, low = self._rank.allreduce(np.sum(list(self._pool.map(summed, shares)), axis=0))
+        high, low = self._added(summed, self._length(sum(widths)))
         return np.split(high + low, np.cumsum(widths)[:-1])
 
     def agreed(self, values: np.ndarray) -> np.ndarray:
         """Return rank 0's values: processors of different kinds may round the same equations in different ways."""
-        if not values.size:
-            return values
-        return self._rank.allreduce(values if self._rank.index == 0 else np.zeros_like(values))
+        of_first: np.ndarray = self._rank.gather(values if self._rank.index == 0 else None)[0]
+        return of_first
 
-    def _parts(self, width: int) -> Iterator[Rows]:
-        yield from self._blocks(self._length(width))
+    def _added(self, work: Work, length: int) -> np.ndarray:
+        """Return the sum over all ranks of what `work` makes of blocks of so many rows; every rank calls it."""
+        return self._rank.allreduce(np.sum(list(self._of_blocks(work, length)), axis=0))
+
+    def _of_blocks(self, work: Work, length: int) -> Iterator[np.ndarray]:
+        """Return what `work` makes, in each thread, of its share of this rank's blocks of so many rows."""
+        blocks = list(self._blocks(length))
+        return self._pool.map(work, [blocks[place :: self._threads] for place in range(self._threads)])
 
     def _length(self, width: int) -> int:
         """Return how many rows are looked at together, where so many terms are made of each."""
@@ -200,30 +199,6 @@ class Design:
         for rows in self._rows:
             for begin in range(0, rows.x.shape[1], length):
                 yield rows.part(begin, begin + length)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Splits terms in multiples of one unit and of a smaller one, by adding and taking away a large number each."""
-
-    large: Any
-    small: Any
-
-    @classmethod
-    def of(cls, bound: np.ndarray, rows: int, kind: Kind) -> Split:
-        _, exponent = np.frexp(2.0 * rows * bound)
-        _, more = np.frexp(2.0 * rows)
-        numbers = np.ldexp(1.5, exponent), np.ldexp(1.5, exponent - 53 + more)
-        return cls(*(arrays.to_device(each[:, None], kind) for each in numbers))
-
-    def sums(self, terms: Any) -> np.ndarray:
-        """Return the two sums of each row of a matrix; exact, for all the terms that share the bound."""
-        high = terms + self.large
-        high -= self.large
-        low = terms - high
-        low += self.small
-        low -= self.small
-        return np.stack([arrays.to_host(part.sum(axis=1)) for part in (high, low)])
 
 
 @dataclass(frozen=True)
@@ -283,21 +258,3 @@ def linear(x: Any, coefficients: Any) -> Any:
     for place in range(1, len(x)):
         made += coefficients[:, place : place + 1] * x[place]
     return made
-
-
-def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return the float64 matrix of `columns`, NaN for null.
-
-    Raises
-    ------
-    DataValueError
-        A value is infinite.
-    """
-    matrix = arrays.to_matrix(frame, columns, "float64")
-    for name, count in zip(columns, arrays.count_infinite(matrix), strict=True):
-        if count:
-            hint = "Clip the column, or set such values to null."
-            error = DataValueError(f"column {name!r}: {count} value(s) infinite", hint=hint, column=name, rows=count)
-            error.predicate = nw.col(name).cast(nw.Float64).abs() == float("inf")
-            raise error
-    return matrix

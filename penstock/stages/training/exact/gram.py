@@ -11,7 +11,7 @@ smaller still has 40 bits, and so has its square.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -123,51 +123,46 @@ class RowSlices:
 class GramDesign(Design):
     """A :class:`Design` that multiplies matrices made of its rows."""
 
-    def gram(self, terms: Terms, *shape: int) -> np.ndarray | None:
+    def gram(self, terms: Terms, count: int) -> np.ndarray | None:
         """Return ``A @ A.T`` over the rows of all ranks; every rank calls it, with rows or without.
 
         Parameters
         ----------
         terms : callable
             Makes A of some rows; it is asked twice, for the largest numbers and for the numbers.
-        *shape : int
-            How many rows A has; or how many matrices A is made of, and how many rows each has.
+        count : int
+            How many rows A has.
 
         Returns
         -------
-        numpy.ndarray of shape (*shape, shape[-1]), or None
+        numpy.ndarray of shape (count, count), or None
             None when a number in A, or in the result, is not finite.
         """
-        largest = self._largest(terms, shape)
+        largest = self._largest(terms, count)
         if not np.isfinite(largest).all():
             return None
-        slices = RowSlices.of(largest, self._length(math.prod(shape)), self.total)
+        slices = RowSlices.of(largest, self._length(count), self.total)
 
-        def products(parts: Iterable[Rows]) -> np.ndarray:
-            total = np.zeros((2, *shape, len(slices.pairs) * shape[-1]))
+        def products(parts: Sequence[Rows]) -> np.ndarray:
+            total = np.zeros((2, count, len(slices.pairs) * count))
             for rows in parts:
                 total += slices.products(terms(rows), self.kind)
             return total
 
-        found = slices.join(self._rank.allreduce(np.sum(list(self._over(products, shape)), axis=0)))
+        found = slices.join(self._added(products, self._length(count)))
         return found if np.isfinite(found).all() else None
 
-    def _largest(self, terms: Terms, shape: tuple[int, ...]) -> np.ndarray:
+    def _largest(self, terms: Terms, count: int) -> np.ndarray:
         """Return the largest absolute value of each row of A, NaN where there is one; the same on every rank."""
 
-        def largest(parts: Iterable[Rows]) -> np.ndarray:
+        def largest(parts: Sequence[Rows]) -> np.ndarray:
             found = [matrices.to_host(np.abs(terms(rows)).max(axis=-1)) for rows in parts if rows.x.shape[1]]
-            most: np.ndarray = np.max([np.zeros(shape), *found], axis=0)
+            most: np.ndarray = np.max([np.zeros(count), *found], axis=0)
             return most
 
-        of_ranks = np.zeros((self._rank.size, *shape))
-        of_ranks[self._rank.index] = np.max(list(self._over(largest, shape)), axis=0)
-        found: np.ndarray = np.max(self._rank.allreduce(of_ranks), axis=0)
+        own = np.max(list(self._of_blocks(largest, self._length(count))), axis=0)
+        found: np.ndarray = np.max(self._rank.gather(own), axis=0)
         return found
-
-    def _over(self, work: Callable[[Iterable[Rows]], np.ndarray], shape: tuple[int, ...]) -> Iterator[np.ndarray]:
-        parts = list(self._parts(math.prod(shape)))
-        return self._pool.map(work, [parts[place :: self._threads] for place in range(self._threads)])
 
 
 def host(rows: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,8 @@ import numpy as np
 
 from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
-from penstock.stages.training.exact.design import Design, Rows, Split, ToRows
+from penstock.stages.training.exact.design import Design, Rows, ToRows
+from penstock.stages.training.exact.sums import Split
 
 _HALF = 25
 """Bits of a half of a feature, besides the sign: two of them, and the bit that rounding to nearest saves, are 51."""
@@ -180,9 +181,7 @@ class ProductDesign(Design):
             No loss of a row is larger.
         """
         work = _Round(self, coefficients, loss, largest_loss)
-        parts = list(self._blocks(work.length))
-        shares = [parts[place :: self._threads] for place in range(self._threads)]
-        return work.finished(self._rank.allreduce(np.sum(list(self._pool.map(work, shares)), axis=0)))
+        return work.finished(self._added(work, work.length))
 
 
 class _Round:

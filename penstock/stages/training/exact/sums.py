@@ -1,42 +1,65 @@
-"""Sums of terms by group that are exact: the same to the bit whatever the order in which terms are added."""
+"""Sums that are exact: the same to the bit whatever the order in which terms are added."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+
+from penstock.frames import Kind, matrices
 
 _BY_PRODUCT = 32
 """Up to so many groups a matrix product is faster than adding term by term to the sum of its group."""
 
 
 @dataclass(frozen=True, eq=False)
-class ExactSums:
-    """Sums that are the same to the bit whatever the order in which terms are added, on one rank or several.
+class Split:
+    """Cuts terms in two so that sums are the same to the bit in whatever order they are added, on one rank or several.
 
-    Every term is cut in two by rounding it to a multiple of a power of two so large that sums of multiples are exact;
-    what is left is rounded in the same way. Of n terms of at most 1 the sum is off by n**3 * 2**-102 at most: less than
-    rounding the largest possible sum once, for up to 2**24 rows, and 2e-13 of that sum for 2**30.
-    The cut is that of Rump, Ogita and Oishi, "Accurate floating-point summation part I", SIAM Journal on Scientific
-    Computing 31, 2008; that such sums are reproducible is in Demmel and Nguyen, "Fast reproducible floating-point
-    summation", ARITH 2013.
+    Every term is rounded to a multiple of a power of two so large that sums of multiples are exact, by adding and
+    taking away a large number; what is left is rounded in the same way. Of n terms of at most 1 the sum is off by
+    n**3 * 2**-102 at most: less than rounding the largest possible sum once, for up to 2**24 rows, and 2e-13 of that
+    sum for 2**30. The cut is that of Rump, Ogita and Oishi, "Accurate floating-point summation part I", SIAM Journal on
+    Scientific Computing 31, 2008; that such sums are reproducible is in Demmel and Nguyen, "Fast reproducible
+    floating-point summation", ARITH 2013.
 
     Parameters
     ----------
-    largest : numpy.ndarray of shape (n_sums,), float64
-        No term of a sum is further from zero.
-    terms : int
-        How many there are at most, over all ranks.
+    large, small : numpy.ndarray or cupy.ndarray of shape (n_sums, 1), float64
 
     Examples
     --------
-    >>> exact = ExactSums(np.array([1.0]), 3)
-    >>> exact.by_group(np.array([0, 1, 0]), np.array([[0.1, 0.5, 0.7]]), 2).sum(axis=0).tolist()
+    >>> split = Split.of(np.array([1.0]), 3)
+    >>> split.by_group(np.array([0, 1, 0]), np.array([[0.1, 0.5, 0.7]]), 2).sum(axis=0).tolist()
     [[0.7999999999999999], [0.5]]
     """
 
-    largest: np.ndarray
-    terms: int
+    large: Any
+    small: Any
+
+    @classmethod
+    def of(cls, bound: np.ndarray, terms: int, kind: Kind = "cpu") -> Self:
+        """Return the split for sums of at most so many terms, over all ranks, none of which exceeds `bound` in size."""
+        exponent = np.frexp(2.0 * terms * bound)[1]
+        numbers = np.ldexp(1.5, exponent), np.ldexp(1.5, exponent + int(terms).bit_length() - 52)
+        return cls(*(matrices.to_device(each[:, None], kind) for each in numbers))
+
+    def parts(self, terms: Any, high: Any = None, low: Any = None) -> tuple[Any, Any]:
+        """Return both parts of terms, of shape (n_sums, n_terms), written to `high` and `low` where these are given.
+
+        New memory for each call would cost more than the cut; `low` may be the terms themselves.
+        """
+        high = np.add(terms, self.large, out=high)
+        high -= self.large
+        low = np.subtract(terms, high, out=low)
+        low += self.small
+        low -= self.small
+        return high, low
+
+    def sums(self, terms: Any) -> np.ndarray:
+        """Return the sums of both parts, of shape (2, n_sums); those of several ranks may be added."""
+        return np.stack([matrices.to_host(part.sum(axis=1)) for part in self.parts(terms)])
 
     def by_group(
         self,
@@ -54,21 +77,12 @@ class ExactSums:
         values : numpy.ndarray of shape (n_sums, n_terms), float64
             They are written over.
         room : numpy.ndarray, optional
-            Of the shape of `values`, to be written over: new memory for each call would cost more than the sums.
+            Of the shape of `values`, to be written over.
         before : numpy.ndarray of shape (n_terms,) of int, optional
             The groups that terms are in already, and are taken from; -1 for none.
         """
-        exponent = np.frexp(self.largest * self.terms)[1] + 1
-        coarse = np.ldexp(1.5, exponent)[:, None]
-        fine = np.ldexp(1.5, exponent + self.terms.bit_length() - 52)[:, None]
-        high = np.add(values, coarse, out=room)
-        high -= coarse
-        low = values
-        low -= high
-        low += fine
-        low -= fine
         add = _by_bins if n_groups > _BY_PRODUCT else _by_product
-        return add(groups, (high, low), n_groups, before)
+        return add(groups, self.parts(values, room, values), n_groups, before)
 
 
 def _by_bins(groups: np.ndarray, parts: tuple[np.ndarray, ...], n_groups: int, before: np.ndarray | None) -> np.ndarray:

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from penstock.core.errors import DataValueError
 from penstock.stages.training.linear._links import Array
+from penstock.statistics import Extreme
 from penstock.statistics.rules import Rule
 
 _TINY = 1e-16
@@ -39,6 +41,25 @@ class Family(ABC):
     expected: ClassVar[str] = "numbers"
     edges: ClassVar[tuple[float, ...]] = ()
     has_dispersion: ClassVar[bool] = False
+
+    def outside(self, name: str, label: str, count: int) -> DataValueError:
+        """Return the error for `count` labels that the family, which is called `name`, cannot have."""
+        assert self.domain is not None
+        return DataValueError(
+            f"label {label!r} has {count} value(s) that the {name} family cannot have, expected {self.expected}",
+            hint="Choose another family, or filter these rows.",
+            predicate=self.domain.broken(label),
+            column=label,
+        )
+
+    def require_variation(self, name: str, label: str, found: Extreme) -> None:
+        """Raise DataValueError where all labels are one at the edge of the domain."""
+        if found.min == found.max and float(found.min) in self.edges:
+            raise DataValueError(
+                f"label {label!r} is {found.min} in every row, for which the {name} family has no finite coefficients",
+                hint="Train on rows whose labels differ.",
+                column=label,
+            )
 
     @abstractmethod
     def variance(self, mean: Array) -> Array:

@@ -12,6 +12,7 @@ from penstock.frames import matrices
 from penstock.stages.training.exact.design import Rows
 from penstock.stages.training.exact.gram import GramDesign, host
 from penstock.stages.training.linear._irls import Likelihood, Point
+from penstock.stages.training.linear._least_squares import significance
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +66,11 @@ class Totals:
         return cls(round(found[count + 1, count + 1]), weight, origin + apart, deviation, variances[:count])
 
 
-@dataclass(frozen=True, eq=False)
-class Inference:
-    """Statistics of coefficients at the end of a training.
+def summary(
+    likelihood: Likelihood, point: Point, totals: Totals, null: Point | None, estimates: np.ndarray, raw: np.ndarray,
+    *, fit_intercept: bool, known_dispersion: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the statistics of coefficients at the end of a training; every rank calls it.
 
     Parameters
     ----------
@@ -76,73 +79,46 @@ class Inference:
     totals : Totals
     null : Point or None
         That of the model without features.
+    estimates : numpy.ndarray
+        Coefficients of the features as they are, the intercept's last.
+    raw : numpy.ndarray
+        The matrix that makes `estimates` of the coefficients of the point.
     fit_intercept : bool
     known_dispersion : bool
         The dispersion is 1, and is not estimated.
     """
+    inverse, regular = likelihood.inverse_information(point)
+    rank = len(inverse) if regular else int(np.linalg.matrix_rank(inverse, hermitian=True))
+    freedom = max(totals.rows - rank, 0)
+    dispersion = 1.0 if known_dispersion else point.chi_square / freedom if freedom else None
+    variances = np.einsum("ij,jk,ik->i", raw, inverse, raw) * (dispersion or 0.0) * regular
+    tests = estimates.tolist(), np.maximum(variances, 0.0).tolist(), None if known_dispersion else freedom
+    return {
+        "num_instances": totals.rows,
+        "rank": rank,
+        "degrees_of_freedom": freedom,
+        "residual_degree_of_freedom_null": totals.rows - fit_intercept,
+        "deviance": point.deviance,
+        "null_deviance": None if null is None else null.deviance,
+        "dispersion": dispersion,
+        "aic": _aic(likelihood, point, totals, rank),
+        **significance(*tests),
+    }
 
-    likelihood: Likelihood
-    point: Point
-    totals: Totals
-    null: Point | None
-    fit_intercept: bool
-    known_dispersion: bool
 
-    def summary(self, estimates: np.ndarray, raw: np.ndarray) -> dict[str, Any]:
-        """Return the summary; every rank calls it.
+def _aic(likelihood: Likelihood, point: Point, totals: Totals, rank: int) -> float | None:
+    family = likelihood.family
+    dispersion = family.likely_dispersion(point.deviance, totals.rows, totals.weight)
+    if not dispersion:
+        return None
 
-        Parameters
-        ----------
-        estimates : numpy.ndarray
-            Coefficients of the features as they are, the intercept's last.
-        raw : numpy.ndarray
-            The matrix that makes `estimates` of the coefficients of the point.
-        """
-        inverse, regular = self.likelihood.inverse_information(self.point)
-        rank = len(inverse) if regular else int(np.linalg.matrix_rank(inverse, hermitian=True))
-        freedom = max(self.totals.rows - rank, 0)
-        dispersion = self._dispersion(freedom)
-        variances = np.einsum("ij,jk,ik->i", raw, inverse, raw) * (dispersion or 0.0) * regular
-        errors = [math.sqrt(each) or None for each in np.maximum(variances, 0.0)]
-        values = [error and estimate / error for estimate, error in zip(estimates.tolist(), errors, strict=True)]
-        return {
-            "num_instances": self.totals.rows,
-            "rank": rank,
-            "degrees_of_freedom": freedom,
-            "residual_degree_of_freedom_null": self.totals.rows - self.fit_intercept,
-            "deviance": self.point.deviance,
-            "null_deviance": None if self.null is None else self.null.deviance,
-            "dispersion": dispersion,
-            "aic": self._aic(rank),
-            "coefficient_standard_errors": errors,
-            "t_values": values,
-            "p_values": [None if each is None else self._chance(each, freedom) for each in values],
-        }
+    def terms(rows: Rows) -> Any:
+        label, weight = host(rows)
+        with np.errstate(all="ignore"):
+            mean = likelihood.means(rows, point.coefficients)
+            each = family.log_likelihood(label, mean, weight, dispersion)
+        parts = np.stack([np.ones_like(label), np.where(weight > 0, each, 0.0)])
+        return matrices.to_device(parts, likelihood.design.kind)
 
-    def _dispersion(self, freedom: int) -> float | None:
-        if self.known_dispersion:
-            return 1.0
-        return self.point.chi_square / freedom if freedom else None
-
-    def _chance(self, value: float, freedom: int) -> float:
-        """Return how likely a value as far from 0 as this is, for a coefficient of 0."""
-        from scipy.special import ndtr, stdtr
-
-        return float(2 * (ndtr(-abs(value)) if self.known_dispersion else stdtr(freedom, -abs(value))))
-
-    def _aic(self, rank: int) -> float | None:
-        family, totals = self.likelihood.family, self.totals
-        dispersion = family.likely_dispersion(self.point.deviance, totals.rows, totals.weight)
-        if not dispersion:
-            return None
-
-        def terms(rows: Rows) -> Any:
-            label, weight = host(rows)
-            with np.errstate(all="ignore"):
-                mean = self.likelihood.means(rows, self.point.coefficients)
-                each = family.log_likelihood(label, mean, weight, dispersion)
-            parts = np.stack([np.ones_like(label), np.where(weight > 0, each, 0.0)])
-            return matrices.to_device(parts, self.likelihood.design.kind)
-
-        found = self.likelihood.design.gram(terms, 2)
-        return None if found is None else -2 * float(found[0, 1]) + 2 * (rank + family.has_dispersion)
+    found = likelihood.design.gram(terms, 2)
+    return None if found is None else -2 * float(found[0, 1]) + 2 * (rank + family.has_dispersion)

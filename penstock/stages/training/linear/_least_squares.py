@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -145,21 +147,13 @@ class LeastSquares:
         That is for constant features, for all where features explain each other, and where no degree of freedom is left
         or no error.
         """
-        from scipy.special import stdtr
-
         regular = is_regular(self.normal)
         freedom = max(self.gram.count - self._rank(regular) - self.fit_intercept, 0)
         coefficients, intercept = self.coefficients(found)
         estimates = [*coefficients.tolist(), *([intercept] if self.fit_intercept else [])]
         variance = self.squared_error(found) / freedom if freedom and regular else 0.0
-        errors = [math.sqrt(variance * each) or None for each in self._unit_variances(regular)]
-        values = [error and estimate / error for estimate, error in zip(estimates, errors, strict=True)]
-        return {
-            "degrees_of_freedom": freedom,
-            "coefficient_standard_errors": errors,
-            "t_values": values,
-            "p_values": [None if each is None else float(2 * stdtr(freedom, -abs(each))) for each in values],
-        }
+        variances = [variance * each for each in self._unit_variances(regular)]
+        return {"degrees_of_freedom": freedom, **significance(estimates, variances, freedom)}
 
     def _rank(self, regular: bool) -> int:
         if regular:
@@ -174,6 +168,31 @@ class LeastSquares:
         means = self.gram.mean[self.used] / self.scale
         of_intercept = [(1 + means @ inverse @ means) / self.gram.weight] if self.fit_intercept and regular else [0.0]
         return [*variances.tolist(), *(of_intercept if self.fit_intercept else [])]
+
+
+def significance(
+    estimates: Sequence[float], variances: Sequence[float], freedom: int | None
+) -> dict[str, list[float | None]]:
+    """Return standard errors, t and p values of estimates; None where a variance is 0.
+
+    Parameters
+    ----------
+    estimates, variances : sequence of float
+    freedom : int or None
+        Degrees of freedom of Student's distribution; None for the normal one, of variances that are known.
+
+    Examples
+    --------
+    >>> significance([2.0], [1.0], None)["p_values"]
+    [0.04550026389635839]
+    """
+    from scipy.special import ndtr, stdtr
+
+    errors = [math.sqrt(each) or None for each in variances]
+    values = [error and estimate / error for estimate, error in zip(estimates, errors, strict=True)]
+    tail = ndtr if freedom is None else partial(stdtr, freedom)
+    p_values = [None if each is None else float(2 * tail(-abs(each))) for each in values]
+    return {"coefficient_standard_errors": errors, "t_values": values, "p_values": p_values}
 
 
 def quality(

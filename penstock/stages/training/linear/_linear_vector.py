@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,12 +22,11 @@ from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._vector_features import at_indices, of_index_table
 from penstock.stages.training.exact.design import one_blas_thread
-from penstock.stages.training.linear._courses import course_from, tell, tell_end
 from penstock.stages.training.linear._least_squares import Penalty, quality
 from penstock.stages.training.linear._quasi_newton import Course, minimise
 from penstock.stages.training.linear._sparse_design import SparseDesign, WeightedMoments
 from penstock.stages.training.linear._sparse_features import SparseFeatures
-from penstock.statistics import Checks, Extremes, Statistic
+from penstock.statistics import Checks, Statistic
 from penstock.statistics.rules import rules_for
 
 
@@ -37,19 +35,16 @@ class VectorLeastSquares:
     """The regression of a label on a sparse vector, and on numbers beside it if there are any."""
 
     features: SparseFeatures
-    label: str
     penalty: Penalty
-    fit_intercept: bool
 
     def _checks(self) -> Checks:
-        label = rules_for((self.label,), "null", "infinite", "too_large")
+        label = rules_for((self.features.label,), "null", "infinite", "too_large")
         weight = rules_for(self.features.weights, "null", "infinite", "too_large", "negative")
         return Checks((*self.features.rules(), *label, *weight))
 
     def statistics(self) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for the indices of the vector."""
-        extremes = {"extremes": Extremes(self.features.weights)} if self.features.weight else {}
-        return {"checks": self._checks(), "entries": self.features.statistic(), **extremes}
+        return {"checks": self._checks(), **self.features.statistics()}
 
     def learned(self, results: Mapping[str, Any]) -> Fitted:
         """Return what to train with.
@@ -61,14 +56,14 @@ class VectorLeastSquares:
         """
         results["checks"].refuse()
         if not results["entries"].rows:
-            raise DataValueError("no row has a positive weight", column=self.label)
+            raise DataValueError("no row has a positive weight", column=self.features.label)
         weight = self.features.weight
         largest = float(results["extremes"][weight].max) if weight else 1.0
-        return {"largest_weight": largest, **self.features.learned(results["entries"])}
+        return {"largest_weight": largest, **self.features.learned(results)}
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         """Return coefficients, intercept and summary; every rank calls it."""
-        design = self.features.read(rank, learned, self.label, None, intercept=self.fit_intercept)
+        design = self.features.read(rank, learned, None)
         with one_blas_thread():
             moments = design.moments()
             units = self._units(moments)
@@ -91,29 +86,30 @@ class VectorLeastSquares:
         }
 
     def _units(self, moments: WeightedMoments) -> _Units:
-        units = _Units.of(moments, len(self.features.numbers), self.penalty, intercept=self.fit_intercept)
-        self.penalty.check(self.label, units.label_deviation, fit_intercept=self.fit_intercept)
+        intercept = self.features.intercept
+        units = _Units.of(moments, len(self.features.numbers), self.penalty, intercept=intercept)
+        self.penalty.check(self.features.label, units.label_deviation, fit_intercept=intercept)
         return units
 
     def _minimise(self, rank: Rank, objective: _SquaredError) -> Course:
         course = minimise(
             objective,
-            course_from(rank, np.zeros(len(objective.units.l1))),
+            Course.of(rank, np.zeros(len(objective.units.l1))),
             l1=objective.units.l1,
             tol=self.penalty.tol,
             max_iter=self.penalty.max_iter,
             floor=-math.inf,
             measure=1.0,
-            after=partial(tell, rank),
+            after=lambda course: course.report(rank),
         )
-        tell_end(rank, course)
+        course.report_end(rank)
         return course
 
     def _quality(self, error: float, moments: WeightedMoments, units: _Units) -> dict[str, float | None]:
         """Return ``rmse`` and ``r2`` from the sum of the squares of residuals, in units of the label's scale."""
         square, weights = units.label_scale**2, (moments.weight, moments.weight_squares)
         whole = moments.weight * square if units.label_varies else 0.0
-        return quality(error * square, whole, *weights, fit_intercept=self.fit_intercept)
+        return quality(error * square, whole, *weights, fit_intercept=self.features.intercept)
 
     def values(self, frame: Any, fitted: Fitted) -> tuple[Any, Any]:
         """Return for each row what the vector adds to the prediction, and whether it has none; on the frame's device.

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from penstock.stages.training.exact.products import Loss
-
-
-class LossDesign(Protocol):
-    """The rows of all ranks, standardised; ``bounds`` are the largest sizes of features, with that of the intercept."""
-
-    bounds: np.ndarray
-
-    def loss_and_gradient(
-        self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float
-    ) -> tuple[float, np.ndarray]:
-        """Return the weighted sum of the losses of all rows, and its gradient; every rank calls it."""
+from penstock.stages.training.exact.products import Loss, ProductDesign
+from penstock.stages.training.linear._sparse_design import SparseDesign
 
 
 @dataclass(frozen=True)
 class Objective:
-    """The mean log loss with the L2 penalty, over the rows of all ranks, and its gradient."""
+    """The mean log loss with the L2 penalty, over the rows of all ranks, which are standardised, and its gradient."""
 
-    design: LossDesign
+    design: ProductDesign | SparseDesign
     weight: float
     loss: Loss
     l2: np.ndarray

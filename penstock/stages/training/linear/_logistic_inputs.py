@@ -1,8 +1,7 @@
-"""What a logistic regression does in one way for numbers, and in another for features with a sparse vector."""
+"""What a logistic regression does with features that are all numbers; with a sparse vector, see `_vector_inputs`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,8 @@ from penstock import frames
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
-from penstock.stages.training.exact.design import Scaling, ToRows, Totals, finite_matrix, linear
+from penstock.stages.training._finite import finite_matrix
+from penstock.stages.training.exact.design import Scaling, ToRows, Totals, linear
 from penstock.stages.training.exact.products import ProductDesign
 from penstock.stages.training.linear._curvature import affordable, inverse_hessian, second_moments, times
 from penstock.stages.training.linear._quasi_newton import Inverse
@@ -24,13 +24,14 @@ from penstock.statistics.rules import Rule, rules_for
 
 
 @dataclass(frozen=True)
-class Inputs(ABC):
-    """The features of a regression.
+class NumberInputs:
+    """Features that are all numbers: a dense matrix.
+
+    `VectorInputs`, of features with a sparse vector, has the same methods; the stage knows no more of either.
 
     Parameters
     ----------
     numbers : tuple of str
-        Those that are numbers.
     label : str
     weight : str or None
     intercept : bool
@@ -44,57 +45,12 @@ class Inputs(ABC):
     intercept: bool
     l1: bool
 
-    @abstractmethod
     def rules(self) -> Sequence[tuple[str, Rule]]:
         """Return what features must be, besides what their statistics refuse themselves."""
-
-    @abstractmethod
-    def statistics(self) -> dict[str, Statistic]:
-        """Ask for what there is to know before training; of the weight at least its ``extremes``."""
-
-    @abstractmethod
-    def learned(self, results: Mapping[str, Any]) -> Fitted:
-        """Return what to train with."""
-
-    @abstractmethod
-    def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...]) -> Any:
-        """Return the design of this rank, its rows in memory: a `LossDesign` once `standardise` was called."""
-
-    @abstractmethod
-    def standardise(self, design: Any, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
-        """Return how features are standardised, and sums over all rows; every rank calls it, once."""
-
-    @abstractmethod
-    def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
-        """Return what multiplies by about the inverse of the Hessian at the start; None where it is not worth its time.
-
-        Parameters
-        ----------
-        probabilities : numpy.ndarray of shape (classes,)
-            Of the classes at the start.
-        l2 : numpy.ndarray of shape (outputs, width)
-        """
-
-    @abstractmethod
-    def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
-        """Return the names of the features that are chosen, a mask in the order of coefficients."""
-
-    @abstractmethod
-    def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
-        """Return the coefficients, of shape (outputs, features), as a model has them."""
-
-    @abstractmethod
-    def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
-        """Return the margins without intercepts, of shape (outputs, rows), and a mask of rows that lack a feature."""
-
-
-class NumberInputs(Inputs):
-    """Features that are all numbers: a dense matrix."""
-
-    def rules(self) -> Sequence[tuple[str, Rule]]:
         return rules_for(self.numbers, "null")
 
     def statistics(self) -> dict[str, Statistic]:
+        """Ask for what there is to know before training; of the weight at least its ``extremes``."""
         weight = (self.weight,) if self.weight else ()
         together = Gram((*self.numbers, *weight), weighted=bool(weight)) if self._inverts else Moments(self.numbers)
         return {"moments": together, "extremes": Extremes((*self.numbers, *weight))}
@@ -105,7 +61,7 @@ class NumberInputs(Inputs):
         return not self.l1 and affordable(1, len(self.numbers) + 1)
 
     def learned(self, results: Mapping[str, Any]) -> Fitted:
-        """Return means, scales and bounds."""
+        """Return what to train with: means, scales and bounds."""
         ranges = [results["extremes"][name] for name in self.numbers]
         return {
             "low": [float(extreme.min) for extreme in ranges],
@@ -130,6 +86,7 @@ class NumberInputs(Inputs):
         return {"mean": products.mean.tolist(), "scale": scale.tolist(), **covariance}
 
     def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...]) -> ProductDesign:
+        """Return the design of this rank, its rows in memory; `standardise` comes next."""
         convert = ToRows(self.numbers, self.label, classes, self.weight, self._scaling(learned))
         return ProductDesign(rank, convert, learned["rows"], learned["largest_weight"])
 
@@ -138,23 +95,35 @@ class NumberInputs(Inputs):
         return Scaling(mean, scale, low, high, self.intercept)
 
     def standardise(self, design: ProductDesign, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
+        """Return how features are standardised, and sums over all rows; every rank calls it, once."""
         scaling = self._scaling(learned)
         return scaling, Totals.of(design, scaling, classes)
 
     def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
+        """Return what multiplies by about the inverse of the Hessian at the start; None where it is not worth its time.
+
+        Parameters
+        ----------
+        probabilities : numpy.ndarray of shape (classes,)
+            Of the classes at the start.
+        l2 : numpy.ndarray of shape (outputs, width)
+        """
         if learned["covariance"] is None or not affordable(*l2.shape):
             return None
         moments = second_moments(np.array(learned["covariance"]).reshape(len(scaling.mean), -1), scaling)
         return times(inverse_hessian(moments, probabilities, l2))
 
     def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
+        """Return the names of the features that are chosen, a mask in the order of coefficients."""
         return [name for name, taken in zip(self.numbers, chosen, strict=True) if taken]
 
     def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
+        """Return the coefficients, of shape (outputs, features), as a model has them."""
         return {"coefficients": pa.table(dict(zip(self.numbers, coefficients.T, strict=True)))}
 
     def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
-        matrix = finite_matrix(frame, self.numbers)
+        """Return the margins without intercepts, of shape (outputs, rows), and a mask of rows that lack a feature."""
+        matrix = finite_matrix(frame, self.numbers, "float64")
         columns = [fitted["coefficients"][name].to_numpy() for name in self.numbers]
         coefficients = matrices.to_device(np.stack(columns, axis=1), frames.kind_of(frame))
         with np.errstate(over="ignore", invalid="ignore"):

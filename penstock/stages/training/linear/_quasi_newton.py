@@ -19,6 +19,8 @@ from typing import Self
 
 import numpy as np
 
+from penstock.spmd import Rank
+
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """Gives the smooth part of the objective, and its gradient, at a vector of float64."""
 Inverse = Callable[[np.ndarray], np.ndarray]
@@ -48,6 +50,22 @@ class Course:
     changes: list[np.ndarray] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
     converged: bool = False
+
+    @classmethod
+    def of(cls, rank: Rank, start: np.ndarray) -> Self:
+        """Return the course of the checkpoint that a rank goes on from; without one, that from `start`."""
+        return cls.unpack(rank.checkpoint.data) if rank.checkpoint else cls(start)
+
+    def report(self, rank: Rank) -> None:
+        """Tell of a step, and save a checkpoint where one is due."""
+        rank.report(self.iterations, f"objective {self.history[-1]:.8g}")
+        if self.iterations % rank.checkpoint_interval == 0:
+            rank.save(self.iterations, self.pack())
+
+    def report_end(self, rank: Rank, why: str = "not converged") -> None:
+        """Tell why it has not converged, if it has not."""
+        if not self.converged:
+            rank.report(self.iterations, f"objective {self.history[-1]:.8g}, {why}")
 
     @property
     def iterations(self) -> int:

@@ -8,7 +8,7 @@ columns.
 
 A margin is added up entry by entry, in the order of the row, wherever the row lies. A gradient is a sum over rows, and
 is the same to the bit in any order: entries are divided by powers of two, so that none is above 1, and terms split into
-two parts whose sums never round, see `_design.Split`.
+two parts whose sums never round, see `exact.sums.Split`.
 """
 
 from __future__ import annotations
@@ -23,49 +23,29 @@ import numpy as np
 from scipy import sparse as scipy_sparse
 
 from penstock.spmd import Rank
-from penstock.stages.training.exact.design import Scaling, Split
+from penstock.stages.training.exact.design import Scaling
 from penstock.stages.training.exact.products import Loss
+from penstock.stages.training.exact.sums import Split
 from penstock.stages.training.linear._sparse_rows import SparseRows, ToSparseRows
 
 _ENTRIES = 2**17
 """How many entries are looked at together, at least: each time every feature has a sum of its own."""
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnSums:
-    """Exact sums of terms, one an entry, by the column of the entry.
-
-    Parameters
-    ----------
-    bound : float
-        No term is larger in size.
-    rows : int
-        How many rows all ranks have.
+def add_by_column(split: Split, x: scipy_sparse.csr_matrix, terms: np.ndarray, total: np.ndarray) -> None:
+    """Add terms, one an entry, which are written over, to two parts of the sums of columns, of shape (2, columns).
 
     Examples
     --------
     >>> x = scipy_sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0]])
     >>> total = np.zeros((2, 2))
-    >>> ColumnSums(1.0, 2).add(x, np.array([0.1, 0.2, 0.7]), total)
+    >>> add_by_column(Split.of(np.ones(1), 2), x, np.array([0.1, 0.2, 0.7]), total)
     >>> total.sum(axis=0).tolist()
     [0.30000000000000004, 0.7]
     """
-
-    bound: float
-    rows: int
-
-    def add(self, x: scipy_sparse.csr_matrix, terms: np.ndarray, total: np.ndarray) -> None:
-        """Add terms, which are written over, to two parts of sums, of shape (2, columns)."""
-        split = Split.of(np.array([self.bound]), self.rows, "cpu")
-        large, small = split.large[0, 0], split.small[0, 0]
-        high = terms + large
-        high -= large
-        terms -= high
-        terms += small
-        terms -= small
-        each = np.ones(x.shape[0])
-        for part, sums in zip((high, terms), total, strict=True):
-            sums += scipy_sparse.csc_matrix((part, x.indices, x.indptr), shape=x.shape[::-1], copy=False) @ each
+    each = np.ones(x.shape[0])
+    for part, sums in zip(split.parts(terms[None], low=terms[None]), total, strict=True):
+        sums += scipy_sparse.csc_matrix((part[0], x.indices, x.indptr), shape=x.shape[::-1], copy=False) @ each
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +139,11 @@ class SparseDesign:
         """Return minus the smallest and the largest value of each number, of all ranks."""
         if not self._numbers:
             return np.empty((2, 0))
-        of_ranks = np.zeros((self._rank.size, 2, self._numbers))
-        of_ranks[self._rank.index] = -np.inf
+        own = np.full((2, self._numbers), -np.inf)
         for rows in self._rows:
             numbers = rows.x.data[self._places_of_numbers(rows)]
-            ends = np.stack([(-numbers).max(axis=0, initial=-np.inf), numbers.max(axis=0, initial=-np.inf)])
-            of_ranks[self._rank.index] = np.maximum(of_ranks[self._rank.index], ends)
-        found: np.ndarray = self._rank.allreduce(of_ranks).max(axis=0)
+            own = np.maximum(own, [(-numbers).max(axis=0, initial=-np.inf), numbers.max(axis=0, initial=-np.inf)])
+        found: np.ndarray = np.max(self._rank.gather(own), axis=0)
         return found
 
     def _places_of_numbers(self, rows: SparseRows) -> np.ndarray:
@@ -186,8 +164,8 @@ class SparseDesign:
         The last two are of the weights of the rows that have an entry, and of its weighted values.
         """
         largest = self.largest_weight
-        rows_split = Split.of(np.append(np.full(classes + 1, largest), largest**2), self.total, "cpu")
-        columns = ColumnSums(largest, self.total)
+        rows_split = Split.of(np.append(np.full(classes + 1, largest), largest**2), self.total)
+        of_columns = Split.of(np.array([largest]), self.total)
 
         def work(parts: Sequence[SparseRows]) -> np.ndarray:
             of_rows, of_entries = np.zeros((2, classes + 2)), np.zeros((2, 2, self._width))
@@ -195,8 +173,8 @@ class SparseDesign:
                 weight = rows.weights
                 of_rows += rows_split.sums(np.stack([*rows.weights_by_class(classes), weight, weight**2]))
                 spread = rows.spread(weight)
-                columns.add(rows.x, rows.x.data * spread, of_entries[1])
-                columns.add(rows.x, spread, of_entries[0])
+                add_by_column(of_columns, rows.x, rows.x.data * spread, of_entries[1])
+                add_by_column(of_columns, rows.x, spread, of_entries[0])
             return np.concatenate([of_rows.ravel(), of_entries.ravel()])
 
         of_rows, of_entries = np.split(self._added(work), [2 * (classes + 2)])
@@ -205,13 +183,13 @@ class SparseDesign:
 
     def _second_sums(self) -> np.ndarray:
         """Return the weighted sums of the squared distances of entries from the centres."""
-        columns, centre = ColumnSums(4 * self.largest_weight, self.total), np.append(self._centre, 0.0)
+        split, centre = Split.of(np.array([4 * self.largest_weight]), self.total), np.append(self._centre, 0.0)
 
         def work(parts: Sequence[SparseRows]) -> np.ndarray:
             total = np.zeros((2, self._width))
             for rows in parts:
                 away = rows.x.data - centre[rows.x.indices]
-                columns.add(rows.x, away * away * rows.spread(rows.weights), total)
+                add_by_column(split, rows.x, away * away * rows.spread(rows.weights), total)
             return total
 
         summed: np.ndarray = self._added(work).sum(axis=0)[: len(self._low)]
@@ -236,8 +214,9 @@ class SparseDesign:
             No loss of a row is larger, and no derivative.
         """
         slopes = self._slopes(coefficients)
-        losses = Split.of(np.array([self.largest_weight * largest_loss]), self.total, "cpu")
-        columns = ColumnSums(2 * self.largest_weight * steepest, self.total)  # numbers are below 2, less their means
+        losses = Split.of(np.array([self.largest_weight * largest_loss]), self.total)
+        steepness = 2 * self.largest_weight * steepest  # numbers are below 2, less their means
+        of_columns = Split.of(np.array([steepness]), self.total)
 
         def work(parts: Sequence[SparseRows]) -> np.ndarray:
             lost, sums = np.zeros((2, 1)), np.zeros((len(coefficients), 2, self._width))
@@ -246,7 +225,7 @@ class SparseDesign:
                 each, residuals = loss(margins, rows.label)
                 lost += losses.sums(rows.weighted(each)[None])
                 for residual, total in zip(rows.weighted(residuals), sums, strict=True):
-                    columns.add(rows.x, rows.spread(residual) * rows.x.data, total)
+                    add_by_column(of_columns, rows.x, rows.spread(residual) * rows.x.data, total)
             return np.concatenate([lost.ravel(), sums.ravel()])
 
         added = self._added(work)

@@ -5,19 +5,20 @@ There is a coefficient for each index that some row has, however long the vector
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted
-from penstock.stages.training._vector_features import index_table
+from penstock.stages.training._vector_features import index_table, refuse_empty
 from penstock.stages.training.linear._sparse_design import SparseDesign
 from penstock.stages.training.linear._sparse_rows import ToSparseRows
+from penstock.statistics import Extremes, Statistic
 from penstock.statistics.index_extremes import Entries, IndexExtremes
 from penstock.statistics.rules import Rule
 
@@ -29,13 +30,17 @@ class SparseFeatures:
     Parameters
     ----------
     numbers : tuple of str
-    vector : str
+    label : str
     weight : str or None
+    intercept : bool
+    vector : str
     """
 
     numbers: tuple[str, ...]
-    vector: str
+    label: str
     weight: str | None
+    intercept: bool
+    vector: str
 
     @property
     def weights(self) -> tuple[str, ...]:
@@ -46,11 +51,12 @@ class SparseFeatures:
         """Return what numbers must be; the statistic of the vector refuses what is wrong with it."""
         return [(name, Rule(test)) for name in self.numbers for test in ("null", "infinite", "too_large")]
 
-    def statistic(self) -> IndexExtremes:
-        """Ask for the indices of the vector."""
-        return IndexExtremes((*sparse.columns(self.vector), *self.weights), weighted=bool(self.weight))
+    def statistics(self) -> dict[str, Statistic]:
+        """Ask for the indices of the vector, and for the ends of the weight."""
+        entries = IndexExtremes((*sparse.columns(self.vector), *self.weights), weighted=bool(self.weight))
+        return {"entries": entries, **({"extremes": Extremes(self.weights)} if self.weight else {})}
 
-    def learned(self, entries: Entries) -> Fitted:
+    def learned(self, results: Mapping[str, Any]) -> Fitted:
         """Return the indices of the vector, with the bounds of its values.
 
         Raises
@@ -58,18 +64,15 @@ class SparseFeatures:
         DataValueError
             No row has an index.
         """
-        if not len(entries.index):
-            column = sparse.columns(self.vector)[0]
-            raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
+        entries: Entries = results["entries"]
+        refuse_empty(self.vector, len(entries.index))
         indices = pa.table({"index": entries.index, "low": entries.low, "high": entries.high})
         return {"vector": self.vector, "rows": entries.rows, "indices": indices}
 
-    def read(
-        self, rank: Rank, learned: Fitted, label: str, classes: tuple[Any, ...] | None, *, intercept: bool
-    ) -> SparseDesign:
+    def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...] | None) -> SparseDesign:
         """Return the rows of this rank, see `ToSparseRows`."""
         index, low, high = (learned["indices"][name].to_numpy() for name in ("index", "low", "high"))
-        convert = ToSparseRows(self.numbers, self.vector, index, label, classes, self.weight, intercept)
+        convert = ToSparseRows(self.numbers, self.vector, index, self.label, classes, self.weight, self.intercept)
         return SparseDesign(rank, convert, learned["rows"], learned["largest_weight"], low, high)
 
     def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:

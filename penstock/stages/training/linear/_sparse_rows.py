@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse as scipy_sparse
 
 from penstock.frames import matrices, sparse
+from penstock.stages.classes import coded_label
 from penstock.stages.training._vector_features import at_indices
-from penstock.stages.training.exact.design import coded_label
 
 
 @dataclass(frozen=True, eq=False)

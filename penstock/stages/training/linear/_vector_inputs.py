@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +10,18 @@ import numpy as np
 
 from penstock import frames
 from penstock.frames import matrices
-from penstock.spmd import Rank
 from penstock.stages.base import Fitted
 from penstock.stages.training._vector_features import at_indices, of_index_table
 from penstock.stages.training.exact.design import Scaling, Totals
 from penstock.stages.training.linear._curvature import diagonal_inverse
-from penstock.stages.training.linear._logistic_inputs import Inputs, NumberInputs
+from penstock.stages.training.linear._logistic_inputs import NumberInputs
 from penstock.stages.training.linear._quasi_newton import Inverse
 from penstock.stages.training.linear._sparse_design import SparseDesign
 from penstock.stages.training.linear._sparse_features import SparseFeatures
-from penstock.statistics import Extremes, Statistic
-from penstock.statistics.rules import Rule
 
 
 @dataclass(frozen=True)
-class VectorInputs(Inputs):
+class VectorInputs(SparseFeatures):
     """A sparse vector, and numbers beside it if there are any.
 
     There is a coefficient for each index that some row has, however long the vector is. Learned is
@@ -33,41 +29,20 @@ class VectorInputs(Inputs):
 
     Parameters
     ----------
-    vector : str
+    l1 : bool
+        As of `NumberInputs`, whose methods it has.
     """
 
-    vector: str
-
-    def rules(self) -> Sequence[tuple[str, Rule]]:
-        return self._features.rules()
-
-    @property
-    def _features(self) -> SparseFeatures:
-        return SparseFeatures(self.numbers, self.vector, self.weight)
-
-    def statistics(self) -> dict[str, Statistic]:
-        extremes = {"extremes": Extremes(self._features.weights)} if self.weight else {}
-        return {"entries": self._features.statistic(), **extremes}
-
-    def learned(self, results: Mapping[str, Any]) -> Fitted:
-        """Return the indices of the vector, with the bounds of its values.
-
-        Raises
-        ------
-        DataValueError
-            No row has an index.
-        """
-        return self._features.learned(results["entries"])
-
-    def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...]) -> SparseDesign:
-        return self._features.read(rank, learned, self.label, classes, intercept=self.intercept)
+    l1: bool
 
     def standardise(self, design: SparseDesign, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
+        """Return how features are standardised, and sums over all rows; every rank calls it, once."""
         moments = design.moments(classes)
         scaling = design.standardise(moments.mean, moments.sample_deviation)
         return scaling, Totals(moments.weight, moments.of_classes, np.ones(len(moments.mean)))
 
     def inverse(self, learned: Fitted, scaling: Scaling, probabilities: np.ndarray, l2: np.ndarray) -> Inverse | None:
+        """Return what multiplies by the inverse of the Hessian's diagonal at the start; None with an L1 penalty."""
         if self.l1:
             return None
         offset = (scaling.mean - scaling.shift) / scaling.divisor
@@ -75,18 +50,17 @@ class VectorInputs(Inputs):
         inverse = diagonal_inverse(moments, probabilities, l2).ravel()
         return lambda vector: vector * inverse
 
-    def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
-        return self._features.named(learned, chosen)
-
     def stored(self, coefficients: np.ndarray, learned: Fitted) -> Fitted:
+        """Return the coefficients, of shape (outputs, features), as a model has them."""
         numbers, vector = np.split(coefficients, [len(self.numbers)], axis=1)
         plain = self._plain().stored(numbers, learned) if self.numbers else {}
-        return {**self._features.stored(vector, learned), **plain}
+        return {**super().stored(vector, learned), **plain}
 
     def _plain(self) -> NumberInputs:
         return NumberInputs(self.numbers, self.label, self.weight, self.intercept, self.l1)
 
     def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
+        """Return the margins without intercepts, of shape (outputs, rows), and a mask of rows that lack a feature."""
         index, coefficients = of_index_table(fitted["vector_coefficients"])
         matrix, lacking = at_indices(frame, self.vector, index)
         products = np.ascontiguousarray((matrix @ np.ascontiguousarray(coefficients.T)).T)

@@ -16,24 +16,24 @@ from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, check_number, check_types
-from penstock.stages.constant_columns import constant_note
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
-from penstock.stages.target import Target, refuse_overflow
-from penstock.stages.trainer import Trainer
+from penstock.stages.target import Target, largest_weight, refuse_overflow
+from penstock.stages.training._finite import finite_matrix
 from penstock.stages.training.exact.binary_scaling import framing, rounded_mean, scaling_of, unscaling
-from penstock.stages.training.exact.design import Scaling, ToRows, finite_matrix, linear, one_blas_thread
+from penstock.stages.training.exact.design import Scaling, ToRows, linear, one_blas_thread
 from penstock.stages.training.exact.gram import GramDesign
 from penstock.stages.training.linear._families import FAMILIES, SUPPORTED, Family, Gaussian, tweedie
-from penstock.stages.training.linear._family_checks import FamilyChecks
-from penstock.stages.training.linear._glm_summary import Inference, Totals
+from penstock.stages.training.linear._glm_summary import Totals, summary
 from penstock.stages.training.linear._irls import Course, Likelihood, Point
-from penstock.stages.training.linear._linear_model import coefficient_table
+from penstock.stages.training.linear._least_squares import Penalty
+from penstock.stages.training.linear._linear_model import LinearModel
 from penstock.stages.training.linear._links import LINKS, Link, Power
-from penstock.statistics import Extremes, Moments, Statistic
+from penstock.statistics import Checks, Extremes, Moments, Statistic
+from penstock.statistics.rules import Rule, rules_for
 
 
 @dataclass(frozen=True)
-class GeneralizedLinearRegression(Trainer):
+class GeneralizedLinearRegression(LinearModel):
     """A linear model of a function of the label's mean, for labels of a family of distributions; adds ``prediction``.
 
     It is fitted by iteratively reweighted least squares, MLlib's only solver. Families, and their links, the default
@@ -173,10 +173,6 @@ class GeneralizedLinearRegression(Trainer):
                 stage=self.title,
             )
 
-    @property
-    def rounds(self) -> int:
-        return self.max_iter
-
     def bind(self, schema: pa.Schema) -> Self:
         if self.offset and self.offset in (self.label, self.weight):
             raise ConfigError(f"offset {self.offset!r} is also the label or the weight", stage=self.title)
@@ -186,9 +182,6 @@ class GeneralizedLinearRegression(Trainer):
 
     def inputs(self) -> tuple[str, ...]:
         return (*super().inputs(), *([self.offset] if self.offset else []))
-
-    def training_columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(super().training_columns()))
 
     @property
     def target(self) -> Target:
@@ -203,30 +196,30 @@ class GeneralizedLinearRegression(Trainer):
             return Power(1 - self.variance_power if self.link_power is None else self.link_power)
         return LINKS[self.link or SUPPORTED[self.family][0]]
 
-    def _checks(self) -> FamilyChecks:
-        return FamilyChecks(self.family, self._family(), self.label, self.inputs(), self.weight)
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, and for means, deviations and ends of the columns."""
-        columns = (self.label, *self.inputs())
+        columns, domain = (self.label, *self.inputs()), self._family().domain
+        weight = rules_for(self._weights, "null", "infinite", "too_large", "negative")
+        checks = Checks((*rules_for(columns, "null"), *weight, *([(self.label, domain)] if domain else [])))
         spread = {"moments": Moments(columns), "extremes": Extremes((*columns, *self._weights))}
-        return {"checks": self._checks().statistic(), **spread}
+        return {"checks": checks, **spread}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return how to centre and scale the columns to train with."""
-        checks = self._checks()
-        results["checks"].refuse(checks.error)
+        results["checks"].refuse(self._refused)
         moments, extremes = results["moments"], results["extremes"]
-        checks.require_variation(extremes[self.label])
-        largest_weight = float(extremes[self.weight].max) if self.weight else 1.0
-        if not largest_weight:
-            raise DataValueError(f"all weights in column {self.weight!r} are 0", column=self.weight)
+        self._family().require_variation(self.family, self.label, extremes[self.label])
         return {
             "rows": moments[self.label].count,
-            "largest_weight": largest_weight,
+            "largest_weight": largest_weight(self.weight, extremes),
             "label_origin": rounded_mean(moments[self.label]),
             **framing(moments, extremes, self.inputs(), self.offset),
         }
+
+    def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
+        if name == self.label and rule == self._family().domain:
+            return self._family().outside(self.family, name, count)
+        return super()._refused(name, rule, count)
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names = self.inputs()[: len(self.inputs()) - bool(self.offset)]
@@ -259,12 +252,7 @@ class GeneralizedLinearRegression(Trainer):
         """Return the factors of half the squares of coefficients of features as they were scaled."""
         if not self._is_linear:
             return self.reg_param / scaling.divisor**2
-        if self.reg_param and not totals.deviation and not self.fit_intercept:
-            raise DataValueError(
-                f"label {self.label!r} is constant, so that a penalty has no scale without an intercept",
-                hint="Fit an intercept, or set reg_param to 0.",
-                column=self.label,
-            )
+        Penalty(self.reg_param).check(self.label, totals.deviation, fit_intercept=self.fit_intercept)
         return self.reg_param * totals.feature_variances / (totals.deviation or 1.0)
 
     def _iterate(self, rank: Rank, likelihood: Likelihood, null: Point | None) -> Course:
@@ -291,9 +279,10 @@ class GeneralizedLinearRegression(Trainer):
         count = len(self.inputs()) - bool(self.offset)
         raw = unscaling(scaling, count, likelihood.used)
         estimates = raw @ course.point.coefficients
-        inference = Inference(
-            likelihood, course.point, totals, null, self.fit_intercept, self.family in ("binomial", "poisson")
-        )
+        statistics = summary(
+            likelihood, course.point, totals, null, estimates, raw,
+            fit_intercept=self.fit_intercept, known_dispersion=self.family in ("binomial", "poisson"),
+        )  # fmt: skip
         names = self.inputs()[:count]
         return {
             "features": list(names),
@@ -302,23 +291,20 @@ class GeneralizedLinearRegression(Trainer):
             "constant": [name for name, scale in zip(names, scaling.scale, strict=False) if not scale],
             "converged": course.converged,
             "iterations": course.iterations,
-            "summary": inference.summary(estimates, raw),
+            "summary": statistics,
         }
-
-    def notes(self, fitted: Fitted) -> list[str]:
-        return [*constant_note(fitted["constant"], "of coefficient 0"), *super().notes(fitted)]
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Predict, feature by feature."""
         kind = frames.kind_of(frame)
         if not self.inputs():
-            constant = self._predicted(np.full(len(frame), fitted["intercept"]))
+            constant = self._outputs_of(np.full(len(frame), fitted["intercept"]))
             return frame.with_columns(*(matrices.column(frame, *each) for each in constant.items()))
-        matrix = finite_matrix(frame, self.inputs())
+        matrix = finite_matrix(frame, self.inputs(), "float64")
         coefficients = np.array([[*fitted["coefficients"], *([1.0] if self.offset else [])]])
         with np.errstate(all="ignore"):
             predictor = linear(matrix.T, matrices.to_device(coefficients, kind))[0] + fitted["intercept"]
-        made = self._predicted(matrices.to_host(predictor))
+        made = self._outputs_of(matrices.to_host(predictor))
         problem = "have features so large that linear predictors overflow float64"
         refuse_overflow(np.isfinite(predictor), np.isnan(matrix).any(axis=1), problem, self.inputs())
         columns = [
@@ -326,7 +312,7 @@ class GeneralizedLinearRegression(Trainer):
         ]
         return frame.with_columns(*(frames.nan_to_null(each)[each.columns[0]] for each in columns))
 
-    def _predicted(self, predictor: np.ndarray) -> dict[str, np.ndarray]:
+    def _outputs_of(self, predictor: np.ndarray) -> dict[str, np.ndarray]:
         """Return the outputs by name."""
         with np.errstate(all="ignore"):
             mean = self._family().trimmed(self._link().inverse(predictor))
@@ -336,16 +322,5 @@ class GeneralizedLinearRegression(Trainer):
         """Return the prediction of every row where there are no features."""
         if self.inputs():
             return None
-        made = {name: float(each[0]) for name, each in self._predicted(np.array([fitted["intercept"]])).items()}
+        made = {name: float(each[0]) for name, each in self._outputs_of(np.array([fitted["intercept"]])).items()}
         return lambda row: row.update(made)
-
-    def table(self, fitted: Fitted) -> pa.Table:
-        """Return a row per feature, and one for the intercept, to be read.
-
-        Returns
-        -------
-        pyarrow.Table
-            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``.
-        """
-        terms = list(zip(fitted["features"], fitted["coefficients"], strict=True))
-        return coefficient_table(terms, fitted["intercept"] if self.fit_intercept else None, fitted["summary"])

@@ -170,10 +170,6 @@ class LinearRegression(LinearModel):
     def _vector(self, schema: pa.Schema) -> str | None:
         return Features.of(self.inputs(), schema, self.title).vector
 
-    @property
-    def rounds(self) -> int:
-        return self.max_iter
-
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the products of all columns with each other; on a vector for its indices, and what is wrong."""
         vector = self._vector(schema)
@@ -192,8 +188,9 @@ class LinearRegression(LinearModel):
 
     def _on(self, vector: str) -> VectorLeastSquares:
         """Return the regression on a sparse vector, and on the numbers beside it."""
-        features = SparseFeatures(Features(self.inputs(), vector).numbers, vector, self.weight)
-        return VectorLeastSquares(features, self.label, self._penalty(1e-9), self.fit_intercept)
+        numbers = Features(self.inputs(), vector).numbers
+        features = SparseFeatures(numbers, self.label, self.weight, self.fit_intercept, vector)
+        return VectorLeastSquares(features, self._penalty(1e-9))
 
     def _penalty(self, tol: float) -> Penalty:
         """Return the penalty, with this tolerance unless another was given."""

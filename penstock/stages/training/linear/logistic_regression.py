@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -21,13 +20,12 @@ from penstock.stages.classes import MOST_CLASSES, Classes, check_thresholds
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.features import Features
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
-from penstock.stages.target import check_weights, refuse_overflow
+from penstock.stages.target import largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training.exact.design import Scaling, Totals, one_blas_thread
-from penstock.stages.training.linear._courses import course_from, tell, tell_end
 from penstock.stages.training.linear._log_loss import Objective, binomial, multinomial, sigmoid, softmax
-from penstock.stages.training.linear._logistic_inputs import Inputs, NumberInputs
+from penstock.stages.training.linear._logistic_inputs import NumberInputs
 from penstock.stages.training.linear._quasi_newton import COURSE, Course, Inverse, minimise
 from penstock.stages.training.linear._vector_inputs import VectorInputs
 from penstock.statistics import Checks, Statistic
@@ -174,40 +172,32 @@ class LogisticRegression(Trainer):
             raise ConfigError(problem, hint="Pass one of them.", stage=self.title)
 
     @property
-    def rounds(self) -> int:
-        return self.max_iter
-
-    @property
     def target(self) -> Classes:
         most = 2 if self.family == "binomial" else MOST_CLASSES
         return Classes.of(self, most=most, hint="the binomial family is for two.")
 
-    def _given(self, vector: str | None) -> Inputs:
+    def _given(self, vector: str | None) -> NumberInputs | VectorInputs:
         """Return the features, which have columns of this sparse vector among them, or of none."""
         l1 = bool(self.reg_param * self.elastic_net_param)
         numbers = Features(self.inputs(), vector).numbers
-        options = (numbers, self.label, self.weight, self.fit_intercept, l1)
-        return NumberInputs(*options) if vector is None else VectorInputs(*options, vector)
-
-    def _checks(self, inputs: Inputs) -> Checks:
-        weight = rules_for(self._weights, "null", "infinite", "too_large", "negative")
-        return Checks((*rules_for((self.label,), "null"), *weight, *inputs.rules()))
+        columns = (numbers, self.label, self.weight, self.fit_intercept)
+        return NumberInputs(*columns, l1) if vector is None else VectorInputs(*columns, vector, l1)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, the classes, and what there is to know of the features."""
         inputs = self._given(Features.of(self.inputs(), schema, self.title).vector)
-        return {"checks": self._checks(inputs), **self.target.statistics(), **inputs.statistics()}
+        weight = rules_for(self._weights, "null", "infinite", "too_large", "negative")
+        checks = Checks((*rules_for((self.label,), "null"), *weight, *inputs.rules()))
+        return {"checks": checks, **self.target.statistics(), **inputs.statistics()}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return the classes, and what to train with."""
         inputs = self._given(results["entries"].name if "entries" in results else None)
         results["checks"].refuse()
-        largest_weight = float(results["extremes"][self.weight].max) if self.weight else 1.0
-        check_weights(self.weight, largest_weight)
         return {
+            "largest_weight": largest_weight(self.weight, results.get("extremes", {})),
             **self.target.learn(results),
             "rows": results["labels"][self.label].total,
-            "largest_weight": largest_weight,
             **inputs.learned(results),
         }
 
@@ -231,7 +221,7 @@ class LogisticRegression(Trainer):
         inputs = self._given(learned.get("vector"))
         features = len(inputs.numbers) + (len(learned["indices"]) if "indices" in learned else 0)
         self._check_memory(rank, 1 if single else len(classes), features)
-        design = inputs.read(rank, learned, classes)
+        design: Any = inputs.read(rank, learned, classes)
         with one_blas_thread():
             scaling, totals = inputs.standardise(design, learned, len(classes))
             factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
@@ -279,15 +269,15 @@ class LogisticRegression(Trainer):
     ) -> Course:
         course = minimise(
             objective,
-            course_from(rank, start),
+            Course.of(rank, start),
             l1=self.reg_param * self.elastic_net_param * factors.ravel(),
             tol=self.tol,
             max_iter=self.max_iter,
             floor=_SEPARATED,
             inverse=inverse,
-            after=partial(tell, rank),
+            after=lambda course: course.report(rank),
         )
-        tell_end(rank, course, "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged")
+        course.report_end(rank, "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged")
         return course
 
     def _start(self, totals: Totals, outputs: int, width: int) -> np.ndarray:

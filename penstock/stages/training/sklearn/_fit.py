@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from penstock import devices
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.frames import matrices
 from penstock.spmd import Rank
+from penstock.stages.classes import coded_label
+from penstock.stages.target import check_weights
 
 _SHARE = 4
 """The matrix may take this part of a machine's memory: estimators make copies, and results need room."""
@@ -57,9 +58,7 @@ class ToRows:
     def __call__(self, frame: nw.DataFrame) -> np.ndarray:
         """Return all columns as one matrix, in the order of `columns`."""
         if self.classes is not None:
-            codes = [float(place) for place in range(len(self.classes))]
-            label = nw.col(self.labels[0]).replace_strict(list(self.classes), codes, return_dtype=nw.Float64)
-            frame = frame.with_columns(label)
+            frame = frame.with_columns(coded_label(self.labels[0], self.classes))
         return matrices.to_host(matrices.to_matrix(frame, self.columns, "float64"))
 
 
@@ -79,8 +78,8 @@ def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
         begin += len(part)
     width, labels = len(convert.features), len(convert.labels)
     weight = values[:, -1].copy() if convert.weight is not None else None
-    if weight is not None and not weight.any():
-        raise DataValueError(f"all weights in column {convert.weight!r} are 0", column=convert.weight)
+    if weight is not None:
+        check_weights(convert.weight, weight.max(initial=0.0))
     return Rows(np.ascontiguousarray(values[:, :width]), _label(values[:, width : width + labels], convert), weight)
 
 
@@ -105,7 +104,7 @@ def class_values(classes: tuple[Any, ...]) -> np.ndarray:
 
 def _check_size(rank: Rank, rows: int, columns: int, limit: int | None) -> None:
     needed = rows * columns * _VALUE
-    allowed = machine_memory() // _SHARE if limit is None else limit
+    allowed = devices.memory_limit() // _SHARE if limit is None else limit
     size = f"{rows:,} rows x {columns} columns x {_VALUE} bytes = {needed:,} bytes"
     if needed > allowed:
         source = "memory_limit" if limit is not None else "a quarter of the memory that the process may use"
@@ -114,22 +113,6 @@ def _check_size(rank: Rank, rows: int, columns: int, limit: int | None) -> None:
             hint="Take a sample or fewer columns, raise memory_limit, or use a stage that trains on all ranks.",
         )
     rank.report(0, f"reading {size} on one rank")
-
-
-def machine_memory(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many bytes this process may use: those of the machine, or of its control group if that has fewer.
-
-    Examples
-    --------
-    >>> machine_memory() > 2**26
-    True
-    """
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        text = (root / "memory.max").read_text().strip()
-    except OSError:
-        return physical
-    return physical if text == "max" else min(physical, int(text))
 
 
 def fit(estimator: Any, rows: Rows, weight_argument: str | None, threads: int) -> list[str]:

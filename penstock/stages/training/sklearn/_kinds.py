@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,11 +57,6 @@ class Described:
         """What is called where none is asked for: the most telling, classes without scores being the least."""
         wanted = METHODS if self.kind == "classifier" else ("predict", "transform")
         return next((name for name in wanted if name in self.methods), "predict")
-
-
-def from_json(values: Mapping[str, Any]) -> Described:
-    """Return what `Described.to_json` wrote."""
-    return Described(**values)
 
 
 def unfitted(estimator: Any) -> Any:

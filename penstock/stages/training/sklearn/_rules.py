@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from penstock.core.errors import DataValueError
-from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.rules import Rule, rules_for
-
-_MOST_CLASSES = 1000
 
 
 def rules(
@@ -53,15 +50,3 @@ def value_error(
     if of_feature:
         error.hint = "Put an Imputer before this step, or use an estimator that takes missing values."
     return error
-
-
-def check_classes(label: str, counted: Frequencies) -> None:
-    """Raise DataValueError unless there are two classes or more, and not very many."""
-    if 2 <= counted.distinct <= _MOST_CLASSES:
-        return
-    tally = ", ".join(f"{each['value']!r}: {each['count']}" for each in counted.top(5).table.to_pylist())
-    raise DataValueError(
-        f"label {label!r} has {counted.distinct} class(es), expected 2 to {_MOST_CLASSES}; counts: {tally or 'none'}",
-        hint="One class cannot be told apart from another; very many are a regression.",
-        column=label,
-    )

@@ -17,23 +17,23 @@ from penstock.core.selectors import Columns, is_numeric
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, check_choice, check_number, normalise_columns, with_fields
+from penstock.stages.classes import MOST_CLASSES, Classes, classes_of
 from penstock.stages.shapes import Fields, Integer, ListOf, ModelFile, TableOf, Text, by_column, is_class
 from penstock.stages.stored_values import jsonable
 from penstock.stages.trainer import Trainer
-from penstock.stages.training.exact.design import finite_matrix
+from penstock.stages.training._finite import finite_matrix
 from penstock.stages.training.sklearn._kinds import (
     METHODS,
     Described,
     check_default,
     check_use,
     describe,
-    from_json,
     kept,
     to_fit,
     unfitted,
 )
-from penstock.stages.training.sklearn._rules import check_classes, rules, value_error
-from penstock.statistics import Checks, RowCount, Statistic, ValueCounts
+from penstock.stages.training.sklearn._rules import rules, value_error
+from penstock.statistics import Checks, RowCount, Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class SklearnEstimator(Trainer):
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, Mapping):
-            object.__setattr__(self, "estimator", from_json(self.estimator))
+            object.__setattr__(self, "estimator", Described(**self.estimator))
         elif not isinstance(self.estimator, Described):
             object.__setattr__(self, "estimator", unfitted(self.estimator))
             check_default(self._described, self.method, self.title)  # one that was saved stays as it was
@@ -269,6 +269,11 @@ class SklearnEstimator(Trainer):
             return False
         return self._described.kind == "classifier" or pa.types.is_string(schema.field(self._labels[0]).type)
 
+    @property
+    def _classes(self) -> Classes:
+        hint, others = "very many are a regression.", "a regression is"
+        return Classes(self._labels[0], {}, None, None, self.title, MOST_CLASSES, hint, others)
+
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for what is wrong with values, how many rows there are, and the classes."""
         checks = rules(
@@ -278,17 +283,14 @@ class SklearnEstimator(Trainer):
             features=self.inputs(),
             classifies=self._described.kind == "classifier",
         )
-        classes = {"classes": ValueCounts((self._labels[0],))} if self._has_classes(schema) else {}
+        classes = self._classes.statistics() if self._has_classes(schema) else {}
         return {"checks": Checks(tuple(checks)), "rows": RowCount(), **classes}
 
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned, allow_nan = {"rows": results["rows"]}, self._described.allow_nan
         refusal = functools.partial(value_error, features=self.inputs(), allow_nan=allow_nan, **learned)
         results["checks"].refuse(refusal)
-        if "classes" not in results:
-            return learned
-        check_classes(self._labels[0], counted := results["classes"][self._labels[0]])
-        return {**learned, "classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
+        return {**learned, **(self._classes.learn(results) if "labels" in results else {})}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
         shapes = {
@@ -308,7 +310,7 @@ class SklearnEstimator(Trainer):
         from penstock.stages.training.sklearn import _store as store
 
         estimator = to_fit(self.estimator, on_gpu=rank.kind == "gpu")
-        classes = _classes(learned)
+        classes = classes_of(learned)
         convert = fit.ToRows(self.inputs(), self._labels, classes, self.weight)
         rows = fit.read(rank, convert, learned["rows"], self.memory_limit)
         with fit.values_refused(self._described.text[:200], self.inputs()):
@@ -345,7 +347,7 @@ class SklearnEstimator(Trainer):
         """Return the results by column, for rows without a missing value that the estimator does not take."""
         from penstock.stages.training.sklearn._score import named, score
 
-        classes = _classes(fitted) if self._described.kind == "classifier" else None
+        classes = classes_of(fitted) if self._described.kind == "classifier" else None
         estimator = self.fitted_estimator(fitted)
         made = score(estimator, matrix, self._method, classes, self._described.text[:200], self.inputs())
         if self._method == "transform":
@@ -354,7 +356,7 @@ class SklearnEstimator(Trainer):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Score the rows that have all features, or all rows where the estimator takes missing values."""
-        matrix = matrices.to_host(finite_matrix(frame, self.inputs()))
+        matrix = matrices.to_host(finite_matrix(frame, self.inputs(), "float64"))
         present = np.ones(len(matrix), dtype=bool) if self._described.allow_nan else ~np.isnan(matrix).any(axis=1)
         made = self._scores(matrix[present], fitted) if present.any() else self._nothing(fitted)
         return frame.with_columns(*(self._column(frame, *each, present, fitted) for each in made.items()))
@@ -365,14 +367,10 @@ class SklearnEstimator(Trainer):
     def _column(
         self, frame: nw.DataFrame, name: str, values: np.ndarray, present: np.ndarray, fitted: Fitted
     ) -> nw.Series:
-        from penstock.stages.training.sklearn._columns import to_classes, to_series
+        from penstock.stages.training.sklearn._score import to_classes, to_series
 
         if self._method == "transform" or name != self.prediction or self._described.kind == "regressor":
             return to_series(frame, name, values, present)
         if self._described.kind == "classifier":
             return to_classes(frame, name, values, present, fitted["classes"]["value"].combine_chunks())
         return to_series(frame, name, values, present).cast(nw.Int32)
-
-
-def _classes(learned: Fitted) -> tuple[Any, ...] | None:
-    return tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None

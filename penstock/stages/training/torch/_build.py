@@ -16,7 +16,8 @@ from penstock.core.errors import ArtifactError, ConfigError
 from penstock.frames import matrices
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.modules import Factory, make_for_weights, module_factory
-from penstock.stages.training.torch._data import codes, finite_matrix, tensor
+from penstock.stages.training._finite import finite_matrix
+from penstock.stages.training.torch._data import codes, tensor
 from penstock.stages.training.torch._group import device_of
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def outputs_of(stage: TorchLearner, frame: nw.DataFrame, fitted: Fitted) -> Any:
         A feature is infinite, or too large for float32.
     """
     kind = frames.kind_of(frame)
-    features = tensor(finite_matrix(frame, stage.feature_names)).nan_to_num(0.0)
+    features = tensor(finite_matrix(frame, stage.feature_names, "float32")).nan_to_num(0.0)
     coded = codes(frame, stage.category_names, fitted["cardinalities"])
     inputs = (features,) if coded is None else (features, coded)
     module = trained(stage, fitted, device_of(kind))

@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 import torch
 
-from penstock.core.errors import DataValueError
 from penstock.frames import matrices
 from penstock.spmd import Rank
+from penstock.stages.classes import coded_label
+from penstock.stages.training._finite import bad_values, finite_matrix
 from penstock.statistics.rules import ColumnRules, refuse, valid_rows
 
 
@@ -90,22 +91,20 @@ class ToRows:
             A value breaks one of the checks, is too large for float32, or is none of the classes.
         """
         refuse(self.checks, valid_rows(frame, self.checks)[1])
-        features = tensor(finite_matrix(frame, self.features))
+        features = tensor(finite_matrix(frame, self.features, "float32"))
         weight = features.new_ones(len(frame))
         if self.weight is not None:
-            weight = tensor(finite_matrix(frame, (self.weight,)))[:, 0]
+            weight = tensor(finite_matrix(frame, (self.weight,), "float32"))[:, 0]
         return Rows(features, codes(frame, self.categories, self.cardinalities), self._labels(frame), weight)
 
     def _labels(self, frame: nw.DataFrame) -> torch.Tensor:
         if self.classes is None:
-            return tensor(finite_matrix(frame, (self.label,)))[:, 0]
-        label = nw.col(self.label)
-        unknown = ~label.is_in(list(self.classes))
+            return tensor(finite_matrix(frame, (self.label,), "float32"))[:, 0]
+        unknown = ~nw.col(self.label).is_in(list(self.classes))
         if count := int(frame.select(unknown.sum()).item()):
             known = ", ".join(map(repr, self.classes[:10]))
-            raise _bad(self.label, count, f"none of the classes learned from: {known}", unknown)
-        places = [float(place) for place in range(len(self.classes))]
-        coded = frame.select(label.replace_strict(list(self.classes), places, return_dtype=nw.Float64))
+            raise bad_values(self.label, count, f"none of the classes learned from: {known}", unknown)
+        coded = frame.select(coded_label(self.label, self.classes))
         return tensor(matrices.to_matrix(coded, (self.label,), "float64"))[:, 0].long()
 
     def empty(self, device: torch.device) -> Rows:
@@ -155,26 +154,3 @@ def codes(frame: nw.DataFrame, columns: Sequence[str], cardinalities: Sequence[i
     values = tensor(matrices.to_matrix(frame, columns, "float64"))
     known = (values >= 0) & (values < values.new_tensor(cardinalities) - 1)
     return torch.where(known, values + 1, 0).long()
-
-
-def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return the float32 matrix of `columns`, NaN for null.
-
-    Raises
-    ------
-    DataValueError
-        A value is infinite, or too large for float32.
-    """
-    matrix = matrices.to_matrix(frame, columns)
-    for name, count in zip(columns, matrices.count_infinite(matrix), strict=True):
-        if count:
-            predicate = nw.col(name).cast(nw.Float32).abs() == float("inf")
-            hint = "Clip the column, or set such values to null."
-            raise _bad(name, count, "infinite, or too large for float32", predicate, hint)
-    return matrix
-
-
-def _bad(column: str, count: int, problem: str, predicate: nw.Expr, hint: str | None = None) -> DataValueError:
-    error = DataValueError(f"column {column!r}: {count} value(s) {problem}", hint=hint, column=column, rows=count)
-    error.predicate = predicate
-    return error

@@ -19,6 +19,7 @@ from penstock.core.selectors import Columns, Selector, numeric, resolve
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, check_choice, check_number, normalise_columns
+from penstock.stages.classes import classes_of
 from penstock.stages.modules import CarriesModule, module_factory
 from penstock.stages.shapes import Anything, Fields, Integer, ListOf, ModelFile, Shape
 from penstock.stages.target import check_weights, refuse_overflow
@@ -276,11 +277,9 @@ class TorchLearner(CarriesModule, Trainer):
         """Return what turns frames into the rows to train on."""
         from penstock.stages.training.torch._data import ToRows
 
-        classes = tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
-        sizes = tuple(learned["cardinalities"])
-        return ToRows(
-            self.feature_names, self.category_names, sizes, self.label, classes, self.weight, tuple(self._rules())
-        )
+        categories = (self.category_names, tuple(learned["cardinalities"]))
+        label = (self.label, classes_of(learned))
+        return ToRows(self.feature_names, *categories, *label, self.weight, tuple(self._rules()))
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         _require_torch()

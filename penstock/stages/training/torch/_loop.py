@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import torch
 from safetensors.torch import save
 
-from penstock.core.errors import ConfigError, DataValueError, EmptyInputError
+from penstock.core.errors import DataValueError, EmptyInputError
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
+from penstock.stages.trainer import check_stopping
 from penstock.stages.training.torch._build import build
 from penstock.stages.training.torch._data import Rows, read
 from penstock.stages.training.torch._group import device_of, process_group
-from penstock.stages.training.torch._losses import row_losses
 from penstock.stages.training.torch._optimisers import Rates, optimiser
 from penstock.stages.training.torch._order import Order, round_keys
 from penstock.stages.training.torch._state import pack, unpack
-from penstock.stages.training.torch._strategy import Objective, strategy_of
+from penstock.stages.training.torch._strategy import Objective, row_losses, strategy_of
 
 if TYPE_CHECKING:
     from penstock.stages.training.torch._learner import TorchLearner
@@ -78,11 +78,7 @@ def fit(stage: TorchLearner, rank: Rank, learned: Fitted) -> Fitted:
     DataValueError
         A loss is not finite.
     """
-    if stage.early_stopping_rounds is not None and "validation" not in rank.datasets:
-        raise ConfigError(
-            f"early_stopping_rounds is {stage.early_stopping_rounds}, but there is no validation data to watch",
-            hint="Pass fit(..., validation=dataset), or leave early_stopping_rounds out.",
-        )
+    check_stopping(rank, stage.early_stopping_rounds)
     device = device_of(rank.kind)
     with _own_settings(rank, device):
         convert = stage.to_rows(learned)

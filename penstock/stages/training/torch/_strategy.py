@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from penstock.core.errors import ConfigError
@@ -27,6 +28,26 @@ if TYPE_CHECKING:
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 _REDUCED = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+_NUMBERS: dict[str, Callable[..., torch.Tensor]] = {
+    "mse": functional.mse_loss,
+    "l1": functional.l1_loss,
+    "huber": functional.huber_loss,
+    "smooth_l1": functional.smooth_l1_loss,
+}
+
+
+def row_losses(name: str, options: Mapping[str, Any]) -> Loss:
+    """Return the function of outputs, of shape (rows, outputs), and labels that gives the loss of each row.
+
+    Examples
+    --------
+    >>> row_losses("l1", {})(torch.tensor([[1.0], [2.0]]), torch.tensor([0.0, 5.0]))
+    tensor([1., 3.])
+    """
+    if name == "cross_entropy":
+        return lambda outputs, label: functional.cross_entropy(outputs, label, reduction="none", **options)
+    loss = _NUMBERS[name]
+    return lambda outputs, label: loss(outputs[:, 0], label, reduction="none", **options)
 
 
 @dataclass(frozen=True)

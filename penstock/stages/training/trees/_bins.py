@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import xgboost as xgb
 
 from penstock import devices
-from penstock.frames import matrices
 from penstock.io.fragments import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training.trees._exchange import broadcast
@@ -34,20 +32,11 @@ def sample(rank: Rank, batches: Batches) -> Batch | None:
     if not batches.numbered:
         return None
     share = SAMPLE_ROWS / max(rank.total_rows("train"), 1)
-    parts = [_chosen(batch, share) for batch in batches.each()]
-    weights = [part.weight for part in parts if part.weight is not None]
-    return Batch(
-        matrices.concatenated([part.features for part in parts]),
-        np.concatenate([part.label for part in parts]),
-        np.concatenate(weights) if weights else None,
-    )
-
-
-def _chosen(batch: Batch, share: float) -> Batch:
-    assert batch.rows is not None
-    chosen = hash_rows(batch.rows, _SEED) < share
-    weight = None if batch.weight is None else matrices.rows_of(batch.weight, chosen)
-    return Batch(matrices.rows_of(batch.features, chosen), matrices.rows_of(batch.label, chosen), weight)
+    parts = []
+    for batch in batches.each():
+        assert batch.rows is not None
+        parts.append(batch.take(hash_rows(batch.rows, _SEED) < share))
+    return Batch.joined(parts)
 
 
 def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: Mapping[str, Any]) -> Any | None:
@@ -57,15 +46,16 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: M
     """
     if part is None:
         return None
-    parts = _exchange(rank, part)
+    roots = range(rank.size) if rank.size > 1 else ()
+    parts = [broadcast(rank, part if rank.index == root else None, root) for root in roots] or [part]
 
     def build() -> Any:
         devices.use(rank.kind)
-        weights = [each.weight for each in parts if each.weight is not None]
+        whole = Batch.joined(parts).to_device(rank.kind)
         return xgb.QuantileDMatrix(
-            matrices.to_device(matrices.concatenated([each.features for each in parts]), rank.kind),
-            label=matrices.to_device(np.concatenate([each.label for each in parts]), rank.kind),
-            weight=matrices.to_device(np.concatenate(weights), rank.kind) if weights else None,
+            whole.features,
+            label=whole.label,
+            weight=whole.weight,
             feature_names=names,
             max_bin=settings.get("max_bin"),
             nthread=settings["nthread"],
@@ -74,9 +64,3 @@ def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: M
     # A communicator belongs to a thread: in another one the matrix is made without the other ranks.
     with ThreadPoolExecutor(1) as alone:
         return alone.submit(build).result()
-
-
-def _exchange(rank: Rank, part: Batch) -> list[Batch]:
-    if rank.size == 1:
-        return [part]
-    return [broadcast(rank, part if rank.index == root else None, root) for root in range(rank.size)]

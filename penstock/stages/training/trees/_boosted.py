@@ -126,10 +126,6 @@ class Boosted(TreeModel):
     def rounds(self) -> int:
         return self.num_boost_round
 
-    @property
-    def _patience(self) -> int | None:
-        return self.early_stopping_rounds
-
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         params = by_position(self.params, self._features(learned).numbers, self.title)
         common = {"tree_method": "hist", "seed": self.seed, "seed_per_iteration": True}

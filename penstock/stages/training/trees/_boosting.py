@@ -17,16 +17,18 @@ import xgboost as xgb
 from scipy import sparse
 
 from penstock import devices, frames
-from penstock.core.errors import ArtifactError, ConfigError, ExecutionError
+from penstock.core.errors import ArtifactError, ExecutionError
 from penstock.core.extras import how_to_install
 from penstock.frames import matrices
 from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
+from penstock.stages.trainer import check_stopping
 from penstock.stages.training.trees import _bins
 from penstock.stages.training.trees._float32 import BEYOND, farthest
 from penstock.stages.training.trees._groups import bring_together
-from penstock.stages.training.trees._matrix import Batches, ToBatch, finite_matrix
+from penstock.stages.training.trees._matrix import Batches, ToBatch
+from penstock.stages.training.trees._tree_features import float32_matrix
 
 KIND = "xgboost-ubj"
 _FEW_ROWS = 256
@@ -102,11 +104,13 @@ def boost(
     ExecutionError
         A GPU was asked for and XGBoost trained on the CPU: it only warns.
     """
-    _check_stopping(rank, early_stopping_rounds)
+    check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
     with _cache_folder(external_memory) as folder:
         batches = _batches(rank, convert, folder)
-        booster, course = _together(rank, settings, batches, num_boost_round, early_stopping_rounds)
+        looked_at = _bins.sample(rank, batches["train"])
+        with rank.collective():
+            booster, course = _rounds(rank, settings, batches, looked_at, num_boost_round, early_stopping_rounds)
     _check_device(booster, rank)
     if course.patience is not None:
         booster = booster[: course.best + 1]
@@ -140,28 +144,16 @@ def _batches(rank: Rank, convert: ToBatch, folder: str | None) -> dict[str, Batc
     return {name: Batches(rank, name, converts[name], caches[name]) for name in rank.datasets}
 
 
-def _together(
-    rank: Rank, settings: Mapping[str, Any], batches: Mapping[str, Batches], most: int, patience: int | None
-) -> tuple[xgb.Booster, _Course]:
-    """Make the matrices and boost, all ranks at the same time."""
-    train = batches["train"]
-    looked_at = _bins.sample(rank, train)
-    with rank.collective():
-        reference = _bins.cut(rank, looked_at, train.names, settings)
-        for each in batches.values():
-            if each.grouped:
-                bring_together(rank, each)
-        matrix = _quantised(train, settings, reference)
-        watched = _quantised(batches["validation"], settings, matrix) if "validation" in batches else None
-        return _rounds(rank, settings, matrix, watched, train.names, most, patience)
-
-
-def _check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
-    if early_stopping_rounds is not None and "validation" not in rank.datasets:
-        raise ConfigError(
-            f"early_stopping_rounds is {early_stopping_rounds}, but there is no validation data to watch",
-            hint="Pass fit(..., validation=dataset), or leave early_stopping_rounds out.",
-        )
+def _matrices(
+    rank: Rank, settings: Mapping[str, Any], batches: Mapping[str, Batches], looked_at: Any
+) -> list[xgb.DMatrix]:
+    """Return the matrix to learn from, and after it that to watch, if any; all ranks make them at the same time."""
+    reference = _bins.cut(rank, looked_at, batches["train"].names, settings)
+    for each in batches.values():
+        if each.grouped:
+            bring_together(rank, each)
+    train = _quantised(batches["train"], settings, reference)
+    return [train, *([_quantised(batches["validation"], settings, train)] if "validation" in batches else [])]
 
 
 def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) -> xgb.DMatrix:
@@ -174,22 +166,25 @@ def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) ->
 def _rounds(
     rank: Rank,
     settings: Mapping[str, Any],
-    matrix: Any,
-    watched: Any,
-    names: Sequence[str] | None,
+    batches: Mapping[str, Batches],
+    looked_at: Any,
     most: int,
     patience: int | None,
 ) -> tuple[xgb.Booster, _Course]:
-    """Boost round by round; `xgboost.train` would number the rounds after a checkpoint, and so its samples, anew."""
+    """Make the matrices, and boost round by round.
+
+    `xgboost.train` would number the rounds after a checkpoint, and so its samples, anew. Nobody else holds the
+    matrices, so that they go before the folder of their files does.
+    """
+    data, names = _matrices(rank, settings, batches, looked_at), batches["train"].names
     history, model = _unpack(rank.checkpoint.data) if rank.checkpoint else ({}, None)
     course = _Course(patience, history)
-    data = [matrix] if watched is None else [matrix, watched]
     booster = _booster(settings, data, model, names)
     for number in range(booster.num_boosted_rounds(), most):
         if course.is_over():
             break
-        booster.update(matrix, iteration=number)
-        if watched is not None:
+        booster.update(data[0], iteration=number)
+        for watched in data[1:]:
             course.note(booster.eval_set([(watched, "validation")], iteration=number))
         rank.report(number + 1, str(course))
         if (number + 1) % rank.checkpoint_interval == 0 and number + 1 < most:
@@ -200,7 +195,9 @@ def _rounds(
     return booster.reset(), course
 
 
-def _booster(settings: Mapping[str, Any], data: list[Any], model: Any, names: Sequence[str] | None) -> xgb.Booster:
+def _booster(
+    settings: Mapping[str, Any], data: list[xgb.DMatrix], model: Any, names: Sequence[str] | None
+) -> xgb.Booster:
     booster = xgb.Booster(dict(settings), data, model_file=model)
     if names is not None:
         booster.feature_names = list(names)  # a matrix without rows does not give its own
@@ -285,6 +282,6 @@ def contributions(frame: nw.DataFrame, features: tuple[str, ...], blob: Blob) ->
     if not len(frame):
         return matrices.to_device(np.empty((0, len(features) + 1)), kind)
     booster = load_booster(blob, device_name(kind))
-    rows = xgb.DMatrix(finite_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
+    rows = xgb.DMatrix(float32_matrix(frame, features), feature_names=list(features), nthread=devices.usable_cores())
     values = booster.predict(rows, pred_contribs=True).astype("float64")
     return matrices.to_device(values.reshape(len(frame), -1), kind)

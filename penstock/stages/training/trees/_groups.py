@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.frames import Kind, matrices
+from penstock.frames import Kind
 from penstock.spmd import Rank
 from penstock.stages.training.trees._exchange import broadcast
 from penstock.stages.training.trees._matrix import Batch, Batches
@@ -43,19 +42,14 @@ def _shown(rank: Rank, own: list[Batch]) -> Iterator[Batch]:
 
 
 def _on_host(batch: Batch) -> Batch:
-    everything = np.ones(len(batch.label), dtype=bool)
-    weight = None if batch.weight is None else matrices.to_host(batch.weight)
-    return Batch(matrices.rows_of(batch.features, everything), matrices.to_host(batch.label), weight, group=batch.group)
+    return batch.take(np.ones(len(batch.label), dtype=bool))
 
 
 def _of_rank(batch: Batch, rank: Rank) -> Batch | None:
     """Return the rows whose groups are this rank's, if any."""
     assert batch.group is not None
     mine = owners(batch.group, rank.size) == rank.index
-    if not mine.any():
-        return None
-    weight = None if batch.weight is None else batch.weight[mine]
-    return Batch(batch.features[mine], batch.label[mine], weight, group=batch.group.filter(pa.array(mine)))
+    return batch.take(mine) if mine.any() else None
 
 
 def owners(group: pa.Array, size: int) -> np.ndarray:
@@ -77,16 +71,8 @@ def _sorted(parts: list[Batch], kind: Kind) -> Batch:
     group = pa.chunked_array([part.group for part in parts])
     places = pc.rank(group, "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1
     order = np.argsort(places, kind="stable")
-    places = places[order]
-
-    def joined(values: list[Any]) -> Any:
-        return matrices.concatenated(values)[order]
-
-    weights = [part.weight for part in parts if part.weight is not None]
-    of_groups = np.bincount(places, joined(weights)) / np.bincount(places) if weights else None
-    return Batch(
-        matrices.to_device(joined([part.features for part in parts]), kind),
-        matrices.to_device(joined([part.label for part in parts]), kind),
-        None if of_groups is None else matrices.to_device(of_groups.astype(np.float32), kind),
-        group=pa.array(places),
-    )
+    places, whole = places[order], Batch.joined(parts)
+    weight = None
+    if whole.weight is not None:
+        weight = (np.bincount(places, whole.weight[order]) / np.bincount(places)).astype(np.float32)
+    return Batch(whole.features[order], whole.label[order], weight, group=pa.array(places)).to_device(kind)

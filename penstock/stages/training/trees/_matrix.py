@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 import xgboost as xgb
 
 from penstock import frames
-from penstock.core.errors import DataValueError
 from penstock.frames import ROW, Kind, matrices
 from penstock.spmd import Rank
-from penstock.stages.training import _vector_features
+from penstock.stages.classes import coded_label
+from penstock.stages.training import _finite, _vector_features
 from penstock.stages.training.trees import _float32
 from penstock.stages.training.trees._objectives import ObjectiveTarget
-from penstock.statistics.rules import ColumnRules, Rule, refuse, valid_rows
+from penstock.stages.training.trees._tree_features import float32_matrix
+from penstock.statistics.rules import ColumnRules, refuse, rules_for, valid_rows
 
 CACHE_BYTES = 4 * 2**30
 """Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
@@ -52,6 +53,25 @@ class Batch:
     upper: Any | None = None
     group: pa.Array | None = None
     beyond: Mapping[str, int] = field(default_factory=dict)
+
+    def take(self, chosen: np.ndarray) -> Batch:
+        """Return the features, labels, weights and groups of the rows that a mask chooses, on the host."""
+        features, label = (matrices.rows_of(each, chosen) for each in (self.features, self.label))
+        weight = None if self.weight is None else matrices.rows_of(self.weight, chosen)
+        return Batch(features, label, weight, group=None if self.group is None else self.group.filter(pa.array(chosen)))
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Return the features, labels and weights of several batches, all on the host."""
+        features, label = matrices.concatenated([each.features for each in batches]), [each.label for each in batches]
+        weight = [each.weight for each in batches if each.weight is not None]
+        return Batch(features, np.concatenate(label), np.concatenate(weight) if weight else None)
+
+    def to_device(self, kind: Kind) -> Batch:
+        """Return the rows with features, labels and weights on a device."""
+        arrays = (self.features, self.label, self.weight)
+        features, label, weight = (None if each is None else matrices.to_device(each, kind) for each in arrays)
+        return Batch(features, label, weight, group=self.group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +129,7 @@ class ToBatch:
         return Batch(
             self._features(frame),
             self._labels(frame),
-            None if self.weight is None else finite_matrix(frame, (self.weight,))[:, 0],
+            None if self.weight is None else float32_matrix(frame, (self.weight,))[:, 0],
             frame[ROW].to_numpy().astype(np.uint64) if self.numbered else None,
             None if self.upper is None else matrices.to_matrix(frame, (self.upper,))[:, 0],
             None if self.group is None else host_column(frame, self.group),
@@ -124,7 +144,7 @@ class ToBatch:
     def _features(self, frame: nw.DataFrame) -> Any:
         if self.index is None:
             return finite_features(frame, self.features)
-        return finite_matrix(frame, self.features, self.index)
+        return float32_matrix(frame, self.features, self.index)
 
     def _check(self, frame: nw.DataFrame) -> None:
         checks = training_checks(self.label, self.weight, self.group)
@@ -134,23 +154,19 @@ class ToBatch:
             faults.refuse(faults.summarise(frame))
 
     def _labels(self, frame: nw.DataFrame) -> Any:
-        label = finite_matrix(frame.select(self._label(frame)), (self.label,))[:, 0]
+        if self.classes is not None:
+            self._refuse_unknown(frame, self.classes)
+        label = float32_matrix(frame.select(coded_label(self.label, self.classes)), (self.label,))[:, 0]
         if not self.one_hot or self.classes is None:
             return label
         places = matrices.to_device(np.arange(len(self.classes), dtype=np.float32), frames.kind_of(frame))
         return (label[:, None] == places[None, :]).astype("float32")
 
-    def _label(self, frame: nw.DataFrame) -> nw.Expr:
-        label = nw.col(self.label)
-        if self.classes is None:
-            return label
-        unknown = ~label.is_in(list(self.classes))
-        if bad := int(frame.select(unknown.sum()).item()):
-            raise bad_values(
-                self.label, bad, f"is not one of the classes {', '.join(map(repr, self.classes[:10]))}", unknown
-            )
-        codes = [float(place) for place in range(len(self.classes))]
-        return label.replace_strict(list(self.classes), codes, return_dtype=nw.Float32)
+    def _refuse_unknown(self, frame: nw.DataFrame, classes: tuple[Any, ...]) -> None:
+        unknown = ~nw.col(self.label).is_in(list(classes))
+        if count := int(frame.select(unknown.sum()).item()):
+            known = ", ".join(map(repr, classes[:10]))
+            raise _finite.bad_values(self.label, count, f"is not one of the classes {known}", unknown)
 
     def empty(self, kind: Kind) -> Batch:
         """Return a batch without rows, for a rank that has none; on its device, which the first batch decides."""
@@ -183,53 +199,16 @@ def training_checks(label: str, weight: str | None, group: str | None = None) ->
     >>> [(column, rule.test) for column, rule in training_checks("y", "w")]
     [('y', 'null'), ('w', 'null'), ('w', 'negative')]
     """
-    of_weight = [] if weight is None else [(weight, Rule(test)) for test in ("null", "negative")]
-    of_group = [] if group is None else [(group, Rule("null"))]
-    return [(label, Rule("null")), *of_weight, *of_group]
-
-
-def bad_values(column: str, count: int, problem: str, predicate: nw.Expr, hint: str | None = None) -> DataValueError:
-    """Return the error for values of a column that make training meaningless; its predicate finds them."""
-    error = DataValueError(f"column {column!r}: {count} value(s) {problem}", hint=hint, column=column, rows=count)
-    error.predicate = predicate
-    return error
-
-
-def finite_matrix(frame: nw.DataFrame, columns: tuple[str, ...], index: np.ndarray | None = None) -> Any:
-    """Return the float32 matrix of `columns`, NaN for null.
-
-    With a sparse vector among them, of which `index` is looked at, it is sparse, see `_vector_features`.
-
-    Raises
-    ------
-    DataValueError
-        A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
-    """
-    if index is not None:
-        return _vector_features.to_csr(frame, _vector_features.split(frame, columns), finite_matrix, index)
-    matrix = matrices.to_matrix(frame, columns)
-    refuse_infinite(columns, matrices.count_infinite(matrix))
-    return matrix
+    of_weight = () if weight is None else rules_for((weight,), "null", "negative")
+    of_group = () if group is None else rules_for((group,), "null")
+    return (*rules_for((label,), "null"), *of_weight, *of_group)
 
 
 def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
-    """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `finite_matrix` does."""
+    """Return `columns` as XGBoost reads them fastest, see `arrays.features`; raises as `float32_matrix` does."""
     values = matrices.features(frame, columns)
-    refuse_infinite(columns, matrices.count_infinite(values))
+    _finite.refuse_infinite(columns, matrices.count_infinite(values), "float32")
     return values
-
-
-def refuse_infinite(columns: tuple[str, ...], counts: list[int]) -> None:
-    """Raise DataValueError for the first column whose count of infinite values is not 0."""
-    for name, count in zip(columns, counts, strict=True):
-        if count:
-            raise bad_values(
-                name,
-                count,
-                "infinite, or too large for float32",
-                nw.col(name).cast(nw.Float32).abs() == float("inf"),
-                hint="Clip the column, or set such values to null.",
-            )
 
 
 class Batches(xgb.DataIter):

@@ -43,13 +43,12 @@ class Fault:
         """Return the error that tells of `count` such rows; its predicate finds them."""
         column = None if self.place is None else columns[self.place]
         named = f"column {column!r}" if column else f"columns {' and '.join(map(repr, columns))}"
-        error = DataValueError(
+        return DataValueError(
             f"{named}: {count} label(s) {self.problem}, but {objective!r} takes {self.expected}",
             hint="Filter or correct these rows, or choose another objective.",
+            predicate=self.bad(columns),
             column=column,
         )
-        error.predicate = self.bad(columns)
-        return error
 
 
 def _label(columns: tuple[str, ...]) -> nw.Expr:

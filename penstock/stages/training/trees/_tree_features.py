@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,11 +11,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.stages.base import Fitted
 from penstock.stages.features import Features
 from penstock.stages.shapes import Shape, TableOf, Text
+from penstock.stages.training._finite import finite_matrix, refuse_infinite
+from penstock.stages.training._vector_features import csr_row, refuse_empty, split, to_csr
 from penstock.statistics.base import Statistic
 from penstock.statistics.index_counts import IndexCounts
 
@@ -54,9 +56,7 @@ class TreeFeatures(Features):
             No row has an index.
         """
         for vector, found in results.get(_VECTOR, {}).items():
-            if not found.table.num_rows:
-                column = sparse.columns(vector)[0]
-                raise DataValueError(f"column {column!r} has no index in any of its lists", column=column)
+            refuse_empty(vector, found.table.num_rows)
             return {"vector": vector, "indices": found.table.select(["index"])}
         return {}
 
@@ -68,14 +68,10 @@ class TreeFeatures(Features):
 
     def matrix(self, frame: nw.DataFrame) -> Any:
         """Return the float32 matrix of rows, NaN for null; DataValueError for an infinity."""
-        from penstock.stages.training.trees._matrix import finite_matrix
-
-        return finite_matrix(frame, self.columns, self.index)
+        return float32_matrix(frame, self.columns, self.index)
 
     def row_function(self, schema: pa.Schema) -> Callable[[Mapping[str, Any]], Any]:
         """Return what makes `matrix` of one row of Python values."""
-        from penstock.stages.training.trees._rows import float32_row
-
         return float32_row(self.columns, schema, self.index)
 
     def by_name(self, scores: Mapping[str, float]) -> dict[str, float]:
@@ -94,3 +90,54 @@ class TreeFeatures(Features):
         numbers = len(self.numbers)
         booster, used = without_unused(fitted["booster"], numbers)
         return {**fitted, "booster": booster, "indices": fitted["indices"].take(used[numbers:] - numbers)}
+
+
+def float32_matrix(frame: nw.DataFrame, columns: tuple[str, ...], index: np.ndarray | None = None) -> Any:
+    """Return the float32 matrix of `columns`, NaN for null.
+
+    With a sparse vector among them, of which `index` is looked at, it is sparse, see `_vector_features`.
+
+    Raises
+    ------
+    DataValueError
+        A value is infinite, or too large for float32; XGBoost would take it without a word when it predicts.
+    """
+    if index is not None:
+        return to_csr(frame, split(frame, columns), float32_matrix, index)
+    return finite_matrix(frame, columns, "float32")
+
+
+def float32_row(
+    columns: tuple[str, ...], schema: pa.Schema, index: np.ndarray | None = None
+) -> Callable[[Mapping[str, Any]], Any]:
+    """Return what makes a float32 matrix of one row of Python values, NaN for None, rounded as `to_matrix` does.
+
+    With a sparse vector among the columns, of which `index` is looked at, it is sparse, see `_vector_features`.
+
+    The function raises DataValueError for an infinity, or a value too large for float32.
+
+    Examples
+    --------
+    >>> float32_row(("a", "b"), pa.schema({"a": pa.int64(), "b": pa.float64()}))({"a": 3, "b": None})
+    array([[ 3., nan]], dtype=float32)
+    """
+    sparse = csr_row(columns, schema, float32_row, index)
+    if sparse is not None:
+        return sparse
+    # An integer would be rounded twice on the way through float64.
+    wide = [name for name in columns if pa.types.is_integer(schema.field(name).type)]
+
+    def convert(row: Mapping[str, Any]) -> np.ndarray:
+        values = [math.nan if (value := row[name]) is None else value for name in columns]
+        with np.errstate(over="ignore"):
+            matrix = np.array([values], dtype=np.float64).astype(np.float32)
+        for name in wide:
+            value = row[name]
+            if value is not None and abs(value) >= 2**53:
+                matrix[0, columns.index(name)] = np.asarray(value).astype(np.float32)
+        infinite = np.isinf(matrix[0])
+        if infinite.any():
+            refuse_infinite(columns, infinite.astype(int).tolist(), "float32")
+        return matrix
+
+    return convert

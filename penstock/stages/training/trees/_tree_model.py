@@ -16,10 +16,11 @@ from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags
-from penstock.stages.classes import Classes
+from penstock.stages.classes import Classes, classes_of
 from penstock.stages.shapes import Anything, Fields, Integer, ModelFile
 from penstock.stages.target import Target, check_weights
 from penstock.stages.trainer import Trainer
+from penstock.stages.training._finite import bad_values
 from penstock.stages.training.trees import _float32
 from penstock.stages.training.trees._tree_features import TreeFeatures
 from penstock.statistics.base import Statistic
@@ -73,16 +74,6 @@ class TreeModel(Trainer):
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         """Return XGBoost's parameters by its own names."""
 
-    @property
-    def _patience(self) -> int | None:
-        """After how many rounds without a better metric to stop."""
-        return None
-
-    @property
-    def _external(self) -> bool:
-        """Whether to train from external memory."""
-        return False
-
     def bind(self, schema: pa.Schema) -> Self:
         bound = super().bind(schema)
         for name in bound.inputs():
@@ -132,8 +123,7 @@ class TreeModel(Trainer):
         """Return the `ToBatch` that reads what is learned from."""
         from penstock.stages.training.trees._matrix import ToBatch
 
-        classes = tuple(learned["classes"]["value"].to_pylist()) if "classes" in learned else None
-        return ToBatch(self.inputs(), self.label, classes, self.weight, index=self._features(learned).index)
+        return ToBatch(self.inputs(), self.label, classes_of(learned), self.weight, index=self._features(learned).index)
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         from penstock.stages.training.trees._boosting import boost
@@ -143,8 +133,8 @@ class TreeModel(Trainer):
             self._converter(learned),
             self._parameters(learned),
             num_boost_round=self.rounds,
-            early_stopping_rounds=self._patience,
-            external_memory=self._external,
+            early_stopping_rounds=getattr(self, "early_stopping_rounds", None),
+            external_memory=getattr(self, "external_memory", False),
         )
         return self._features(learned).without_unused({**learned, **trained})
 
@@ -199,8 +189,6 @@ class TreeClasses(Classes):
     """Classes of which trees give scores."""
 
     def fractions(self, odd: Sequence[float], count: int) -> DataValueError:
-        from penstock.stages.training.trees._matrix import bad_values
-
         problem = f"not a class: {', '.join(map(repr, odd[:5]))}"
         hint = f"Classes are whole numbers; {self.others} for others."
         return bad_values(self.label, count, problem, nw.col(self.label).is_in(odd), hint)

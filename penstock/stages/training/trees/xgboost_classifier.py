@@ -88,10 +88,6 @@ class XGBoostClassifier(Boosted):
     def target(self) -> TreeClasses:
         return TreeClasses.of(self, self._more, others="use XGBoostRegressor")
 
-    @property
-    def _external(self) -> bool:
-        return self.external_memory
-
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         learned = super().finish(results)
         classes = learned["classes"].num_rows

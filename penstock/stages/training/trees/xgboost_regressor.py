@@ -131,10 +131,6 @@ class XGBoostRegressor(Boosted):
         columns = {self.prediction: predicted, **self._more}
         return ObjectiveTarget(self.label, columns, self._objective, self.label_upper_bound)
 
-    @property
-    def _external(self) -> bool:
-        return self.external_memory
-
     def _converter(self, learned: Fitted) -> Any:
         return replace(super()._converter(learned), objective=self._objective, upper=self.label_upper_bound)
 
