@@ -112,8 +112,9 @@ def test_a_function_of_a_pipeline_that_fails_or_returns_something_else_is_named(
 
 def test_an_error_of_penstock_in_a_function_of_a_pipeline_is_told_as_it_is(folder):
     module = load_pipeline(_write(folder, f"{SOURCE}\ndef build(parameters): return ps.Pipeline(1)\n"), folder)
-    with pytest.raises(ConfigError, match=r"^a pipeline is made of stages, found 1"):
+    with pytest.raises(ConfigError, match=r"^a pipeline is made of stages, found 1") as caught:
         module.build(module.parameters())
+    assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("missing", ["Parameters", "build", "evaluators"])

@@ -116,6 +116,8 @@ def _checked(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         try:
             made = function(*arguments)
+        except PenstockError:
+            raise
         except Exception as error:
             raise translated(error, f"{name} of {path}", ConfigError, path=str(path)) from error
         if not _RETURNS[name](made):
