@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from covering import covering
 from hypothesis import settings
+from scheduling import BySetup, name_groups
 
 from penstock import devices
 from penstock.engines.base import Engine
@@ -67,10 +68,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = {id(item) for item in asked}
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in left])
     items[:] = asked
+    if getattr(config.option, "loadgroup", False):  # a process of xdist's
+        name_groups(items)
     if config.getoption("--device") == "gpu":
         for item in items:
             if (mark := item.get_closest_marker("cpu")) is not None:
                 item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return BySetup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:

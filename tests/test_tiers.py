@@ -49,6 +49,36 @@ def test_other(a): ...
 @pytest.mark.parametrize(("a", "b"), [(0, None), (0, True), (1, True), (1, None)])
 def test_joint(a, b): ...
 """
+SHARED = """
+import os, pathlib, pytest
+
+def note(what):
+    with open(pathlib.Path(__file__).with_name("processes"), "a") as file:
+        print(what, os.getpid(), file=file)
+
+@pytest.mark.parametrize("a", range(4))
+def test_of_a_module(a): note(__name__)
+
+@pytest.mark.xdist_group("some_stage")
+@pytest.mark.parametrize("a", range(4))
+def test_of_a_group(a): note("group")
+
+@pytest.mark.xdist_group("some_stage")
+@pytest.mark.dask
+def test_of_a_group_on_dask(): note("dask")
+
+@pytest.mark.dask
+def test_of_dask(): note("dask")
+
+@pytest.mark.spark
+@pytest.mark.dask
+def test_of_both(): note("spark")
+
+@pytest.fixture
+def spark(): ...
+
+def test_of_spark(spark): note("spark")
+"""
 LOCAL = ["test_plain", "test_here", "test_engine[local]"]
 MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask"]
 CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "test_cluster[spark]"]
@@ -59,7 +89,7 @@ def collected(pytester: pytest.Pytester):
     """A function that returns the tests that are collected with some options."""
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
     marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "pairwise", "spark", "dask"))
-    pytester.makeini(f"[pytest]\nmarkers =\n{marks}")
+    pytester.makeini(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
     pytester.makepyfile(MARKED)
 
     def collect(*options: str) -> list[str]:
@@ -130,3 +160,12 @@ def values(names: list[str]) -> set[tuple[int, str]]:
 def test_tests_that_are_not_marked_are_left_whole(pytester, collected):
     pytester.makepyfile(PRODUCT)
     assert collected("-k", "test_other") == ["test_other[0]", "test_other[1]"]
+
+
+@pytest.mark.thorough
+def test_one_process_runs_the_tests_of_a_cluster_a_group_or_a_module(pytester, collected):
+    pytester.makepyfile(test_one=SHARED, test_other=SHARED)
+    done = pytester.runpytest_inprocess("-n", "2", "--dist", "loadgroup", "test_one.py", "test_other.py")
+    done.assert_outcomes(passed=24)
+    notes = set((pytester.path / "processes").read_text().splitlines())
+    assert sorted(note.split()[0] for note in notes) == ["dask", "group", "spark", "test_one", "test_other"]
