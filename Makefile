@@ -16,6 +16,9 @@ EDITABLE := --config-settings editable_mode=compat --editable
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
 
+# A suite starts hundreds of processes: without bytecode each of them compiles what it imports.
+test test-fast test-exhaustive test-gpu: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh

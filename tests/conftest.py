@@ -14,6 +14,7 @@ from hypothesis import settings
 from scheduling import BySetup, name_groups
 
 from penstock import devices
+from penstock.devices.threads import PATIENT
 from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 
@@ -27,7 +28,13 @@ _LOOKS = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TTY_
 """Variables that decide how text for a terminal looks; CI services and terminals set some of them."""
 
 
+_PATIENT = {**PATIENT, "OPENBLAS_THREAD_TIMEOUT": "4"}
+"""Threads that wait for each other sleep, those of OpenBLAS after 2**4 cycles: tests share cores with each other and
+with clusters. So do those of the processes that tests start."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.update({name: value for name, value in _PATIENT.items() if name not in os.environ})
     for name in _LOOKS:
         os.environ.pop(name, None)
     if config.option.engines is None:
