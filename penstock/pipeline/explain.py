@@ -12,7 +12,7 @@ from penstock.dataset.tasks import SummariseTask
 from penstock.pipeline.cardinality import CountOptions, plan_counts
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
-from penstock.statistics.distinct.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import partitionable_among
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -68,7 +68,7 @@ def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counti
     if number == 1:
         ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
         return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]
-    statistics = [as_partitionable(statistic) for probe in probes for statistic in probe.statistics]
+    statistics = partitionable_among(statistic for probe in probes for statistic in probe.statistics)
     counted = [name for statistic in statistics for name in statistic.footprints()]
     return [f"  counts {shorten(counted, 12)}: in a way that is chosen when the scan begins"] if counted else []
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from penstock.dataset.tasks import Probe
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
-from penstock.statistics.distinct.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import partitionable_among
 from penstock.statistics.distinct.top_k import TopK
 from penstock.statistics.distinct.value_counts import ValueCounts
 
@@ -84,7 +84,7 @@ class Pass:
             Probe(
                 steps + position,
                 tuple(gather.statistic for gather in self.gathers if gather.position == position),
-                _retention(request.statistic for request in self.requests if request.position == position),
+                _retention([request.statistic for request in self.requests if request.position == position]),
             )
             for position in sorted({request.position for request in self.requests})
         ]
@@ -145,10 +145,10 @@ def _asking(
     return tuple((request, names) for request, names in asked if names)
 
 
-def _retention(statistics: Iterable[Statistic]) -> dict[str, TopK]:
+def _retention(statistics: Sequence[Statistic]) -> dict[str, TopK]:
     """Return by column which counted values any of several statistics asks for, unless it is all."""
     retention: dict[str, TopK] = {}
-    for statistic in statistics:
-        for name, keep in as_partitionable(statistic).retention().items():
+    for statistic in partitionable_among(statistics):
+        for name, keep in statistic.retention().items():
             retention[name] = retention[name] | keep if name in retention else keep
     return {name: keep for name, keep in retention.items() if not keep.all}

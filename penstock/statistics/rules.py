@@ -172,8 +172,8 @@ def valid_rows(frame: nw.DataFrame[Any], checks: ColumnRules) -> tuple[nw.DataFr
     return (frame.filter(~reduce(or_, broken)) if any(counts) else frame), counts
 
 
-def add_counts(counts: Sequence[Sequence[int]]) -> list[int]:
-    """Return how many rows break each rule, over several partitions.
+def add_counts(counts: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return how many rows break each rule, or other numbers in a fixed order, over several partitions.
 
     Examples
     --------

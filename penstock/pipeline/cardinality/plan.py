@@ -19,7 +19,7 @@ from penstock.pipeline.cardinality.estimates import estimates
 from penstock.pipeline.cardinality.options import ORDERED, Budget, CountOptions
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
-from penstock.statistics.distinct.partitionable import as_partitionable
+from penstock.statistics.distinct.partitionable import partitionable_among
 from penstock.statistics.distinct.top_k import ALL, TopK
 
 PART_BYTES = 64 * 2**20
@@ -117,7 +117,7 @@ def _estimated(dataset: Dataset, columns: list[ColumnCount], share: int) -> list
 
 
 def _counted(dataset: Dataset, probe: Probe) -> list[ColumnCount]:
-    footprints = [as_partitionable(each).footprints() for each in probe.statistics]
+    footprints = [each.footprints() for each in partitionable_among(probe.statistics)]
     if not any(footprints):
         return []
     schema = output_schema(dataset.steps[: probe.position], dataset.reader.source.schema)

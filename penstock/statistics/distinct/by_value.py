@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from penstock.statistics.base import ColumnStatistic, State
+from penstock.statistics.base import ColumnStatistic, State, merge_fields
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
 from penstock.statistics.distinct.partitionable import Partitionable
@@ -22,16 +22,15 @@ class ByValue(ColumnStatistic, Partitionable):
 
     The state of a column holds either a ``table`` with a row for each ``value`` or, when it has very many rows,
     ``shards``: such tables by the hash of the values, see :mod:`penstock.statistics.distinct.shards`. Rows are in no
-    particular order. Beside them is what there is to say of the column as a whole.
+    particular order. Beside them is what there is to say of the column as a whole: `beside` has its names, and how it
+    is merged.
     """
+
+    beside: ClassVar[Mapping[str, Callable[[list[Any]], Any]]]
 
     @abstractmethod
     def add(self, tables: list[pa.Table], beside: State) -> pa.Table:
         """Return one table of several, `beside` being what is said of the columns together."""
-
-    @abstractmethod
-    def merge_beside(self, states: Sequence[State]) -> dict[str, Any]:
-        """Return what there is to say of the columns together."""
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Join the rows of equal values."""
@@ -45,7 +44,7 @@ class ByValue(ColumnStatistic, Partitionable):
 
     def merge_column_consuming(self, states: list[State]) -> State:
         """Join the rows of equal values; of very many shard by shard, each of which is let go then."""
-        beside = self.merge_beside(states)
+        beside = merge_fields(states, **self.beside)
         whole = [state["table"] for state in states if "table" in state]
         if len(whole) == len(states) and _are_few(whole):
             states.clear()

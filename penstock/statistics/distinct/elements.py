@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -59,6 +58,8 @@ class ElementCounts(ByValue):
     ([{'value': 'a', 'count': 2, 'lists': 2}, {'value': 'b', 'count': 2, 'lists': 1}], 2, 1)
     """
 
+    beside: ClassVar = {"lists": sum, "nulls": sum}
+
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the elements of one partition."""
         return {name: _counted(Ragged.of(frame, name).known()) for name in self.columns}
@@ -66,10 +67,6 @@ class ElementCounts(ByValue):
     def add(self, tables: list[pa.Table], beside: State) -> pa.Table:
         """Add up the counts of equal elements."""
         return frames.sum_by_key(tables, ["value"])
-
-    def merge_beside(self, states: Sequence[State]) -> dict[str, Any]:
-        """Add up the lists and nulls."""
-        return {each: sum(state[each] for state in states) for each in ("lists", "nulls")}
 
     def footprint(self) -> Held:
         """Return what a state has for each element: two counts."""

@@ -81,10 +81,10 @@ class FrequentItems(ColumnStatistic, Partitionable):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the values of one partition, and keep the most frequent."""
         counted = ValueCounts(self.columns).finish(ValueCounts(self.columns).summarise(frame))
-        return {name: self._fitted(found) for name, found in counted.items()}
-
-    def _fitted(self, found: Frequencies) -> State:
-        return self._cut(found.top(self.size + 1).table, {"rows": found.total, "nulls": found.nulls, "error": 0})
+        return {
+            name: self._cut(found.top(self.size + 1).table, {"rows": found.total, "nulls": found.nulls, "error": 0})
+            for name, found in counted.items()
+        }
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Add up the counts of equal values, and keep the most frequent."""

@@ -101,6 +101,11 @@ def as_partitionable(statistic: Statistic) -> Partitionable:
     return InOnePart(statistic.columns, statistic)
 
 
+def partitionable_among(statistics: Iterable[Statistic]) -> list[Partitionable]:
+    """Return those of several statistics that can be merged in parts, as `as_partitionable` gives them."""
+    return [as_partitionable(each) for each in statistics if isinstance(each, Partitionable | Delegating)]
+
+
 class Absent(Enum):
     """What parts but the first have of a statistic that is in one part; a state may be None."""
 

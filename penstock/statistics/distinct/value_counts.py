@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
@@ -47,6 +47,7 @@ class ValueCounts(ByValue):
     ([{'value': 'b', 'count': 2}, {'value': 'a', 'count': 1}], 1)
     """
 
+    beside: ClassVar = {"nulls": sum}
     keep: TopK = ALL
 
     def retention(self) -> Mapping[str, TopK]:
@@ -72,10 +73,6 @@ class ValueCounts(ByValue):
     def add(self, tables: list[pa.Table], beside: State) -> pa.Table:
         """Add up the counts of equal values."""
         return frames.sum_by_key(tables, ["value"])
-
-    def merge_beside(self, states: Sequence[State]) -> dict[str, Any]:
-        """Add up the nulls."""
-        return {"nulls": sum(state["nulls"] for state in states)}
 
     def provides_counts_of(self) -> tuple[str, ...]:
         """Return all columns."""

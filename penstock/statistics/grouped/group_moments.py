@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError
-from penstock.statistics.base import State
+from penstock.statistics.base import State, merge_fields
 from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
 from penstock.statistics.distinct.partitionable import Partitionable
@@ -142,9 +142,9 @@ class GroupMoments(Partitionable):
         """Join group by group."""
         table = pa.concat_tables([state["table"] for state in states])
         keys = [table[f"key {place}"] for place in range(self.keys)]
-        bounds = [sum(each) for each in zip(*(state["bounds"] for state in states), strict=True)]
-        joined = _grouped(keys, [_parts(table, place) for place in range(len(self.values))], bounds, len(states))
-        return {"invalid": add_counts([state["invalid"] for state in states]), "bounds": bounds, "table": joined}
+        beside = merge_fields(states, invalid=add_counts, bounds=add_counts)
+        parts = [_parts(table, place) for place in range(len(self.values))]
+        return {**beside, "table": _grouped(keys, parts, beside["bounds"], len(states))}
 
     def footprints(self) -> Mapping[str, Held]:
         """Return what a state has for each value of the key, if there is one; of several it is not known."""

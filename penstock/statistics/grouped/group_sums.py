@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -82,6 +82,7 @@ class GroupSums(ByValue):
     (['b', None], [2, 1], [[4.0], [5.0]])
     """
 
+    beside: ClassVar = {"invalid": add_counts, "bounds": add_counts}
     target: str
     test: str
     classes: tuple[Any, ...] = ()
@@ -103,11 +104,6 @@ class GroupSums(ByValue):
         counts = table["count"].to_numpy()
         parts = [[table[f"{part} {i}"].to_numpy() for i in range(len(beside["bounds"]))] for part in ("sum", "rest")]
         return _grouped(table["value"].combine_chunks(), counts, parts, beside["bounds"], len(tables))
-
-    def merge_beside(self, states: Sequence[State]) -> dict[str, Any]:
-        """Add up the rows that break rules, and the bounds of sums."""
-        bounds = [sum(each) for each in zip(*(state["bounds"] for state in states), strict=True)]
-        return {"invalid": add_counts([state["invalid"] for state in states]), "bounds": bounds}
 
     def footprint(self) -> Held:
         """Return what a state has for each category: its count, and two numbers for each target."""
