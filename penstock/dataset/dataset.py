@@ -29,7 +29,7 @@ from penstock.frames.interchange import refuse_stream
 from penstock.frames.pandas import to_pandas
 from penstock.io.fragments import Fragment, Sample, kept_rows
 from penstock.io.sources.base import Reader
-from penstock.statistics.base import check_statistic
+from penstock.statistics.base import check_statistics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,8 +292,8 @@ class Dataset(Lags):
         SchemaError
             The data has not all columns that one needs.
         """
+        check_statistics(statistics, "gather")
         for each in statistics:
-            check_statistic(each, "gather")
             require(self.schema, [name for name in each.reads if name != ROW])
         probe = Probe(len(self.steps), tuple(statistics))
         states, log = self.probe([probe], label=label)

@@ -21,7 +21,7 @@ from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
-from penstock.statistics.base import Statistic, check_statistic
+from penstock.statistics.base import Statistic, check_statistics
 
 
 @dataclass(frozen=True)
@@ -164,18 +164,18 @@ def _bound(step: StageStep, schema: pa.Schema) -> StageStep:
 
 
 def _checked_schema(step: StageStep, schema: pa.Schema) -> pa.Schema:
-    made = step.output_schema(schema)
-    check_names(made.names, step.label, stage=step.name or step.label)
+    made, label = step.output_schema(schema), step.label
+    check_names(made.names, label, stage=step.name or label)
     return made
 
 
 def _statistics(step: StageStep, stage: Stage, schema: pa.Schema) -> Mapping[str, Statistic]:
     statistics: Any = stage.statistics(schema)
+    label = step.label
     if not isinstance(statistics, Mapping):
-        problem = f"statistics of {step.label} returned {statistics!r}, expected a dict of statistics by name"
-        raise ConfigError(problem, stage=step.name or step.label)
-    for each in statistics.values():
-        check_statistic(each, step.label)
+        problem = f"statistics of {label} returned {statistics!r}, expected a dict of statistics by name"
+        raise ConfigError(problem, stage=step.name or label)
+    check_statistics(statistics.values(), label)
     return statistics
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -43,17 +43,18 @@ class Statistic(ABC):
         """Return what the statistic is asked for."""
 
 
-def check_statistic(statistic: object, source: str) -> None:
+def check_statistics(statistics: Iterable[object], source: str) -> None:
     """Raise ConfigError for what `source` asks for, if it is no statistic or does not name its columns by a tuple."""
-    if not isinstance(statistic, Statistic):
-        raise ConfigError(
-            f"{source} asks for {statistic!r}, expected a Statistic", hint='Write {"name": Moments(...)}.'
-        )
-    if not isinstance(statistic.reads, tuple):
-        raise ConfigError(
-            f"{type(statistic).__name__}.reads is {statistic.reads!r}, expected a tuple of column names",
-            hint="Put @property above it." if callable(statistic.reads) else "Write ('x',) for one column.",
-        )
+    for statistic in statistics:
+        if not isinstance(statistic, Statistic):
+            raise ConfigError(
+                f"{source} asks for {statistic!r}, expected a Statistic", hint='Write {"name": Moments(...)}.'
+            )
+        if not isinstance(statistic.reads, tuple):
+            raise ConfigError(
+                f"{type(statistic).__name__}.reads is {statistic.reads!r}, expected a tuple of column names",
+                hint="Put @property above it." if callable(statistic.reads) else "Write ('x',) for one column.",
+            )
 
 
 def merge_fields(states: Sequence[State], /, **how: Callable[[list[Any]], Any]) -> dict[str, Any]:
