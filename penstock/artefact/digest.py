@@ -96,9 +96,9 @@ def _parts(kind: pa.DataType) -> list[Callable[[Any], bytes | memoryview]]:
     if pa.types.is_null(kind):
         return []
     if pa.types.is_list(kind):
-        return [_validity, _list_lengths]
+        return [_validity, _lengths(pc.list_value_length)]
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return [_validity, _text_lengths, _text]
+        return [_validity, _lengths(pc.binary_length), _text]
     return [_validity, _numbers]
 
 
@@ -106,12 +106,8 @@ def _validity(chunk: Any) -> bytes:
     return _numbers(pc.is_valid(chunk))
 
 
-def _list_lengths(chunk: Any) -> bytes:
-    return _numbers(pc.list_value_length(chunk.drop_null()).cast(pa.int64()))
-
-
-def _text_lengths(chunk: Any) -> bytes:
-    return _numbers(pc.binary_length(chunk.drop_null()).cast(pa.int64()))
+def _lengths(measure: Callable[[Any], Any]) -> Callable[[Any], bytes]:
+    return lambda chunk: _numbers(measure(chunk.drop_null()).cast(pa.int64()))
 
 
 def _text(chunk: Any) -> memoryview:
