@@ -158,9 +158,13 @@ def plan(
 
 def _bound(step: StageStep, schema: pa.Schema) -> StageStep:
     try:
-        return replace(step, stage=step.stage.bind(schema))
+        bound: Any = step.stage.bind(schema)
     except PenstockError as error:
         raise step.blamed(error) from error.__cause__
+    if not isinstance(bound, Stage):
+        problem = f"bind of {step.label} returned {bound!r}, expected the stage that is bound"
+        raise ConfigError(problem, hint="Return self, or super().bind(schema).", stage=step.name or step.label)
+    return replace(step, stage=bound)
 
 
 def _checked_schema(step: StageStep, schema: pa.Schema) -> pa.Schema:

@@ -76,6 +76,11 @@ def test_statistics_that_are_none_are_refused_at_planning(data, asked, problem):
         ps.Pipeline(_with(statistics=lambda self, schema: asked)).explain(data)
 
 
+def test_a_bind_that_returns_nothing_is_refused_at_planning(data):
+    with pytest.raises(ConfigError, match="bind of Mine returned None, expected the stage that is bound"):
+        ps.Pipeline(_with(bind=lambda self, schema: None)).explain(data)
+
+
 def test_a_finish_that_returns_nothing_is_refused(data):
     with pytest.raises(ConfigError, match=r"finish of mine .Mine. returned NoneType, expected a dict") as caught:
         ps.Pipeline(("mine", _with(finish=lambda self, results: None))).fit(data)
