@@ -5,71 +5,35 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.lazy_imports import lazy_imports
+
 if TYPE_CHECKING:
-    from penstock.core.progress import RichProgress
-    from penstock.dataset.dataset import Dataset
-    from penstock.engines.dask.engine import DaskEngine
-    from penstock.engines.local.engine import LocalEngine
-    from penstock.engines.spark.engine import SparkEngine
-    from penstock.io.formats.table import register_format
-    from penstock.pipeline.cardinality import CountOptions
-    from penstock.pipeline.model import PipelineModel
-    from penstock.pipeline.pipeline import Pipeline
-    from penstock.spmd import SpmdOptions
-    from penstock.stages.evaluation.shared_scan import evaluate
-    from penstock.stages.evaluation.views import Bootstrap
-    from penstock.stages.functions import register_function
-    from penstock.stages.modules import register_module
+    from penstock.core.progress import RichProgress as RichProgress
+    from penstock.dataset.dataset import Dataset as Dataset
+    from penstock.engines.dask.engine import DaskEngine as DaskEngine
+    from penstock.engines.local.engine import LocalEngine as LocalEngine
+    from penstock.engines.spark.engine import SparkEngine as SparkEngine
+    from penstock.io.formats.table import register_format as register_format
+    from penstock.pipeline.cardinality import CountOptions as CountOptions
+    from penstock.pipeline.model import PipelineModel as PipelineModel
+    from penstock.pipeline.pipeline import Pipeline as Pipeline
+    from penstock.spmd import SpmdOptions as SpmdOptions
+    from penstock.stages.evaluation.shared_scan import evaluate as evaluate
+    from penstock.stages.evaluation.views import Bootstrap as Bootstrap
+    from penstock.stages.functions import register_function as register_function
+    from penstock.stages.modules import register_module as register_module
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Bootstrap": "penstock.stages.evaluation.views",
-    "CountOptions": "penstock.pipeline.cardinality",
-    "DaskEngine": "penstock.engines.dask.engine",
-    "Dataset": "penstock.dataset.dataset",
-    "LocalEngine": "penstock.engines.local.engine",
-    "Pipeline": "penstock.pipeline.pipeline",
-    "PipelineModel": "penstock.pipeline.model",
-    "RichProgress": "penstock.core.progress",
-    "SparkEngine": "penstock.engines.spark.engine",
-    "SpmdOptions": "penstock.spmd",
-    "evaluate": "penstock.stages.evaluation.shared_scan",
-    "register_format": "penstock.io.formats.table",
-    "register_function": "penstock.stages.functions",
-    "register_module": "penstock.stages.modules",
-}
-
 _MODULES = frozenset({"authoring", "errors", "frames", "selectors", "stages", "statistics", "testing"})
 
-__all__ = [
-    "Bootstrap",
-    "CountOptions",
-    "DaskEngine",
-    "Dataset",
-    "LocalEngine",
-    "Pipeline",
-    "PipelineModel",
-    "RichProgress",
-    "SparkEngine",
-    "SpmdOptions",
-    "__version__",
-    "evaluate",
-    "register_format",
-    "register_function",
-    "register_module",
-]
+_get, _, _names = lazy_imports(__name__)
+__all__ = sorted(["__version__", *_names])
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name or module when it is first used, so that `import penstock` stays light."""
-    if name in _MODULES:
-        return importlib.import_module(f"penstock.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    return importlib.import_module(f"penstock.{name}") if name in _MODULES else _get(name)
 
 
 def __dir__() -> list[str]:

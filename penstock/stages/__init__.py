@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from penstock.stages.evaluation.binary import BinaryClassificationEvaluator as BinaryClassificationEvaluator
@@ -105,101 +106,4 @@ if TYPE_CHECKING:
     from penstock.stages.training.trees.xgboost_ranker import XGBoostRanker as XGBoostRanker
     from penstock.stages.training.trees.xgboost_regressor import XGBoostRegressor as XGBoostRegressor
 
-_MODULES = {
-    "Arcsinh": "penstock.stages.preprocessing.numeric.arcsinh",
-    "Binarizer": "penstock.stages.preprocessing.binning.binarizer",
-    "BinaryClassificationEvaluator": "penstock.stages.evaluation.binary",
-    "Bucketizer": "penstock.stages.preprocessing.binning.bucketizer",
-    "Clip": "penstock.stages.preprocessing.numeric.clip",
-    "ClusteringEvaluator": "penstock.stages.evaluation.clustering",
-    "CorrelationSelector": "penstock.stages.preprocessing.selection.correlation_selector",
-    "CountEncoder": "penstock.stages.preprocessing.categories.count_encoder",
-    "CountVectorizer": "penstock.stages.preprocessing.text.count_vectorizer",
-    "CyclicalEncoder": "penstock.stages.preprocessing.dates.cyclical_encoder",
-    "DateDifference": "penstock.stages.preprocessing.dates.date_difference",
-    "DateParts": "penstock.stages.preprocessing.dates.date_parts",
-    "DecodeImage": "penstock.stages.preprocessing.images.decode_image",
-    "DropNulls": "penstock.stages.preprocessing.missing.drop_nulls",
-    "DropOutliers": "penstock.stages.preprocessing.numeric.drop_outliers",
-    "EndTailImputer": "penstock.stages.preprocessing.missing.end_tail_imputer",
-    "Expect": "penstock.stages.preprocessing.expect",
-    "FeatureHasher": "penstock.stages.preprocessing.categories.feature_hasher",
-    "FunctionStage": "penstock.stages.preprocessing.function_stage",
-    "GaussianMixture": "penstock.stages.training.clustering.gaussian_mixture",
-    "GeneralizedLinearRegression": "penstock.stages.training.linear.generalized_linear_regression",
-    "GroupScaler": "penstock.stages.preprocessing.scaling.group_scaler",
-    "GroupStatistics": "penstock.stages.preprocessing.categories.group_statistics",
-    "HashBucket": "penstock.stages.preprocessing.categories.hash_bucket",
-    "HashedCross": "penstock.stages.preprocessing.categories.hashed_cross",
-    "HashingTF": "penstock.stages.preprocessing.text.hashing_tf",
-    "HaversineDistance": "penstock.stages.preprocessing.numeric.haversine_distance",
-    "IDF": "penstock.stages.preprocessing.text.idf",
-    "Imputer": "penstock.stages.preprocessing.missing.imputer",
-    "IndexToString": "penstock.stages.preprocessing.categories.index_to_string",
-    "Interaction": "penstock.stages.preprocessing.numeric.interaction",
-    "KBinsDiscretizer": "penstock.stages.preprocessing.binning.kbins_discretizer",
-    "KMeans": "penstock.stages.training.clustering.kmeans",
-    "LinearRegression": "penstock.stages.training.linear.linear_regression",
-    "LinearRegressionCV": "penstock.stages.training.linear.linear_regression_cv",
-    "ListPad": "penstock.stages.preprocessing.lists.list_slice",
-    "ListSlice": "penstock.stages.preprocessing.lists.list_slice",
-    "Log": "penstock.stages.preprocessing.numeric.log",
-    "Log1p": "penstock.stages.preprocessing.numeric.log1p",
-    "LogisticRegression": "penstock.stages.training.linear.logistic_regression",
-    "MaxAbsScaler": "penstock.stages.preprocessing.scaling.max_abs_scaler",
-    "MinMaxScaler": "penstock.stages.preprocessing.scaling.min_max_scaler",
-    "MissingIndicator": "penstock.stages.preprocessing.missing.missing_indicator",
-    "MultiHot": "penstock.stages.preprocessing.categories.multi_hot",
-    "MulticlassClassificationEvaluator": "penstock.stages.evaluation.multiclass",
-    "MultilabelClassificationEvaluator": "penstock.stages.evaluation.multilabel",
-    "NGram": "penstock.stages.preprocessing.text.ngram",
-    "NaiveBayes": "penstock.stages.training.bayes.naive_bayes",
-    "Normalizer": "penstock.stages.preprocessing.scaling.normalizer",
-    "OneHotEncoder": "penstock.stages.preprocessing.categories.one_hot_encoder",
-    "OnnxInference": "penstock.stages.inference.onnx",
-    "PCA": "penstock.stages.preprocessing.projection.pca",
-    "PSISelector": "penstock.stages.preprocessing.selection.psi_selector",
-    "PolynomialExpansion": "penstock.stages.preprocessing.numeric.polynomial_expansion",
-    "Power": "penstock.stages.preprocessing.numeric.power",
-    "PowerTransformer": "penstock.stages.preprocessing.numeric.power_transformer",
-    "QuantileDiscretizer": "penstock.stages.preprocessing.binning.quantile_discretizer",
-    "QuantileTransformer": "penstock.stages.preprocessing.numeric.quantile_transformer",
-    "RandomForestClassifier": "penstock.stages.training.trees.random_forest",
-    "RandomForestRegressor": "penstock.stages.training.trees.random_forest",
-    "RankingEvaluator": "penstock.stages.evaluation.ranking",
-    "ReduceDtypes": "penstock.stages.preprocessing.numeric.reduce_dtypes",
-    "RegexTokenizer": "penstock.stages.preprocessing.text.tokenizer",
-    "RegressionEvaluator": "penstock.stages.evaluation.regression",
-    "RobustScaler": "penstock.stages.preprocessing.scaling.robust_scaler",
-    "SklearnEstimator": "penstock.stages.training.sklearn.sklearn_estimator",
-    "Sqrt": "penstock.stages.preprocessing.numeric.power",
-    "StandardScaler": "penstock.stages.preprocessing.scaling.standard_scaler",
-    "StopWordsRemover": "penstock.stages.preprocessing.text.stop_words_remover",
-    "StringIndexer": "penstock.stages.preprocessing.categories.string_indexer",
-    "TargetEncoder": "penstock.stages.preprocessing.categories.target_encoder",
-    "TextLength": "penstock.stages.preprocessing.text.text_length",
-    "Tokenizer": "penstock.stages.preprocessing.text.tokenizer",
-    "TorchClassifier": "penstock.stages.training.torch.torch_classifier",
-    "TorchInference": "penstock.stages.inference.torch",
-    "TorchRegressor": "penstock.stages.training.torch.torch_regressor",
-    "TruncatedSVD": "penstock.stages.preprocessing.projection.truncated_svd",
-    "UnivariateFeatureSelector": "penstock.stages.preprocessing.selection.univariate_feature_selector",
-    "VarianceThresholdSelector": "penstock.stages.preprocessing.selection.variance_threshold_selector",
-    "WeightOfEvidenceEncoder": "penstock.stages.preprocessing.categories.weight_of_evidence_encoder",
-    "Winsorizer": "penstock.stages.preprocessing.numeric.winsorizer",
-    "XGBoostClassifier": "penstock.stages.training.trees.xgboost_classifier",
-    "XGBoostRanker": "penstock.stages.training.trees.xgboost_ranker",
-    "XGBoostRegressor": "penstock.stages.training.trees.xgboost_regressor",
-}
-
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_imports(__name__)

@@ -1,18 +1,12 @@
-"""The engine on Spark."""
+"""The engine on Spark; imported when it is asked for: modules beside it are used where its own packages are not."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from penstock.engines.spark.engine import SparkEngine as SparkEngine
 
-__all__ = ["SparkEngine"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import the engine when it is asked for: its other modules are used where the engine's own packages are not."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("penstock.engines.spark.engine"), name)
+__getattr__, __dir__, __all__ = lazy_imports(__name__)
