@@ -3,7 +3,30 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from penstock.core.errors import MissingExtraError
+
+
+@contextmanager
+def importing(name: str, extra: str, stage: str | None = None) -> Iterator[None]:
+    """Raise MissingExtraError, with the command that installs an extra, for what cannot be imported inside.
+
+    Examples
+    --------
+    >>> with importing("Pillow", "images"):  # doctest: +ELLIPSIS
+    ...     import no_such_module
+    Traceback (most recent call last):
+    penstock.errors.MissingExtraError: Pillow cannot be imported: No module named 'no_such_module'
+      Hint: pip install ...
+    """
+    try:
+        yield
+    except ImportError as error:
+        problem = f"{name} cannot be imported: {error}"
+        raise MissingExtraError(problem, hint=how_to_install(extra), stage=stage) from error
 
 
 def how_to_install(extra: str, package: str | Path = Path(__file__).parents[1]) -> str:

@@ -325,6 +325,12 @@ def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...]) -> None
             raise wrong_type(stage.title, name, kind, f"{stage.tags.accepts} columns")
 
 
+def name_taken(title: str, name: str, hint: str) -> ConfigError:
+    """Return the error about a column that the stage called `title` would add, and that is there already."""
+    problem = f"{title} adds {name!r}, but there is a column of that name"
+    return ConfigError(problem, hint=hint, column=name, stage=title)
+
+
 def wrong_type(
     title: str, name: str, kind: pa.DataType, expected: str, hint: str | None = "Leave it out, or convert it before."
 ) -> SchemaError:

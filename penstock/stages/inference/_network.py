@@ -19,6 +19,7 @@ from penstock.core.errors import ArtifactError, ConfigError, DataValueError, Pen
 from penstock.core.selectors import is_numeric, resolve
 from penstock.frames import Kind, matrices
 from penstock.stages.base import Fitted, SelectedColumns, Tags, check_number, with_fields, wrong_type
+from penstock.stages.parameter_checks import wrong_parameter
 
 Shape = tuple[int, ...]
 
@@ -74,7 +75,7 @@ class Inference(SelectedColumns):
         if self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
             if not all(type(size) is int and size > 0 for size in self.shape):
-                raise ConfigError(f"shape of {self.title} is {self.shape!r}, expected positive integers")
+                raise wrong_parameter(self, "shape", "positive integers")
 
     @abstractmethod
     def _read(self) -> Fitted:

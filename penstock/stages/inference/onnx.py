@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, MissingExtraError
-from penstock.core.extras import how_to_install
+from penstock.core.errors import ConfigError
+from penstock.core.extras import importing
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.inference._model_file import read_file
@@ -86,12 +86,8 @@ class OnnxInference(Inference):
         return Fields({"network": ModelFile(_KIND), "sha256": Text()})
 
     def _load(self, fitted: Fitted, kind: Kind) -> Network:
-        try:
+        with importing("ONNX Runtime", "onnx", self.title):
             from penstock.stages.inference._onnx import session
-        except ImportError as error:
-            raise MissingExtraError(
-                f"ONNX Runtime cannot be imported: {error}", hint=how_to_install("onnx"), stage=self.title
-            ) from error
         try:
             return session(fitted["network"], self.output, kind)
         except ConfigError as error:

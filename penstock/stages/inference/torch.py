@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ArtifactError, ConfigError, MissingExtraError
-from penstock.core.extras import how_to_install
+from penstock.core.errors import ArtifactError, ConfigError
+from penstock.core.extras import importing
 from penstock.frames import Kind
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.inference._model_file import read_file
@@ -133,13 +133,9 @@ class TorchInference(CarriesModule, Inference):
             raise error.at(stage=self.title, path=self.weights or self.program) from error.__cause__
 
     def _require(self) -> None:
-        try:
+        with importing("PyTorch", "torch", self.title):
             import safetensors  # noqa: F401
             import torch  # noqa: F401
-        except ImportError as error:
-            raise MissingExtraError(
-                f"PyTorch cannot be imported: {error}", hint=how_to_install("torch"), stage=self.title
-            ) from error
 
 
 _GRAPH = Fields(

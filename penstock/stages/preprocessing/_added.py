@@ -7,8 +7,7 @@ from typing import ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
-from penstock.stages.base import SelectedColumns, Tags
+from penstock.stages.base import SelectedColumns, Tags, name_taken
 
 
 @dataclass(frozen=True)
@@ -23,12 +22,7 @@ class AddedColumns(SelectedColumns):
         known = set(schema.names)
         for name in bound.outputs():
             if name in known:
-                raise ConfigError(
-                    f"{self.title} adds {name!r}, but there is a column of that name",
-                    hint="Rename that column before.",
-                    column=name,
-                    stage=self.title,
-                )
+                raise name_taken(self.title, name, "Rename that column before.")
             known.add(name)
         return bound
 

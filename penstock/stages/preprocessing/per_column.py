@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.core.errors import ConfigError
 from penstock.stages.base import ColumnStage, Stage
+from penstock.stages.parameter_checks import wrong_parameter
 
 
 def per_column(stage: Stage, name: str) -> dict[str, Any]:
@@ -47,8 +48,6 @@ def check_counts(stage: ColumnStage, name: str) -> None:
     value = getattr(stage, name)
     counts = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not counts or not all(type(each) is int and each >= 2 for each in counts):
-        raise ConfigError(
-            f"{name} of {stage.title} is {value!r}, expected an integer >= 2 or one for each column", stage=stage.title
-        )
+        raise wrong_parameter(stage, name, "an integer >= 2 or one for each column")
     if isinstance(value, list):
         object.__setattr__(stage, name, counts)

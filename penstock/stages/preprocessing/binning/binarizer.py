@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
 from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.per_column import per_column
 
 
@@ -59,10 +59,7 @@ class Binarizer(ColumnStage):
         several = isinstance(self.threshold, Sequence) and not isinstance(self.threshold, str)
         given = tuple(self.threshold) if several else (self.threshold,)  # type: ignore[arg-type]
         if not given or not all(_is_finite(each) for each in given):
-            raise ConfigError(
-                f"threshold of Binarizer is {self.threshold!r}, expected a finite number or one for each column",
-                stage=self.title,
-            )
+            raise wrong_parameter(self, "threshold", "a finite number or one for each column")
         if several:
             object.__setattr__(self, "threshold", given)
 

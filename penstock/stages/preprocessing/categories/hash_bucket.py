@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
 from penstock.frames.hashing import bucket, murmur3_text
 from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.categories._hashed import buckets, known_text, known_texts
 from penstock.stages.preprocessing.per_column import check_counts, per_column
 
@@ -63,9 +63,7 @@ class HashBucket(ColumnStage):
         check_counts(self, "num_buckets")
         counts = self.num_buckets if isinstance(self.num_buckets, tuple) else (self.num_buckets,)
         if max(counts) >= 2**31:
-            raise ConfigError(
-                f"num_buckets of HashBucket is {self.num_buckets!r}, expected at most 2**31 - 1", stage=self.title
-            )
+            raise wrong_parameter(self, "num_buckets", "at most 2**31 - 1")
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return int32."""

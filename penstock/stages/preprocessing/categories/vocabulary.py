@@ -172,16 +172,16 @@ def _refuse(name: str, unseen: nw.DataFrame, dtype: nw.dtypes.DType) -> None:
     counted = frames.value_counts(unseen, [name])[name].sort_by([("count", "descending"), ("value", "ascending")])
     shown = [f"{_shorten(row['value'])} ({row['count']})" for row in counted.slice(0, _SHOWN).to_pylist()]
     more = ", ..." if counted.num_rows > _SHOWN else ""
-    error = _unseen(name, len(unseen), f"{counted.num_rows} different ones: {', '.join(shown)}{more}")
-    error.predicate = text(name, dtype).is_in(counted["value"].to_pylist())
-    raise error
+    which = f"{counted.num_rows} different ones: {', '.join(shown)}{more}"
+    raise _unseen(name, len(unseen), which, text(name, dtype).is_in(counted["value"].to_pylist()))
 
 
-def _unseen(name: str, count: int, which: str) -> DataValueError:
+def _unseen(name: str, count: int, which: str, predicate: nw.Expr | None = None) -> DataValueError:
     return DataValueError(
         f"column {name!r} has {count} values that were not there at fit, {which}",
         hint='Fit again with them, or pass handle_invalid="keep".',
         column=name,
+        predicate=predicate,
     )
 
 

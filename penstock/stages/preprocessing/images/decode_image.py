@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, CorruptFileError, MissingExtraError, SchemaError
-from penstock.core.extras import how_to_install
+from penstock.core.errors import CorruptFileError, SchemaError
+from penstock.core.extras import importing
 from penstock.core.schemas import require
 from penstock.dataset.steps import RowLog
 from penstock.frames import ROW, matrices
 from penstock.stages.base import Fitted, Tags, check_choice, check_number, check_types, with_fields
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing._dropping import FilterStage
 from penstock.stages.preprocessing._quarantine import check_names, set_aside
 
@@ -117,7 +118,7 @@ class DecodeImage(FilterStage):
         object.__setattr__(self, "tags", _TAGS[self.on_error])
         object.__setattr__(self, "size", tuple(self.size))
         if len(self.size) != 2 or not all(type(side) is int and side > 0 for side in self.size):
-            raise ConfigError(f"size of {self.title} is {self.size!r}, expected height and width", stage=self.title)
+            raise wrong_parameter(self, "size", "height and width")
         check_number(self, "short_side", least=max(self.size), whole=True)
         check_number(self, "max_pixels", least=1, whole=True)
         for name, default in (("mean", 0.0), ("std", 1.0)):
@@ -129,7 +130,7 @@ class DecodeImage(FilterStage):
         values = tuple(value) if several else (default if value is None else value,) * wanted
         if len(values) != wanted or not all(np.isfinite(values)) or (name == "std" and not min(values) > 0):
             expected = f"{wanted} number(s), one a channel" + (", above 0" if name == "std" else "")
-            raise ConfigError(f"{name} of {self.title} is {value!r}, expected {expected}", stage=self.title)
+            raise wrong_parameter(self, name, expected)
         if several:
             object.__setattr__(self, name, values)
         return values
@@ -217,10 +218,6 @@ class DecodeImage(FilterStage):
         )
 
     def _decoder(self) -> Decoder:
-        try:
+        with importing("Pillow", "images", self.title):
             from penstock.stages.preprocessing.images._pillow import Decoder
-        except ImportError as error:
-            raise MissingExtraError(
-                f"Pillow cannot be imported: {error}", hint=how_to_install("images"), stage=self.title
-            ) from error
         return Decoder(self.size, self.mode, self.resize == "crop", self.short_side, self.max_pixels)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError
 from penstock.frames.ragged import Ragged, with_lists
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.parameter_checks import wrong_parameter
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class ListSlice(ColumnStage):
         check_number(self, "start", whole=True)
         check_number(self, "end", whole=True)
         if self.start is None:
-            raise ConfigError(f"start of {self.title} is None, expected an integer", stage=self.title)
+            raise wrong_parameter(self, "start", "an integer")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Tell which elements to keep of all lists of a column at once."""
@@ -131,7 +132,7 @@ class ListPad(ColumnStage):
         super().__post_init__()
         check_number(self, "length", least=0, whole=True)
         if self.length is None:
-            raise ConfigError(f"length of {self.title} is None, expected an integer >= 0", stage=self.title)
+            raise wrong_parameter(self, "length", "an integer >= 0")
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check that their elements can be the value."""

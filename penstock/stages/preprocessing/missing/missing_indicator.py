@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
-from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.base import ColumnStage, Fitted, Tags, name_taken
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,7 @@ class MissingIndicator(ColumnStage):
         names = tuple(f"{name}_missing" for name in bound.inputs())
         for name in names:
             if name in schema.names:
-                raise ConfigError(
-                    f"MissingIndicator adds {name!r}, but there is a column of that name",
-                    hint="Rename it before, or pass output_columns.",
-                    column=name,
-                    stage=self.title,
-                )
+                raise name_taken(self.title, name, "Rename it before, or pass output_columns.")
         return dataclasses.replace(bound, output_columns=names)
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:

@@ -11,9 +11,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import DataValueError
 from penstock.core.schemas import require
-from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_choice, check_types, with_fields
+from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_choice, check_types, name_taken, with_fields
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.elementwise import values_of, with_results
 from penstock.statistics.aggregates import aggregate
@@ -88,12 +88,7 @@ class HaversineDistance(Stage):
         require(schema, self.inputs(), stage=self.title)
         check_types(self, schema, self.inputs())
         if self.output_column in schema.names:
-            raise ConfigError(
-                f"{self.title} adds {self.output_column!r}, but there is a column of that name",
-                hint="Pass another output_column.",
-                column=self.output_column,
-                stage=self.title,
-            )
+            raise name_taken(self.title, self.output_column, "Pass another output_column.")
         return self
 
     def inputs(self) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.errors import DataValueError
 from penstock.stages.base import Fitted, Stage, Tags, check_choice, check_number
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.scaling.affine import check_quality, quality
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Counts, Distribution, Extremes, Moments, Quantiles, Statistic
@@ -61,11 +62,8 @@ class OutlierStage(Stage):
             return
         check_number(self, "fold", above=0)
         if fold > sys.float_info.max or (self.capping_method == "quantiles" and fold >= 0.5):
-            raise ConfigError(
-                f"fold of {self.title} is {self.fold!r}, expected a finite number, below 0.5 for quantiles",
-                hint="0.05 stands for the 5th and the 95th percentile; other methods take multiples.",
-                stage=self.title,
-            )
+            hint = "0.05 stands for the 5th and the 95th percentile; other methods take multiples."
+            raise wrong_parameter(self, "fold", "a finite number, below 0.5 for quantiles", hint)
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for moments and extremes, or for quantiles."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.errors import ConfigError
 from penstock.stages.base import check_number
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.elementwise import Elementwise
 
 
@@ -107,9 +107,7 @@ class Power(Elementwise):
         super().__post_init__()
         check_number(self, "exponent")
         if self.exponent == 0 or not abs(self.exponent) <= sys.float_info.max:
-            raise ConfigError(
-                f"exponent of Power is {self.exponent!r}, expected a finite number other than 0", stage=self.title
-            )
+            raise wrong_parameter(self, "exponent", "a finite number other than 0")
 
     def compute(self, values: Any) -> Any:
         """Return powers."""
