@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.core.redaction import presentable
-
-Value = TypeVar("Value")
 
 
 class Evaluation(dict[str, float | None]):
@@ -69,29 +67,23 @@ class Evaluation(dict[str, float | None]):
         >>> Evaluation({"rmse": 0.5}).named("price")
         {'price.rmse': 0.5}
         """
-
-        def prefixed(part: Mapping[str, Value]) -> dict[str, Value]:
-            return {f"{prefix}.{name}": value for name, value in part.items()}
-
-        return Evaluation(
-            prefixed(self),
-            prefixed(self.reasons),
-            tables=prefixed(self.tables),
-            bounds=prefixed(self.bounds),
-            intervals=prefixed(self.intervals),
-            slices=prefixed(self.slices),
-            larger_better=prefixed(self.larger_better),
-        )
+        made = Evaluation()
+        for own, part in zip(made._parts(), self._parts(), strict=True):
+            own.update({f"{prefix}.{name}": value for name, value in part.items()})
+        return made
 
     @classmethod
     def joined(cls, evaluations: Iterable[Evaluation]) -> Evaluation:
         """Return all metrics, tables and slices in one; of a name that occurs twice the last."""
         made = cls()
         for each in evaluations:
-            made.update(each)
-            for name in ("reasons", "tables", "bounds", "intervals", "slices", "larger_better"):
-                getattr(made, name).update(getattr(each, name))
+            for own, part in zip(made._parts(), each._parts(), strict=True):
+                own.update(part)
         return made
+
+    def _parts(self) -> tuple[dict[str, Any], ...]:
+        """Return the metrics, and all that is told of them by their names."""
+        return self, self.reasons, self.tables, self.bounds, self.intervals, self.slices, self.larger_better
 
     def __str__(self) -> str:
         """Return one line a metric, aligned."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import SelectedColumns, check_choice, check_number
-from penstock.stages.preprocessing.categories.vocabulary import check_frequency, holds, spelt
+from penstock.stages.base import Fitted, SelectedColumns, check_choice, check_number
+from penstock.stages.preprocessing.categories.vocabulary import check_frequency, check_new, holds, spelt
+from penstock.statistics.base import Statistic
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,35 @@ class IndicatorStage(SelectedColumns):
                     f"categories of column {name!r} are {values!r:.200}, expected different values of type {kind}",
                     column=name, stage=self.title,
                 )  # fmt: skip
+
+    @abstractmethod
+    def _category_type(self, name: str, kind: pa.DataType) -> pa.DataType:
+        """Return the type of the categories in a column of type `kind`; SchemaError where it can have none."""
+
+    @abstractmethod
+    def _counts(self) -> Statistic:
+        """Return the statistic from which categories are learned."""
+
+    @abstractmethod
+    def _most_frequent(self, name: str, found: Any) -> pa.Table:
+        """Return the categories of a column, as ``value`` and how often each was there."""
+
+    def bind(self, schema: pa.Schema) -> Self:
+        """Resolve the columns, and check the categories and the names of what is made."""
+        bound = super().bind(schema)
+        bound._check_categories([self._category_type(name, schema.field(name).type) for name in bound.inputs()])
+        check_new(bound, schema)
+        return bound
+
+    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
+        """Ask how often each value occurs, unless categories are given."""
+        return {} if self.categories is not None else {"values": self._counts()}
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        """Return ``categories`` of each column."""
+        if self.categories is not None:
+            return {"categories": {name: pa.table({"value": list(self._given(name))}) for name in self.inputs()}}
+        return {"categories": {name: self._most_frequent(name, results["values"][name]) for name in self.inputs()}}
 
     def outputs(self) -> tuple[str, ...]:
         """Return the columns made, those of the first column first."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -17,7 +16,6 @@ from penstock.frames import matrices, sparse
 from penstock.frames.ragged import Ragged
 from penstock.stages.base import Fitted, RowFunction, Tags, wrong_type
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
-from penstock.stages.preprocessing.categories.vocabulary import check_new
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics.base import Statistic
 from penstock.statistics.distinct.elements import ElementCounts, Elements
@@ -89,28 +87,15 @@ class MultiHot(IndicatorStage):
             problem = f"min_frequency of {self.title} is {self.min_frequency!r}, expected 1 with categories"
             raise ConfigError(problem, stage=self.title)
 
-    def bind(self, schema: pa.Schema) -> Self:
-        """Resolve the columns, and check the categories and the names of what is made."""
-        bound = super().bind(schema)
-        for name in bound.inputs():
-            kind = schema.field(name).type
-            if not (pa.types.is_string(kind.value_type) or pa.types.is_integer(kind.value_type)):
-                raise wrong_type(self.title, name, kind, "lists of strings or integers", None)
-        bound._check_categories([schema.field(name).type.value_type for name in bound.inputs()])
-        check_new(bound, schema)
-        return bound
+    def _category_type(self, name: str, kind: pa.DataType) -> pa.DataType:
+        if not (pa.types.is_string(kind.value_type) or pa.types.is_integer(kind.value_type)):
+            raise wrong_type(self.title, name, kind, "lists of strings or integers", None)
+        return kind.value_type
 
-    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        """Ask how many lists have each value, unless categories are given."""
-        return {} if self.categories is not None else {"elements": ElementCounts(self.inputs())}
+    def _counts(self) -> Statistic:
+        return ElementCounts(self.inputs())
 
-    def finish(self, results: Mapping[str, Any]) -> Fitted:
-        """Return ``categories`` of each column."""
-        if self.categories is not None:
-            return {"categories": {name: pa.table({"value": list(self._given(name))}) for name in self.inputs()}}
-        return {"categories": {name: self._kept(name, results["elements"][name]) for name in self.inputs()}}
-
-    def _kept(self, name: str, found: Elements) -> pa.Table:
+    def _most_frequent(self, name: str, found: Elements) -> pa.Table:
         share, rows = self.min_frequency, found.lists + found.nulls
         least = math.ceil(share * rows) if isinstance(share, float) else share
         table = found.table.select(["value", "lists"]).filter(pc.field("lists") >= least)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -18,7 +17,6 @@ from penstock.stages.base import (
 )
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories.vocabulary import (
-    check_new,
     coder,
     codes,
     frequent,
@@ -113,37 +111,25 @@ class OneHotEncoder(IndicatorStage):
                 stage=self.title,
             )
 
-    def bind(self, schema: pa.Schema) -> Self:
-        """Resolve the columns, and check the categories and the names of what is made."""
-        bound = super().bind(schema)
-        bound._check_categories([schema.field(name).type for name in bound.inputs()])
-        check_new(bound, schema)
-        return bound
+    def _category_type(self, name: str, kind: pa.DataType) -> pa.DataType:
+        return kind
 
     def _made(self, name: str) -> list[tuple[str, int]]:
         """Return the columns made of one, each with the code it is for; without the one that is dropped."""
         made = super()._made(name)
         return made[self.drop == "first" : len(made) - (self.drop == "last")]
 
-    def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
-        """Ask how often each value occurs, unless categories are given."""
-        keep = keep_frequent(self.min_frequency, self.max_categories)
-        return {} if self.categories is not None else {"values": ValueCounts(self.inputs(), keep)}
+    def _counts(self) -> Statistic:
+        return ValueCounts(self.inputs(), keep_frequent(self.min_frequency, self.max_categories))
 
-    def finish(self, results: Mapping[str, Any]) -> Fitted:
-        """Return ``categories`` of each column."""
-        if self.categories is not None:
-            return {"categories": {name: pa.table({"value": list(self._given(name))}) for name in self.inputs()}}
-        return {"categories": {name: self._kept(name, results["values"][name]).table for name in self.inputs()}}
-
-    def _kept(self, name: str, found: Frequencies) -> Frequencies:
+    def _most_frequent(self, name: str, found: Frequencies) -> pa.Table:
         if self.handle_invalid == "error" and found.distinct > self._width(name):
             raise DataValueError(
                 f"column {name!r} has {found.distinct} different values, but max_categories is {self._width(name)}",
                 hint='Raise max_categories, or pass handle_invalid="keep" to join the rarest in one column.',
                 column=name,
             )
-        return frequent(found, self.min_frequency).top(self._width(name))
+        return frequent(found, self.min_frequency).top(self._width(name)).table
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))
