@@ -145,6 +145,10 @@ class Stage(ABC):
         """Return what is learned from the finished statistics."""
         return {}
 
+    def notes(self, fitted: Fitted) -> list[str]:
+        """Return what a user should know of the fit, and would not find out from what comes out; mostly nothing."""
+        return []
+
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         """Return the shape that `fitted` must have for the stage to score; the stage is bound.
 
@@ -186,10 +190,6 @@ class Stage(ABC):
     def _identity(self, fitted: Fitted) -> list[Any]:
         """Return what a digest says of the stage beside what it learned."""
         return [type(self).__name__, self.parameters()]
-
-    def notes(self, fitted: Fitted) -> list[str]:
-        """Return what a user should know of the fit, and would not find out from what comes out; mostly nothing."""
-        return []
 
     @classmethod
     def from_parameters(cls, values: Mapping[str, Any]) -> Self:
