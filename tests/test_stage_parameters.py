@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pickle
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -412,10 +413,33 @@ FLAGS = [
 
 
 @pytest.mark.parametrize(("stage", "flag"), FLAGS, ids=lambda each: each if isinstance(each, str) else each.title)
-@pytest.mark.parametrize("value", ["no", 0, None])
+@pytest.mark.parametrize("value", ["no", 0])
 def test_a_flag_that_is_neither_true_nor_false_is_refused(stage, flag, value):
     with pytest.raises(ConfigError, match=f"{flag} of {stage.title} is {value!r}, expected True or False"):
         dataclasses.replace(stage, **{flag: value})
+
+
+def test_none_is_refused_where_a_parameter_is_declared_as_something_else():
+    expected = {"bool": "True or False", "int": "an integer", "float": "a number", "str": "a text"}
+    for example in (examples_of(kind)[0] for kind in discover().values()):
+        for field in dataclasses.fields(example):
+            if field.type in expected:
+                problem = f"{field.name} of {example.title} is None, expected {expected[field.type]}"
+                named = f"the {field.name} is given as None, expected the name"  # of what is registered under one
+                with pytest.raises(ConfigError, match=f"{re.escape(problem)}|{named}"):
+                    dataclasses.replace(example, **{field.name: None})
+
+
+def test_none_is_taken_where_it_is_the_default_whatever_is_declared():
+    @dataclass(frozen=True)
+    class Sloppy(ColumnStage):
+        weight: str = None
+        flag: bool = None
+
+        def transform(self, frame, fitted):
+            return frame
+
+    assert Sloppy("x").weight is Sloppy("x").flag is None
 
 
 def test_a_flag_of_an_evaluator_that_is_neither_true_nor_false_is_refused():

@@ -15,7 +15,7 @@ from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import column_names
 from penstock.core.selectors import Columns, Selector, is_numeric, resolve
 from penstock.stages.parameter_checks import check_choice as check_choice
-from penstock.stages.parameter_checks import check_flags
+from penstock.stages.parameter_checks import check_declared
 from penstock.stages.parameter_checks import check_number as check_number
 from penstock.stages.stored_values import from_stored, stored_parameters
 from penstock.statistics.base import Statistic
@@ -108,7 +108,7 @@ class Stage(ABC):
     tags: ClassVar[Tags] = Tags()
 
     def __post_init__(self) -> None:
-        check_flags(self)
+        check_declared(self)
 
     @property
     def title(self) -> str:

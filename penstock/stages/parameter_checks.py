@@ -17,11 +17,24 @@ def wrong_parameter(stage: Any, name: str, expected: str, hint: str | None = Non
     return ConfigError(problem, hint=hint, stage=stage.title)
 
 
-def check_flags(stage: Any) -> None:
-    """Raise ConfigError for a parameter that is declared as a bool and is something else, as the word "no" is."""
+_DECLARED = {"bool": "True or False", "int": "an integer", "float": "a number", "str": "a text"}
+
+
+def check_declared(stage: Any) -> None:
+    """Raise ConfigError for None, and for what is no bool, where a parameter is declared otherwise.
+
+    Examples
+    --------
+    >>> from penstock.stages import StandardScaler
+    >>> StandardScaler("x", with_mean="no")
+    Traceback (most recent call last):
+    penstock.errors.ConfigError: with_mean of StandardScaler is 'no', expected True or False
+    """
     for field in dataclasses.fields(stage):
-        if field.type in ("bool", bool) and not isinstance(getattr(stage, field.name), bool):
-            raise wrong_parameter(stage, field.name, "True or False")
+        value, declared = getattr(stage, field.name), getattr(field.type, "__name__", field.type)
+        wrong = not isinstance(value, bool) if declared == "bool" else value is None
+        if wrong and declared in _DECLARED and value is not field.default:
+            raise wrong_parameter(stage, field.name, _DECLARED[declared])
 
 
 def check_choice(stage: Stage, name: str, choices: tuple[str, ...]) -> None:

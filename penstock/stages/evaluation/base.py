@@ -14,7 +14,7 @@ from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import wrong_type
 from penstock.stages.evaluation.result import Evaluation
-from penstock.stages.parameter_checks import check_flags
+from penstock.stages.parameter_checks import check_declared
 from penstock.statistics.base import Statistic
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class Evaluator(ABC):
     """Every metric it knows, in the order of reports, and whether a larger value is better."""
 
     def __post_init__(self) -> None:
-        """Refuse metrics that are not known, and a word where True or False is expected."""
-        check_flags(self)
+        """Refuse metrics that are not known, and parameters of another type than is declared."""
+        check_declared(self)
         asked: Any = self.metrics
         if asked is None:
             return

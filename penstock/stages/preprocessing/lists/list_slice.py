@@ -13,7 +13,6 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError
 from penstock.frames.ragged import Ragged, with_lists
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
-from penstock.stages.parameter_checks import wrong_parameter
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,6 @@ class ListSlice(ColumnStage):
         super().__post_init__()
         check_number(self, "start", whole=True)
         check_number(self, "end", whole=True)
-        if self.start is None:
-            raise wrong_parameter(self, "start", "an integer")
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Tell which elements to keep of all lists of a column at once."""
@@ -131,8 +128,6 @@ class ListPad(ColumnStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self, "length", least=0, whole=True)
-        if self.length is None:
-            raise wrong_parameter(self, "length", "an integer >= 0")
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check that their elements can be the value."""
