@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.core.errors import ConfigError, MissingExtraError
-from penstock.core.extras import how_to_install
+from penstock.core.errors import ConfigError
+from penstock.core.extras import importing
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 WEIGHT = "sample_weight"
@@ -69,13 +69,9 @@ def unfitted(estimator: Any) -> Any:
     ConfigError
         It is no estimator: a class, say.
     """
-    try:
+    with importing("scikit-learn and skops", "sklearn"):
         import skops.io  # noqa: F401
         from sklearn.base import clone
-    except ImportError as error:
-        raise MissingExtraError(
-            f"scikit-learn and skops cannot be imported: {error}", hint=how_to_install("sklearn")
-        ) from error
     try:
         return clone(estimator)
     except (TypeError, RuntimeError) as error:

@@ -17,8 +17,8 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.core.errors import ArtifactError, ArtifactVersionError, MissingExtraError, UntrustedArtifactError
-from penstock.core.extras import how_to_install
+from penstock.core.errors import ArtifactError, ArtifactVersionError, UntrustedArtifactError
+from penstock.core.extras import importing
 from penstock.stages.base import Blob, Fitted
 
 KIND = "skops"
@@ -119,10 +119,8 @@ def _load(blob: Blob) -> Any:
 
 
 def _skops() -> Any:
-    try:
+    with importing("skops", "sklearn"):
         import skops.io.exceptions
-    except ImportError as error:
-        raise MissingExtraError(f"skops cannot be imported: {error}", hint=how_to_install("sklearn")) from error
     return skops.io
 
 
