@@ -208,6 +208,7 @@ def test_a_reserved_name_in_the_rows_of_a_query_is_refused(engine: Engine, name:
         engine.query(lambda frame: frame.select("b", nw.col("b").alias(name)), data, order_by="b")
 
 
+@pytest.mark.thorough
 def test_every_name_of_this_form_in_the_code_is_reserved():
     """A column that code adds under a name that nothing keeps would replace the user's own."""
     files = Path(penstock.__file__).parent.rglob("*.py")

@@ -103,6 +103,7 @@ def test_the_code_on_parameters_runs(page_module):
     _run(DOCS / "parameters.md", page_module)
 
 
+@pytest.mark.thorough
 def test_the_template_passes_its_own_test(templates):
     test = importlib.import_module("test_own_stage").test_own_stage
     (mark,) = test.pytestmark

@@ -222,6 +222,7 @@ def test_long_conditions_are_flat():
     assert holds(" or ".join(f"i == {value}" for value in range(1000))) == [True, False, True, True]
 
 
+@pytest.mark.thorough
 @given(st.text(max_size=30))
 def test_no_text_raises_anything_but_a_config_error(text):
     with contextlib.suppress(ConfigError):

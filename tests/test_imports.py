@@ -56,6 +56,7 @@ def test_every_public_name_is_there() -> None:
     assert ps.__all__ == sorted(ps.__all__)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("module", sorted(ps._MODULES))
 def test_a_public_module_is_there_without_importing_it(module: str) -> None:
     assert python(f"import penstock as ps; print(ps.{module}.__name__)").strip() == f"penstock.{module}"

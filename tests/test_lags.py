@@ -227,6 +227,7 @@ def test_only_the_columns_that_a_scan_needs_are_made(local):
     assert data.select("note_lag_1").to_arrow().num_rows == ROWS
 
 
+@pytest.mark.thorough
 def test_files_go_with_the_last_dataset(engine, tmp_path):
     made = cut(engine).lag("paid", by="who", order_by="at", staging_dir=tmp_path).select("paid_lag_1")
     gc.collect()

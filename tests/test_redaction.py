@@ -110,6 +110,7 @@ def test_what_is_redacted_stays_as_it_is(between: str) -> None:
         assert presentable(presentable(text)) == presentable(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", HOSTILE)
 def test_time_is_in_proportion_to_the_text(part: str) -> None:
     short, long = (min(_seconds((part * size)[:size]) for _ in range(3)) for size in (2_000, 32_000))

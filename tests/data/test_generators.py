@@ -198,6 +198,7 @@ class TestText:
 
 
 class TestCommand:
+    @pytest.mark.thorough
     def test_script_writes_what_the_function_writes(self, generator: ModuleType, tmp_path: Path) -> None:
         flags = ["--rows", "50", "--seed", "3", "--rows-per-file", "40", "--format", "csv", "--out", tmp_path / "a"]
         script = DATA / f"{generator.__name__}.py"

@@ -70,6 +70,7 @@ def test_csv_has_the_same_rows(tmp_path: Path) -> None:
     assert_frame_equal(pl.read_csv(path, schema=frame(0).schema), frame(50), check_exact=True)
 
 
+@pytest.mark.thorough
 def test_script_writes_what_the_function_writes(tmp_path: Path) -> None:
     flags = ["--rows", "50", "--seed", "3", "--rows-per-file", "40", "--out", tmp_path / "a"]
     subprocess.run([sys.executable, measurements.__file__, *flags], capture_output=True, check=True)
@@ -127,6 +128,7 @@ def test_folds_are_dealt_evenly_and_apart_from_the_rest(rows: pl.DataFrame) -> N
     assert abs(rows.select(pl.corr("fold", "amount")).item()) < 0.035
 
 
+@pytest.mark.thorough
 def test_clusters_from_other_starts_fit_about_as_well(rows: pl.DataFrame) -> None:
     features = rows.head(5_000).select(FEATURES).to_numpy()
     costs = [KMeans(measurements.CLUSTERS, n_init=1, random_state=seed).fit(features).inertia_ for seed in range(4)]

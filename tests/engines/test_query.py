@@ -281,6 +281,7 @@ def test_no_dataset_is_refused(engine):
 # Files
 
 
+@pytest.mark.thorough
 def test_files_are_there_as_long_as_a_dataset_is(engine, tables, tmp_path):
     made = engine.query(joined("left"), *tables, staging_dir=tmp_path)
     part = made.select("row").split([0.5, 0.5], seed=1)[0]

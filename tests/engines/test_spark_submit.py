@@ -102,6 +102,7 @@ print(Path(example("mean.onnx")).stat().st_size, Path(example("mean.pt2")).stat(
 """
 
 
+@pytest.mark.thorough
 def test_a_report_is_made_where_penstock_is_nothing_but_the_zip_that_was_sent(stand_in, tmp_path):
     submit.submit(["--master=spark://host:7077", "jobs/fit.py"])
     # -S: no .pth file, so that the editable install of the suite is not there.

@@ -165,6 +165,7 @@ def frozen() -> Iterator[tuple[Connection, Connection]]:
         rank.result().close()
 
 
+@pytest.mark.thorough
 def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(frozen: Any) -> None:
     began = time.monotonic()
     with pytest.raises(OSError, match="temporarily unavailable"):

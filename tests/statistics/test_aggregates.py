@@ -38,6 +38,7 @@ def frame(data):
     return nw.from_native(pl.DataFrame(data), eager_only=True)
 
 
+@pytest.mark.thorough
 def test_summaries_are_equal_to_the_bit_for_any_number_of_threads():
     assert summaries(1) == summaries(3)
 

@@ -96,6 +96,7 @@ def test_elements_are_sharded_and_partitioned_like_other_values(form):
     assert (told, found.lists, found.nulls) == (expected, ROWS, 0)
 
 
+@pytest.mark.thorough
 def test_folds_in_parts_have_the_bits_of_folds_together(form):
     folded = Folded.of([SUMS, Counts(("y",))], num_folds=3, seed=2)
     whole, found = (folded.finish(in_parts(folded, parts)) for parts in ({}, {"s": 8, "i": 2}))

@@ -92,6 +92,7 @@ def test_a_saved_model_holds_the_name_and_finds_the_function_again(local, tmp_pa
     assert again.transform(data).to_arrow() == model.transform(data).to_arrow()
 
 
+@pytest.mark.thorough
 def test_where_it_is_not_registered_a_saved_model_says_what_to_do(local, tmp_path):
     ps.Pipeline(stage()).fit(local.from_arrow(TABLE)).save(tmp_path / "model")
     code = f"""

@@ -97,6 +97,7 @@ def test_output_columns_leave_the_inputs_alone(apply):
     assert made.to_pydict() == {"a": [1], "b": [2], "b2": [0.5], "a2": [1.0]}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("norm", (*NORMS, *POWERS))
 def test_a_wide_row_is_the_same_among_others_and_alone(norm):
     table = _table(np.random.default_rng(1).lognormal(sigma=9, size=(6, 67)))

@@ -89,6 +89,7 @@ def peak(monkeypatch: pytest.MonkeyPatch, kind: Any, method: str, fit: Callable[
     return found[0]
 
 
+@pytest.mark.thorough
 def test_as_much_is_told_as_logistic_regression_takes(monkeypatch):
     data = dataset(30, 4_000, 4_000)
     stage = st.LogisticRegression("label", features=VECTOR, reg_param=1e-5, max_iter=12, tol=1e-12)
@@ -96,6 +97,7 @@ def test_as_much_is_told_as_logistic_regression_takes(monkeypatch):
     assert 0.8 < taken / (94 * 8 * 30 * 4_001) < 1.05
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model_type", ["multinomial", "complement", "bernoulli"])
 def test_as_much_is_told_as_naive_bayes_takes(monkeypatch, model_type):
     data, stage = dataset(40, 8_000, 4_000), st.NaiveBayes("label", features=VECTOR, model_type=model_type)

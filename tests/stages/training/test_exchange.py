@@ -96,6 +96,7 @@ def test_places_that_point_elsewhere_are_refused(case: str, monkeypatch: pytest.
         Wire(monkeypatch, np.invert).send(BATCHES[case])
 
 
+@pytest.mark.thorough
 def test_no_object_is_exchanged_over_connections_that_ask_for_no_key() -> None:
     for path in Path(penstock.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

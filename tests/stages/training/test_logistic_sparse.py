@@ -139,6 +139,7 @@ def test_everything_is_as_in_mllib(
 # The dense columns: the same objective, whose minimum both find to their tolerance
 
 
+@pytest.mark.thorough
 @pytest.mark.pairwise
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("standardization", [False, True])

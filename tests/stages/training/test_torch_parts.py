@@ -49,6 +49,7 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     assert sets(100, 1, epoch=4) != first != sets(100, 1, seed=6)
 
 
+@pytest.mark.thorough
 def test_each_row_comes_at_each_place_as_often() -> None:
     numbers, epochs = np.arange(12, dtype=np.uint64), 4000
     counts = np.zeros((12, 12))
