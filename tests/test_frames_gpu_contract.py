@@ -170,12 +170,11 @@ OF_EACH = ("ordinary", "not_a_number")
 
 
 def pairs(stage: Stage, names: Sequence[str]) -> Iterator[Any]:
-    """Yield a stage with each of these cases that it meets; those of one stage stay in one process."""
-    group = [pytest.mark.xdist_group(f"{stage.title} on a GPU")]
+    """Yield a stage with each of these cases that it meets."""
     for case in cases_for(stage):
         if case.name in names:
             thorough = [] if stage in FIRST and case.name == "ordinary" else [pytest.mark.thorough]
-            yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=group + thorough)
+            yield pytest.param(stage, case.name, id=f"{shorthand(stage)}-{case.name}", marks=thorough)
 
 
 PAIRS = [pair for stage in STAGES for pair in pairs(stage, CASES if stage in FIRST else OF_EACH)]
