@@ -31,7 +31,15 @@ import psutil
 
 from penstock import PipelineModel
 from penstock.errors import PenstockError
-from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, new_run_id, read_manifest, verify_files
+from penstock.io.sinks import (
+    JointCommit,
+    StagedDirectory,
+    StagedFile,
+    file_entry,
+    new_run_id,
+    read_manifest,
+    verify_files,
+)
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 300.0
@@ -147,7 +155,9 @@ class Workplace:
         try:
             manifest = read_manifest(directory)
             assert manifest is not None
-            verify_files(directory, manifest, hashes=True)
+            verify_files(directory, manifest)
+            for entry in manifest.files:
+                assert file_entry(directory / entry.path, directory, entry.rows, kind=entry.kind) == entry
             if directory.name == "model":
                 PipelineModel.load(directory)
         except (PenstockError, AssertionError) as error:

@@ -17,10 +17,11 @@ from pyarrow import feather, orc
 
 import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
-from penstock.io.sinks import StagedDirectory, file_entry
+from penstock.io.sinks import file_entry
 from penstock.io.sources.files import InputFile, Storage, corrupt, detect
 from penstock.io.sources.hive import with_keys
 from penstock.io.sources.paths import expand
+from tests.outputs.alone import StagedDirectory
 
 LOCAL = Storage()
 

@@ -26,7 +26,7 @@ HEAD = """
 import hashlib, sys, time
 import pyarrow as pa
 import penstock as ps
-from penstock.io.sinks import StagedDirectory, TemporaryFolder
+from penstock.io.sinks import JointCommit, StagedDirectory, TemporaryFolder
 from penstock.cli.reporting import Reporter
 
 def work(progress):
@@ -45,13 +45,13 @@ SLEEPS = """
 """
 STUCK_IN_C = """
     folder = TemporaryFolder(".")
-    with StagedDirectory("out", run_id="r") as staged:
+    with JointCommit(staged := StagedDirectory("out", run_id="r")):
         (staged.path / "part").write_text("...")
         print("at work\\n", end="", flush=True)
         hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
 """
 IGNORES = """
-    with StagedDirectory("out", run_id="r"):
+    with JointCommit(StagedDirectory("out", run_id="r")):
         while True:
             try:
                 print("at work\\n", end="", flush=True)

@@ -7,6 +7,7 @@ or declared by a user has one spelling. The rules for files that disagree are th
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -267,11 +268,8 @@ def _join(
 ) -> tuple[pa.DataType, str]:
     kind = widen(known[0], found[0])
     if kind is None:
-        counts: dict[str, int] = {}
-        for _, schema in schemas:
-            if name in schema.names:
-                text = str(canonical_type(schema.field(name).type))
-                counts[text] = counts.get(text, 0) + 1
+        kinds = (canonical_type(schema.field(name).type) for _, schema in schemas if name in schema.names)
+        counts = Counter(map(str, kinds))
         tally = ", ".join(f"{kind} in {count} file(s)" for kind, count in counts.items())
         raise SchemaDriftError(
             f"column {name!r} is {known[0]} in {known[1]} but {found[0]} in {found[1]} ({tally})",

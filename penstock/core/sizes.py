@@ -22,10 +22,10 @@ def parse_bytes(text: str) -> int:
     >>> parse_bytes("1.5 GiB"), parse_bytes("64MiB"), parse_bytes("4096")
     (1610612736, 67108864, 4096)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    if found is None or (found[2] or "B") not in _UNITS:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if match is None or (match[2] or "B") not in _UNITS:
         raise ConfigError(f"{text!r} is no size, expected a number and one of {', '.join(_UNITS)}")
-    return int(float(found[1]) * _UNITS[found[2] or "B"])
+    return int(float(match[1]) * _UNITS[match[2] or "B"])
 
 
 def show_bytes(count: float) -> str:

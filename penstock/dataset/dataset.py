@@ -89,8 +89,8 @@ class Dataset(Lags):
         ConfigError
             No column is given, or one twice.
         """
-        chosen = columns[0] if len(columns) == 1 else columns
-        return self.with_step(Select(resolve(chosen, self.schema, "select")))  # type: ignore[arg-type]
+        names = columns[0] if len(columns) == 1 else columns
+        return self.with_step(Select(resolve(names, self.schema, "select")))  # type: ignore[arg-type]
 
     def filter(self, predicate: nw.Expr) -> Dataset:
         """Return the rows for which `predicate`, a Narwhals expression, is true; null counts as false.

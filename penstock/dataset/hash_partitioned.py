@@ -56,7 +56,7 @@ class HashPartitioned:
         """Leave out of a merged part what nobody asks for."""
         states, log = summary
         pruned = [
-            [state if state is Absent.ABSENT else statistic.prune(state, probe.keep) for statistic, state in pairs]
+            [state if state is Absent.ABSENT else statistic.prune(state, probe.retention) for statistic, state in pairs]
             for probe, pairs in self._pairs(states)
         ]
         return pruned, log

@@ -137,9 +137,9 @@ class Filter(Step):
         return wanted | frozenset(self.columns)
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        kept = frame.filter(self.predicate)
-        log.drop("filter", len(frame) - len(kept))
-        return kept
+        rows = frame.filter(self.predicate)
+        log.drop("filter", len(frame) - len(rows))
+        return rows
 
 
 @dataclass(frozen=True)
@@ -165,39 +165,39 @@ class MapPartitions(Step):
         return frozenset(self.inputs)
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        given = frames.present(frame.select(list(self.inputs)), self.form)
+        argument = frames.present(frame.select(list(self.inputs)), self.form)
         try:
-            result = self.function(given)
+            result = self.function(argument)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # Polars panics and sys.exit too
             problem = f"{self.label} raised {described(error)}"
             raise UserCodeError(problem, hint=hint_for(error), stage=self.label) from error
-        made = self._checked(result, "gpu" if frames.is_gpu(frame) else "cpu")
-        log.drop(self.label, len(frame) - len(made))
-        return made
+        output = self._checked(result, "gpu" if frames.is_gpu(frame) else "cpu")
+        log.drop(self.label, len(frame) - len(output))
+        return output
 
     def _checked(self, result: Any, kind: Kind) -> nw.DataFrame:
         """Return the result in the declared columns and types."""
         try:
-            made = frames.accept(result, kind)
+            output = frames.accept(result, kind)
         except TypeError as error:
-            found = type(result).__name__
-            raise UserCodeError(f"{self.label} gave {found}, expected a frame", stage=self.label) from error
-        missing = [name for name in self.schema.names if name not in made.columns]
+            kind_name = type(result).__name__
+            raise UserCodeError(f"{self.label} gave {kind_name}, expected a frame", stage=self.label) from error
+        missing = [name for name in self.schema.names if name not in output.columns]
         if missing:
             raise SchemaError(
-                f"{self.label} gave columns {made.columns}, but its declared schema has {missing[0]!r}",
+                f"{self.label} gave columns {output.columns}, but its declared schema has {missing[0]!r}",
                 hint="Return every column of the declared schema.",
                 column=missing[0],
                 stage=self.label,
             )
-        return self._cast(made)
+        return self._cast(output)
 
-    def _cast(self, made: nw.DataFrame) -> nw.DataFrame:
+    def _cast(self, output: nw.DataFrame) -> nw.DataFrame:
         try:
-            cast = frames.conform(made, self.schema)
-            changed = {name: frames.first_changed(made[name], cast[name]) for name in self.schema.names}
+            cast = frames.conform(output, self.schema)
+            changed = {name: frames.first_changed(output[name], cast[name]) for name in self.schema.names}
         except frames.ERRORS as error:
             raise SchemaError(
                 f"{self.label} gave values that are not of the declared types: {str(error).splitlines()[0]}",

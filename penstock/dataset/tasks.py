@@ -104,7 +104,7 @@ class Probe:
 
     Attributes
     ----------
-    keep : mapping of str to TopK
+    retention : mapping of str to TopK
         By column, what is asked for of its counted values, if that is not all.
     parts : mapping of str to int
         By column, in how many parts its counted values are merged, if there are several.
@@ -112,7 +112,7 @@ class Probe:
 
     position: int
     statistics: tuple[Statistic, ...]
-    keep: Mapping[str, TopK] = field(default_factory=dict)
+    retention: Mapping[str, TopK] = field(default_factory=dict)
     parts: Mapping[str, int] = field(default_factory=dict)
 
     @property

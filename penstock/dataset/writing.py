@@ -139,11 +139,11 @@ def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
     sources = {os.path.realpath(path) for path in read if not is_url(path)}
     for output in outputs:
         goal = resolve(output)
-        held = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
-        held = held or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
-        if held is not None:
+        overlap = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
+        overlap = overlap or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
+        if overlap is not None:
             raise ConfigError(
-                f"the output {output} would replace, hold or lie in its own input {held}",
+                f"the output {output} would replace, hold or lie in its own input {overlap}",
                 hint="Write to another directory.",
                 path=os.fspath(output),
             )

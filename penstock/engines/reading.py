@@ -18,10 +18,10 @@ from penstock.io.formats import TableOptions, find_format
 from penstock.io.formats.whole_files import FILE_FRAGMENT_BYTES
 from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks import TemporaryFolder
-from penstock.io.sources import MemorySource
 from penstock.io.sources.bad_records import log_unparsed
 from penstock.io.sources.base import Reader, Source, log_absent
 from penstock.io.sources.files import Storage
+from penstock.io.sources.memory import MemorySource
 from penstock.io.sources.paths import expand
 
 if TYPE_CHECKING:

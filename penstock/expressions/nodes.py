@@ -46,8 +46,8 @@ class Operand:
 
 def _plain_name(match: re.Match[str]) -> str:
     """Stand in for a name between backticks by one as long, so that positions stay; strings are left alone."""
-    found = match.group()
-    return "_" * len(found) if found.startswith("`") else found
+    token = match.group()
+    return "_" * len(token) if token.startswith("`") else token
 
 
 class _Truth(NamedTuple):
@@ -100,15 +100,15 @@ class Translator:
 
     def _pair(self, left: ast.expr, comparison: ast.cmpop, right: ast.expr, node: ast.expr) -> _Truth:
         if isinstance(comparison, ast.Is | ast.IsNot):
-            found = self._is_none(left, right)
+            truth = self._is_none(left, right)
         elif isinstance(comparison, ast.In | ast.NotIn):
             value = self._whole(left)
-            found = _truth(self._noted(node, "condition", self._is_in(value, right)), value)
+            truth = _truth(self._noted(node, "condition", self._is_in(value, right)), value)
         else:
             sides = self._whole(left), self._whole(right)
             columns = [side for side, of in zip(sides, (left, right), strict=True) if not isinstance(of, ast.Constant)]
             return _truth(self._noted(node, "condition", _COMPARE[type(comparison)](*sides)), *columns)
-        return _flipped(found) if isinstance(comparison, ast.IsNot | ast.NotIn) else found
+        return _flipped(truth) if isinstance(comparison, ast.IsNot | ast.NotIn) else truth
 
     def _is_none(self, left: ast.expr, right: ast.expr) -> _Truth:
         if not isinstance(right, ast.Constant) or right.value is not None:

@@ -56,10 +56,10 @@ class Expression:
         require(schema, self.columns, stage=stage)
         empty = frames.from_arrow(pa.schema([schema.field(name) for name in self.columns]).empty_table())
         for operand in self.operands:
-            found = _type(operand, empty, stage)
-            if not operand.fits(found):
+            dtype = _type(operand, empty, stage)
+            if not operand.fits(dtype):
                 raise SchemaError(
-                    f"{operand.text!r} is {found}, expected a {operand.kind}, in the condition {self.text!r}",
+                    f"{operand.text!r} is {dtype}, expected a {operand.kind}, in the condition {self.text!r}",
                     stage=stage,
                 )
 

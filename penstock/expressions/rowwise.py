@@ -61,9 +61,9 @@ def _check_boolean(rows: nw.DataFrame[Any], predicate: nw.Expr) -> None:
     except frames.ERRORS:
         return
     if list(types.values()) != [nw.Boolean()]:
-        made = ", ".join(f"{name} ({kind})" for name, kind in types.items())
+        columns = ", ".join(f"{name} ({kind})" for name, kind in types.items())
         raise SchemaError(
-            f"the condition on a row is {made}, expected one Boolean",
+            f"the condition on a row is {columns}, expected one Boolean",
             hint='Compare it with something: nw.col("x") != 0.',
         )
 

@@ -115,12 +115,12 @@ def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
     if is_gpu(frame):
         return nw.from_native(cudf.conform(nw.to_native(frame), schema), eager_only=True)
     wanted = dtypes(schema)
-    found = frame.schema
-    absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in found]
+    types = frame.schema
+    absent = [nw.lit(None).cast(dtype).alias(name) for name, dtype in wanted.items() if name not in types]
     casts = [
         _null_cast(frame, name) if dtype == nw.Unknown else nw.col(name).cast(dtype)
         for name, dtype in wanted.items()
-        if name in found and found[name] != dtype
+        if name in types and types[name] != dtype
     ]
     return frame.with_columns(*absent, *casts).select(schema.names) if absent or casts else frame.select(schema.names)
 

@@ -169,8 +169,8 @@ def _restored(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 def conform(native: Any, schema: pa.Schema) -> Any:
     """Return the columns of `schema`; by way of the host where types differ, since cuDF's casts lose silently."""
-    found = dict(native.dtypes.items())
-    if all(name in found and found[name] == kind for name, kind in types(schema).items()):
+    dtypes = dict(native.dtypes.items())
+    if all(name in dtypes and dtypes[name] == kind for name, kind in types(schema).items()):
         return native[schema.names]
     return from_arrow(restored(to_arrow(native), schema))
 

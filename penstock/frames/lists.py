@@ -58,8 +58,8 @@ def on_host(frame: nw.DataFrame, lists: tuple[str, str], others: Sequence[str] =
     >>> on_host(frame, ("p", "l"))["p"].to_list()
     [[1.0, 2.0]]
     """
-    chosen = frame.select(*lists, *others)
-    native = pl.DataFrame(frames.to_arrow(chosen)) if frames.is_gpu(frame) else nw.to_native(chosen)
+    selection = frame.select(*lists, *others)
+    native = pl.DataFrame(frames.to_arrow(selection)) if frames.is_gpu(frame) else nw.to_native(selection)
     schema = canonical(native.clear().to_arrow().schema)
     kinds = [schema.field(name).type for name in lists]
     common = element_type(*kinds)
@@ -107,8 +107,8 @@ def element_sums(frame: nw.DataFrame, lists: str, weight: str | None) -> pa.Tabl
     [{'element': 1, 'weight': 2.5}]
     """
     weights = {} if weight is None else {"weight": pl.col(weight).cast(pl.Float64)}
-    chosen = nw.to_native(frame).lazy().select(element=pl.col(lists), **weights)
-    grouped = chosen.filter(pl.col("element").list.len() > 0).explode("element").group_by("element")
+    selection = nw.to_native(frame).lazy().select(element=pl.col(lists), **weights)
+    grouped = selection.filter(pl.col("element").list.len() > 0).explode("element").group_by("element")
     if weight is None:
         summed = grouped.agg(pl.len().cast(pl.Float64).alias("weight"))
     else:
@@ -147,5 +147,5 @@ def hits(frame: nw.DataFrame, ranked: str, wanted: str) -> Iterator[np.ndarray]:
         if 2 * (len(lengths) - np.searchsorted(lengths, place, side="right")) <= len(rest):
             rest = rest.filter(pl.col("length") > place)
         element = pl.col(ranked).list.get(place, null_on_oob=True)
-        found = pl.col(wanted).list.contains(element) & (pl.col("length") > place)
-        yield rest.select(pl.col("row").filter(found)).to_series().to_numpy()
+        matches = pl.col(wanted).list.contains(element) & (pl.col("length") > place)
+        yield rest.select(pl.col("row").filter(matches)).to_series().to_numpy()

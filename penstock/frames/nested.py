@@ -20,9 +20,9 @@ def nan_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
     [[1.0, None], None]
     """
     chunks = column.chunks
-    made = [_without_nan(chunk) for chunk in chunks]
-    unchanged = all(new is old for new, old in zip(made, chunks, strict=True))
-    return column if unchanged else pa.chunked_array(made, column.type)
+    cleaned = [_without_nan(chunk) for chunk in chunks]
+    unchanged = all(new is old for new, old in zip(cleaned, chunks, strict=True))
+    return column if unchanged else pa.chunked_array(cleaned, column.type)
 
 
 def _without_nan(values: pa.Array) -> pa.Array:
@@ -31,14 +31,14 @@ def _without_nan(values: pa.Array) -> pa.Array:
         missing = pc.is_nan(values)
         return pc.if_else(missing, pa.scalar(None, kind), values) if pc.any(missing).as_py() else values
     children = _children(values)
-    made = [_without_nan(child) for child in children]
-    if all(new is old for new, old in zip(made, children, strict=True)):
+    cleaned = [_without_nan(child) for child in children]
+    if all(new is old for new, old in zip(cleaned, children, strict=True)):
         return values
     if pa.types.is_struct(kind):
-        return pa.StructArray.from_arrays(made, fields=list(kind), mask=values.is_null())
+        return pa.StructArray.from_arrays(cleaned, fields=list(kind), mask=values.is_null())
     # The validity and the offsets of the lists stay; values that no list has may come along.
     own = values.buffers()[: 1 if pa.types.is_fixed_size_list(kind) else 2]
-    return pa.Array.from_buffers(kind, len(values), own, offset=values.offset, children=made)
+    return pa.Array.from_buffers(kind, len(values), own, offset=values.offset, children=cleaned)
 
 
 def _children(values: pa.Array) -> list[pa.Array]:

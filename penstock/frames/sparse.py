@@ -56,8 +56,8 @@ def among(names: Sequence[str]) -> list[str]:
     >>> among(["x", "tf_indices", "tf_values", "idf_values"])
     ['tf']
     """
-    found = (name.removesuffix("_indices") for name in names if name.endswith("_indices"))
-    return [name for name in found if columns(name)[1] in names]
+    stems = (name.removesuffix("_indices") for name in names if name.endswith("_indices"))
+    return [name for name in stems if columns(name)[1] in names]
 
 
 def resolve(names: str | Sequence[str], schema: pa.Schema, stage: str) -> tuple[str, ...]:
@@ -70,18 +70,18 @@ def resolve(names: str | Sequence[str], schema: pa.Schema, stage: str) -> tuple[
     ConfigError
         There is no name, or one is given twice.
     """
-    found = column_names(names, f"columns of {stage}", stage=stage)
-    if not found or len(set(found)) < len(found):
-        raise ConfigError(f"columns of {stage} are {found!r}, expected different names, and one at least", stage=stage)
-    require(schema, [column for name in found for column in columns(name)], stage=stage)
-    for column, kind in fields(found).items():
+    stems = column_names(names, f"columns of {stage}", stage=stage)
+    if not stems or len(set(stems)) < len(stems):
+        raise ConfigError(f"columns of {stage} are {stems!r}, expected different names, and one at least", stage=stage)
+    require(schema, [column for name in stems for column in columns(name)], stage=stage)
+    for column, kind in fields(stems).items():
         if schema.field(column).type != kind:
             raise SchemaError(
                 f"column {column!r} is {schema.field(column).type}, but {stage} takes {kind} there",
                 hint="A sparse vector is <name>_indices, list of int32, and <name>_values, list of float64.",
                 column=column, stage=stage,
             )  # fmt: skip
-    return found
+    return stems
 
 
 def pair(frame: nw.DataFrame[Any], name: str) -> tuple[Ragged, Ragged]:

@@ -269,8 +269,8 @@ def runs(fragments: Sequence[Fragment], count: int, rows: int) -> list[tuple[Fra
     if all(piece.divisible for fragment in fragments for piece in fragment.pieces):
         starts = [total * run // count for run in range(count)]
         return [tuple(_between(fragments, start, start + min(rows, total // count))) for start in starts]
-    chosen = fragments[0], fragments[len(fragments) // 2]
-    return [(replace(fragment, pieces=fragment.pieces[:1]),) for fragment in dict.fromkeys(chosen)]
+    first_and_middle = dict.fromkeys((fragments[0], fragments[len(fragments) // 2]))
+    return [(replace(fragment, pieces=fragment.pieces[:1]),) for fragment in first_and_middle]
 
 
 def _between(fragments: Sequence[Fragment], low: int, high: int) -> Iterator[Fragment]:

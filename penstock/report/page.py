@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from penstock.core.locations import local_path
-from penstock.io.sinks import StagedFile, new_run_id
+from penstock.io.sinks import JointCommit, StagedFile, new_run_id
 from penstock.report.sections import split
 from penstock.report.text import show_count, show_label
 
@@ -97,8 +97,9 @@ def write_report(
     'report.html'
     """
     target, page = local_path(path, "report"), render(evaluation, title=title, details=details).encode()
-    with StagedFile(target, run_id=new_run_id()) as staged:
-        staged.commit(page)
+    with JointCommit(staged := StagedFile(target, run_id=new_run_id())) as joint:
+        staged.seal(page)
+        joint.commit()
     return Path(target)
 
 

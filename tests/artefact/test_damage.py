@@ -19,7 +19,8 @@ from penstock.errors import (
     PenstockError,
     UntrustedArtifactError,
 )
-from penstock.io.sinks import MANIFEST_NAME, StagedDirectory
+from penstock.io.sinks import MANIFEST_NAME
+from tests.outputs.alone import StagedDirectory
 
 FILES = ["pipeline.json", "schema.json", "report.json", "state/0.json", "state/2.0.parquet", "booster/3.1.ubj"]
 

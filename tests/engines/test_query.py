@@ -24,7 +24,7 @@ from penstock.engines.base import Engine
 from penstock.engines.dask import session
 from penstock.engines.local.query import PolarsQueries
 from penstock.errors import BadRowsError, ConfigError, ExecutionError, OutputError, SchemaError, UserCodeError
-from penstock.io.sources import MemorySource
+from penstock.io.sources.memory import MemorySource
 
 ROWS = 40
 SMALL = 200

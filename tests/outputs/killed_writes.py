@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 
-from penstock.io.sinks import StagedDirectory, file_entry, swap
+from penstock.io.sinks import JointCommit, StagedDirectory, file_entry, swap
 from penstock.io.sinks.failpoints import VARIABLE
 
 
@@ -24,13 +24,14 @@ def write(target: str, run_id: str, way: str, failpoint: str | None) -> None:
         os.environ[VARIABLE] = failpoint
     if way == "aside":
         swap._renameat2 = refuse
-    with StagedDirectory(target, overwrite=way != "new", run_id=run_id) as staged:
+    with JointCommit(staged := StagedDirectory(target, overwrite=way != "new", run_id=run_id)) as joint:
         entries = []
         for part in range(2):
             path = staged.path / f"part-{part}.csv"
             path.write_text(run_id * 3)
             entries.append(file_entry(path, staged.path, rows=1, kind="csv"))
-        staged.commit(entries)
+        staged.seal(entries)
+        joint.commit()
 
 
 def forked(line: str) -> int:

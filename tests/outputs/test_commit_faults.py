@@ -21,7 +21,6 @@ import penstock.io.sinks
 from penstock.errors import CommitConflictError, DiskFullError, OutputError, OutputExistsError
 from penstock.io.sinks import (
     FileEntry,
-    StagedDirectory,
     file_entry,
     joint_commit,
     journal,
@@ -29,9 +28,9 @@ from penstock.io.sinks import (
     swap,
     translate_os_error,
     translating,
-    verify_files,
 )
 from penstock.io.sinks.locks import commit_lock
+from tests.outputs.alone import StagedDirectory, verify_content
 
 
 def write(staged: StagedDirectory) -> FileEntry:
@@ -48,7 +47,7 @@ def save(target: Path, run_id: str) -> None:
 def whole(target: Path) -> str:
     manifest = read_manifest(target)
     assert manifest is not None
-    verify_files(target, manifest, hashes=True)
+    verify_content(target, manifest)
     return manifest.run_id
 
 
@@ -274,7 +273,8 @@ FULL = """
 import json, os, resource, sys
 from pathlib import Path
 from penstock.errors import PenstockError
-from penstock.io.sinks import StagedDirectory, file_entry, read_manifest, translating
+from penstock.io.sinks import file_entry, read_manifest, translating
+from tests.outputs.alone import StagedDirectory
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
 target = folder / "out"
@@ -302,7 +302,7 @@ def can_mount() -> bool:
 
 
 def report(command: list[str]) -> tuple[str, str, list[str], str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[3])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     name, message, left, run_id = json.loads(done.stdout)
     return name, message, left, run_id

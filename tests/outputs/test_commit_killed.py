@@ -16,7 +16,8 @@ from subprocess import PIPE
 import pytest
 
 import penstock.io.sinks
-from penstock.io.sinks import StagedDirectory, file_entry, read_manifest, verify_files
+from penstock.io.sinks import file_entry, read_manifest
+from tests.outputs.alone import StagedDirectory, verify_content
 
 PACKAGE = Path(penstock.io.sinks.__file__).parent
 
@@ -88,7 +89,7 @@ def whole(target: Path) -> str | None:
         return None
     manifest = read_manifest(target)
     assert manifest is not None
-    verify_files(target, manifest, hashes=True)
+    verify_content(target, manifest)
     return manifest.run_id
 
 

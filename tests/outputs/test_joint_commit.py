@@ -16,11 +16,12 @@ import pytest
 
 import penstock.io.sinks
 from penstock.errors import CommitConflictError, ConfigError, OutputError
-from penstock.io.sinks import JointCommit, StagedDirectory, StagedFile, joint_commit, locks, read_manifest, swap
+from penstock.io.sinks import JointCommit, joint_commit, locks, read_manifest, swap
 from penstock.io.sinks.journal import Change, Journal
 from penstock.io.sinks.locks import Owner, claim, release
 from penstock.io.sinks.staging import Siblings
 from penstock.io.sinks.target import fingerprint
+from tests.outputs.alone import StagedDirectory, StagedFile
 
 OLD, NEW, NOTHING = ["old"] * 4, ["killed", "killed", None, "killed"], [None] * 4
 
@@ -28,7 +29,7 @@ OLD, NEW, NOTHING = ["old"] * 4, ["killed", "killed", None, "killed"], [None] * 
 @pytest.fixture(scope="module")
 def kills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[object]]]:
     command = [sys.executable, str(Path(__file__).with_name("killed_runs.py")), str(tmp_path_factory.mktemp("k") / "k")]
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[3])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)  # type: ignore[no-any-return]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import CommitConflictError, ConfigError, OutputError, OutputExistsError
-from penstock.io.sinks import MANIFEST_NAME, FileEntry, StagedDirectory, file_entry, read_manifest, verify_files
+from penstock.io.sinks import MANIFEST_NAME, FileEntry, file_entry, read_manifest
+from tests.outputs.alone import StagedDirectory, verify_content
 
 
 def write(staged: StagedDirectory, text: str, name: str = "part-0.csv") -> FileEntry:
@@ -41,7 +42,7 @@ def test_committed_output_is_whole_and_nothing_is_beside_it(tmp_path: Path) -> N
     manifest = read_manifest(target)
     assert manifest == returned
     assert (manifest.run_id, manifest.metadata, manifest.rows) == ("r1", {"engine": "local"}, 2)
-    verify_files(target, manifest, hashes=True)
+    verify_content(target, manifest)
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -182,7 +183,7 @@ def test_files_of_abandoned_attempts_are_not_committed(tmp_path: Path) -> None:
         staged.commit([entry])
     manifest = read_manifest(target)
     assert manifest is not None
-    verify_files(target, manifest, hashes=True)
+    verify_content(target, manifest)
 
 
 def test_attempt_that_wakes_after_the_commit_changes_nothing(tmp_path: Path) -> None:

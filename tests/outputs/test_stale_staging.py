@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 import penstock.io.sinks
-from penstock.io.sinks import StagedDirectory, TemporaryFolder
+from penstock.io.sinks import TemporaryFolder
 from penstock.io.sinks.locks import Owner
+from tests.outputs.alone import StagedDirectory
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +96,9 @@ def test_locked_staging_is_kept_though_its_process_cannot_be_seen(tmp_path: Path
 FORKS = """
 import os, signal, sys, time
 import penstock.io.sinks
-from penstock.io.sinks import StagedDirectory, TemporaryFolder
+from penstock.io.sinks import JointCommit, StagedDirectory, TemporaryFolder
 
-with StagedDirectory(sys.argv[1], run_id="r0"):
+with JointCommit(StagedDirectory(sys.argv[1], run_id="r0")):
     child = os.fork()
     if child == 0:
         os.close(1)
@@ -109,7 +110,7 @@ with StagedDirectory(sys.argv[1], run_id="r0"):
 
 
 def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_lives(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[3])}
     command = [sys.executable, "-c", FORKS, str(tmp_path / "out")]
     killed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60, check=False)
     assert killed.returncode == -signal.SIGKILL

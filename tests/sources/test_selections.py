@@ -13,7 +13,8 @@ import pytest
 import penstock as ps
 from penstock.dataset import Dataset
 from penstock.errors import CorruptFileError, IncompleteInputError
-from penstock.io.sinks import StagedDirectory, file_entry
+from penstock.io.sinks import file_entry
+from tests.outputs.alone import StagedDirectory
 
 TABLE = pa.table({"x": range(4000)})
 PARTS = [f"part-0000{index}.parquet" for index in range(4)]

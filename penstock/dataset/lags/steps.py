@@ -50,7 +50,7 @@ class Lag:
     unit: str | None = None
 
     @property
-    def made(self) -> pa.DataType:
+    def dtype(self) -> pa.DataType:
         """The type of the new column."""
         if self.unit is None:
             return self.kind
@@ -164,7 +164,7 @@ class Beside(Step):
         return self.title
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return pa.schema([*schema, *(pa.field(lag.name, lag.made) for lag in self.lags)])
+        return pa.schema([*schema, *(pa.field(lag.name, lag.dtype) for lag in self.lags)])
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         asked = [lag for lag in self.lags if lag.name in wanted]
@@ -176,17 +176,16 @@ class Beside(Step):
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         """Add the columns whose own columns were read: others are not asked for."""
         lags = [lag for lag in self.lags if lag.unit is None or lag.column in frame.columns]
-        found = self._found(frame[ROW].to_numpy(), list(dict.fromkeys(lag.stored for lag in lags)))
+        window = self._window_rows(frame[ROW].to_numpy(), list(dict.fromkeys(lag.stored for lag in lags)))
         kinds = {lag.column: lag.kind for lag in lags if lag.unit is not None}
         own = frames.to_arrow(frame.select(list(kinds)), pa.schema(kinds)) if kinds else None
-        made = {}
+        values = {}
         for lag in lags:
             mine = None if own is None or lag.unit is None else carried(own[lag.column])
-            made[lag.name] = lag.of(mine, found[lag.stored])
-        added = frames.from_arrow(pa.table(made), frames.kind_of(frame))
-        return frame.with_columns(*(added[name] for name in made))
+            values[lag.name] = lag.of(mine, window[lag.stored])
+        return frame.with_columns(*frames.from_arrow(pa.table(values), frames.kind_of(frame)).iter_columns())
 
-    def _found(self, rows: np.ndarray, columns: Sequence[str]) -> pa.Table:
+    def _window_rows(self, rows: np.ndarray, columns: Sequence[str]) -> pa.Table:
         """Return columns of the window's result, on the host, at these row numbers."""
         low, high = (int(rows.min()), int(rows.max())) if len(rows) else (0, -1)
         parts = [part for part in self.parts if part.first <= high and part.last >= low]

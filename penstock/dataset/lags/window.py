@@ -72,15 +72,15 @@ def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: 
 
     def window(frame: nw.LazyFrame) -> nw.LazyFrame:
         by = [ALONE, *(f"c{place}" for place in range(keys))]
-        made: nw.LazyFrame = engine.window(frame, moved, partition_by=by, order_by=[*order, NUMBER])
-        return made.select(NUMBER, *moved)
+        result: nw.LazyFrame = engine.window(frame, moved, partition_by=by, order_by=[*order, NUMBER])
+        return result.select(NUMBER, *moved)
 
     window.__name__ = narrow.title
     rows = max((fragment.rows for fragment in dataset.fragments), default=1)
     width = row_bytes(narrow.output_schema(dataset.schema)) * (1 + len(moved))
-    given = dataset.with_step(narrow)
+    narrowed = dataset.with_step(narrow)
     related: Dataset = engine.query(
-        window, given, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width
+        window, narrowed, order_by=NUMBER, staging_dir=staging_dir, fragment_bytes=max(1, rows) * width
     )
     return related
 

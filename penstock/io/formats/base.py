@@ -132,7 +132,7 @@ class Format(ABC, Generic[Options]):
         """Return pieces, in their order, put together to fragments of about `fragment_bytes`."""
         return pack(pieces, row_bytes(schema), options.fragment_bytes)
 
-    def read_options(self, given: Mapping[str, Any]) -> Options:
+    def read_options(self, options: Mapping[str, Any]) -> Options:
         """Return the options of a read.
 
         Raises
@@ -140,10 +140,10 @@ class Format(ABC, Generic[Options]):
         ConfigError
             The format has no option of a name; says the nearest one.
         """
-        check_options(given, [field.name for field in fields(self.options)], f"reading {self.name}")
-        return self.options(**given)  # type: ignore[return-value]
+        check_options(options, [field.name for field in fields(self.options)], f"reading {self.name}")
+        return self.options(**options)  # type: ignore[return-value]
 
-    def part_writer(self, schema: pa.Schema, given: Mapping[str, Any]) -> PartWriter:
+    def part_writer(self, schema: pa.Schema, options: Mapping[str, Any]) -> PartWriter:
         """Return what writes parts of a schema.
 
         Raises
@@ -154,11 +154,11 @@ class Format(ABC, Generic[Options]):
         if self.writer is None:
             raise ConfigError(f"{self.name} is only read, not written", hint="Write parquet, csv or json_lines.")
         known = [field.name for field in fields(self.writer) if field.name != "schema"]
-        check_options(given, known, f"writing {self.name}")
-        return self.writer(schema, **given)
+        check_options(options, known, f"writing {self.name}")
+        return self.writer(schema, **options)
 
 
-def check_options(given: Mapping[str, Any], known: Sequence[str], purpose: str) -> None:
+def check_options(options: Mapping[str, Any], known: Sequence[str], purpose: str) -> None:
     """Raise ConfigError, with the nearest name, for an option that is not known.
 
     Examples
@@ -168,7 +168,7 @@ def check_options(given: Mapping[str, Any], known: Sequence[str], purpose: str) 
     penstock.errors.ConfigError: reading csv takes no option 'delimeter'. Did you mean 'delimiter'?
       Hint: It takes delimiter, quote.
     """
-    for name in given:
+    for name in options:
         if name not in known:
             raise ConfigError(
                 f"{purpose} takes no option {name!r}.{did_you_mean(name, known)}",

@@ -70,13 +70,13 @@ class JsonLines(Format[TextOptions]):
 def _joined(scanned: Sequence[Scanned]) -> dict[str, tuple[Guess, str]]:
     types: dict[str, tuple[Guess, str]] = {}
     for item in scanned:
-        for name, found in item.guesses.items():
+        for name, guess in item.guesses.items():
             path = item.range.file.path
-            known, known_path = types.get(name, (found, path))
-            joined = join(known, found)
+            known, known_path = types.get(name, (guess, path))
+            joined = join(known, guess)
             if joined is None:
                 raise SchemaDriftError(
-                    f"column {name!r} is {known.type} in {known_path} but {found.type} in {path}",
+                    f"column {name!r} is {known.type} in {known_path} but {guess.type} in {path}",
                     hint="Repair the odd lines, or declare a type that holds all values.",
                     path=path,
                     column=name,
@@ -87,10 +87,10 @@ def _joined(scanned: Sequence[Scanned]) -> dict[str, tuple[Guess, str]]:
 
 def _keys_of_files(scanned: Sequence[Scanned], types: Mapping[str, pa.DataType]) -> list[tuple[str, pa.Schema]]:
     """Return the columns that each file has; a file without rows has no say."""
-    found = []
+    schemas = []
     for file, items in groupby(scanned, lambda item: item.range.file):
         here = list(items)
         names = dict.fromkeys(name for item in here for name in (*item.guesses, *dict(file.keys)))
         if any(item.rows for item in here):
-            found.append((file.path, pa.schema([(name, types.get(name, pa.null())) for name in names])))
-    return found
+            schemas.append((file.path, pa.schema([(name, types.get(name, pa.null())) for name in names])))
+    return schemas

@@ -84,8 +84,8 @@ def _with_null_keys(footer: Footer, schema: pa.Schema | None, index: set[str]) -
 
 def _check_declared(schema: pa.Schema, files: Sequence[tuple[str, pa.Schema]]) -> None:
     """Raise SchemaDriftError for a file with a type that the declared one does not hold without loss."""
-    for path, found in files:
-        for field in canonical(found):
+    for path, columns in files:
+        for field in canonical(columns):
             wanted = schema.field(field.name).type if field.name in schema.names else field.type
             if widen(wanted, field.type) != wanted:
                 raise SchemaDriftError(

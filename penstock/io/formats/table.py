@@ -71,7 +71,9 @@ def register_format(format: Format[Any]) -> None:
         )
     names = {format.name, *format.aliases}
     for other in FORMATS.values():
-        taken = sorted(names & {other.name, *other.aliases})
-        if taken and type(other).__qualname__ != type(format).__qualname__:
-            raise ConfigError(f"format {taken[0]!r} is there already: {class_name(other)}", hint="Choose another name.")
+        clashes = sorted(names & {other.name, *other.aliases})
+        if clashes and type(other).__qualname__ != type(format).__qualname__:
+            raise ConfigError(
+                f"format {clashes[0]!r} is there already: {class_name(other)}", hint="Choose another name."
+            )
     FORMATS[format.name] = format

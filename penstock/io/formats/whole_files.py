@@ -47,25 +47,25 @@ class WholeFiles(Format[WholeFilesOptions]):
         names = options.extensions
         endings = ("",) if names is None else tuple(f".{name.lstrip('.')}".lower() for name in names)
         once = {file.path: file for file in files}.values()  # a glob may match a folder and the files in it
-        chosen = [file for file in once if file.path.lower().endswith(endings)]
-        if not chosen:
+        matches = [file for file in once if file.path.lower().endswith(endings)]
+        if not matches:
             shown = f"{files[0].path} and {len(files) - 1} more" if len(files) > 1 else files[0].path
             raise MissingInputError(
                 f"none of {len(files)} file(s) ends in {', '.join(endings)}: {shown}",
                 hint="Pass other extensions, or none to read every file.",
                 path=files[0].path,
             )
-        return BinarySource(storage), tuple(_pack(chosen, options.fragment_bytes))
+        return BinarySource(storage), tuple(_pack(matches, options.fragment_bytes))
 
 
 def _pack(files: Sequence[InputFile], target: int) -> Iterator[Fragment]:
     """Yield fragments; a file counts more than its content, since a small one may hold a large image."""
     pieces: list[Piece] = []
-    index = start = taken = 0
+    index = start = weight = 0
     for file in files:
-        if pieces and taken + file.size + _PER_FILE > target:
+        if pieces and weight + file.size + _PER_FILE > target:
             yield Fragment(index, start, tuple(pieces))
-            index, start, taken, pieces = index + 1, start + len(pieces), 0, []
+            index, start, weight, pieces = index + 1, start + len(pieces), 0, []
         pieces.append(Piece(file.path, 0, 1, file.size, file.mtime, sha256=file.sha256))
-        taken += file.size + _PER_FILE
+        weight += file.size + _PER_FILE
     yield Fragment(index, start, tuple(pieces))

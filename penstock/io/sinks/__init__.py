@@ -1,6 +1,5 @@
 """Outputs on disk: staged beside their target, swapped in whole, described and verified by a manifest."""
 
-from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, file_entry
 from penstock.io.sinks.joint_commit import JointCommit
 from penstock.io.sinks.manifest import DATASET, MODEL, Manifest, read_manifest
@@ -27,7 +26,6 @@ __all__ = [
     "check_apart",
     "encode_json",
     "error_number",
-    "failpoint",
     "file_entry",
     "new_run_id",
     "read_json",

@@ -31,7 +31,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from penstock.core.errors import CommitConflictError, PenstockError
 from penstock.io.sinks.failpoints import failpoint
@@ -39,10 +39,8 @@ from penstock.io.sinks.journal import Journal, logger
 from penstock.io.sinks.locks import commit_locks
 from penstock.io.sinks.os_errors import translating
 from penstock.io.sinks.recovery import find_pending, recover
+from penstock.io.sinks.staged import Staged
 from penstock.io.sinks.target import check_apart
-
-if TYPE_CHECKING:
-    from penstock.io.sinks.staged import Staged
 
 _LOCK_PATIENCE = 60.0
 _SETTLING_SECONDS = 5.0

@@ -201,17 +201,17 @@ def _acquire(path: Path, run_id: str, deadline: float) -> int:
 
 def _open_locked(path: Path) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    kept = False
+    is_current = False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The last holder may have removed the file after it was opened here; then its lock guards nothing.
-        kept = _is_still(path, descriptor)
+        is_current = _is_still(path, descriptor)
     except BlockingIOError:
         pass
     finally:
-        if not kept:
+        if not is_current:
             os.close(descriptor)
-    return descriptor if kept else None
+    return descriptor if is_current else None
 
 
 def _refusal(path: Path, run_id: str) -> CommitConflictError:

@@ -72,9 +72,9 @@ class Manifest:
     ) -> Manifest:
         """Return a manifest dated now; ConfigError for a file listed twice or metadata under a reserved name."""
         files, metadata = tuple(files), dict(metadata or {})
-        taken = sorted(metadata.keys() & set(_RESERVED))
-        if taken:
-            raise ConfigError(f"metadata names {taken} belong to the manifest itself", hint="Rename them.")
+        clashes = sorted(metadata.keys() & set(_RESERVED))
+        if clashes:
+            raise ConfigError(f"metadata names {clashes} belong to the manifest itself", hint="Rename them.")
         if format not in (DATASET, MODEL):
             raise ConfigError(f"format is {format!r}, expected {DATASET!r} or {MODEL!r}")
         repeated = _repeated(entry.path for entry in files)
@@ -186,8 +186,8 @@ class _Reader:
     def _field(self, fields: dict[str, Any], name: str, kind: type[_Value]) -> _Value:
         value = fields.get(name)
         if type(value) is not kind:
-            found = type(value).__name__ if name in fields else "missing"
-            raise self.error(f"{self.path}: {name!r} is {found}, expected {kind.__name__}", path=self.path)
+            actual = type(value).__name__ if name in fields else "missing"
+            raise self.error(f"{self.path}: {name!r} is {actual}, expected {kind.__name__}", path=self.path)
         return value
 
 

@@ -98,8 +98,8 @@ def error_number(error: BaseException) -> int | None:
     """
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found[1]) if found else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match[1]) if match else None
 
 
 def _room(path: Path, needed: int | None) -> str:

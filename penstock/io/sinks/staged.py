@@ -7,12 +7,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.notices import get_logger
 from penstock.io.sinks.failpoints import failpoint
-from penstock.io.sinks.joint_commit import JointCommit
 from penstock.io.sinks.journal import Change, encode_path
 from penstock.io.sinks.locks import claim, is_claimed, release
 from penstock.io.sinks.staging import RUN_ID, Siblings, discard
@@ -22,7 +20,7 @@ logger = get_logger(__name__)
 
 
 class Staged(ABC):
-    """What directories and files have in common; a context of its own is a `JointCommit` of this output alone."""
+    """What directories and files have in common; a `JointCommit`, of one or of several, puts them in place."""
 
     def __init__(self, target: str | os.PathLike[str], *, run_id: str) -> None:
         if not re.fullmatch(RUN_ID, run_id):
@@ -35,18 +33,6 @@ class Staged(ABC):
         self._record: int | None = None
         self._sealed = False
         self._mode = 0o600
-        self._alone: JointCommit | None = None
-
-    def __enter__(self) -> Self:
-        """Enter a `JointCommit` of this output alone."""
-        self._alone = JointCommit(self)
-        self._alone.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Remove what was staged and not committed."""
-        if self._alone is not None:
-            self._alone.__exit__()
 
     @property
     def path(self) -> Path:
@@ -107,11 +93,6 @@ class Staged(ABC):
         finally:
             release(self._record)
             self._record = None
-
-    def _commit_alone(self) -> None:
-        if self._alone is None:
-            raise ConfigError(f"{self.target} is committed with the other outputs of its run", path=str(self.target))
-        self._alone.commit()
 
     def _seal(self) -> Path:
         """Rename what was staged to a name that no worker knows, and return that."""

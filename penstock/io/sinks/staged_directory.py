@@ -42,7 +42,7 @@ class StagedDirectory(Staged):
     ConfigError
         The run id, or a target that is no local path.
     OutputExistsError
-        On entering: the target exists and may not be replaced.
+        On entering its `JointCommit`: the target exists and may not be replaced.
     CommitConflictError
         On entering: this run already writes there. On commit: another run changed the target meanwhile.
     OutputError, DiskFullError
@@ -58,13 +58,14 @@ class StagedDirectory(Staged):
     Examples
     --------
     >>> import tempfile
-    >>> from penstock.io.sinks.files import file_entry
+    >>> from penstock.io.sinks import JointCommit, file_entry
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     target = Path(folder) / "scores"
-    ...     with StagedDirectory(target, run_id="r1") as staged:
+    ...     with JointCommit(staged := StagedDirectory(target, run_id="r1")) as joint:
     ...         _ = (staged.path / "scores.csv").write_text("a\n1\n")
     ...         entry = file_entry(staged.path / "scores.csv", staged.path, rows=1, kind="csv")
-    ...         manifest = staged.commit([entry], metadata={"engine": "local"})
+    ...         manifest = staged.seal([entry], metadata={"engine": "local"})
+    ...         joint.commit()
     ...     sorted(path.name for path in target.iterdir()), manifest.rows
     (['_manifest.json', 'scores.csv'], 1)
     """
@@ -73,17 +74,6 @@ class StagedDirectory(Staged):
         super().__init__(target, run_id=run_id)
         self.overwrite = overwrite
         self._omitted = False
-
-    def commit(
-        self, files: Iterable[FileEntry], *, format: str = DATASET, metadata: Mapping[str, Json] | None = None
-    ) -> Manifest:
-        """Put the staged files in the place of the target; only for a directory that is a context of its own.
-
-        Parameters and errors are those of `seal`. Where an error is raised, the target is as it was.
-        """
-        manifest = self.seal(files, format=format, metadata=metadata)
-        self._commit_alone()
-        return manifest
 
     def seal(
         self, files: Iterable[FileEntry], *, format: str = DATASET, metadata: Mapping[str, Json] | None = None

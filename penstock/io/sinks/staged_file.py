@@ -29,17 +29,14 @@ class StagedFile(Staged):
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> from penstock.io.sinks import JointCommit
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with StagedFile(f"{folder}/report.html", run_id="r1") as staged:
-    ...         staged.commit(b"<!doctype html>")
+    ...     with JointCommit(staged := StagedFile(f"{folder}/report.html", run_id="r1")) as joint:
+    ...         staged.seal(b"<!doctype html>")
+    ...         joint.commit()
     ...     Path(folder, "report.html").read_text()
     '<!doctype html>'
     """
-
-    def commit(self, content: bytes) -> None:
-        """Put the content in the place of the target; only for a file that is a context of its own."""
-        self.seal(content)
-        self._commit_alone()
 
     def seal(self, content: bytes) -> None:
         """Stage the whole content, on the device, for `JointCommit.commit`."""

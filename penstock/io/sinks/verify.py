@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from penstock.core.errors import CorruptFileError, IncompleteInputError, InputError, PenstockError
-from penstock.io.sinks.files import FileDifference, FileEntry, compare_files
+from penstock.core.errors import IncompleteInputError, InputError
+from penstock.io.sinks.files import FileDifference, compare_files
 from penstock.io.sinks.manifest import Manifest
 from penstock.io.sinks.os_errors import name_error
 
 _SHOWN = 5
 
 
-def verify_files(
-    directory: str | Path, manifest: Manifest, *, hashes: bool = False, error: type[PenstockError] = CorruptFileError
-) -> None:
-    """Raise unless the directory holds exactly the files of the manifest.
+def verify_files(directory: str | Path, manifest: Manifest) -> None:
+    """Raise unless the directory holds exactly the files of the manifest; who reads a file compares its content.
 
     Parameters
     ----------
@@ -27,18 +23,12 @@ def verify_files(
         The output.
     manifest : Manifest
         What it should hold.
-    hashes : bool
-        Also read every file and compare its SHA-256; without it names and sizes are compared.
-    error : type of PenstockError
-        What a file with another digest raises; a saved model passes ``ArtifactIntegrityError``.
 
     Raises
     ------
     IncompleteInputError
         Files are missing (the message gives rows expected and present), were added (names and dates), are of another
         size, or are no regular files.
-    CorruptFileError
-        Or ``error``: the content is not what was written.
     InputError
         The directory or a file cannot be read.
 
@@ -47,7 +37,7 @@ def verify_files(
     >>> import tempfile
     >>> manifest = Manifest.create("penstock/dataset", run_id="r1", files=())
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     verify_files(directory, manifest, hashes=True)
+    ...     verify_files(directory, manifest)
     """
     directory = Path(directory)
     try:
@@ -55,11 +45,8 @@ def verify_files(
         _refuse_missing(directory, manifest, difference)
         _refuse_extra(directory, manifest, difference)
         _refuse_resized(directory, difference)
-        if hashes:
-            for entry in manifest.files:
-                _check_hash(directory / entry.path, entry, error)
-    except OSError as fault:
-        raise InputError(f"cannot read {directory}: {name_error(fault)}", path=str(directory)) from fault
+    except OSError as error:
+        raise InputError(f"cannot read {directory}: {name_error(error)}", path=str(directory)) from error
 
 
 def _refuse_missing(directory: Path, manifest: Manifest, difference: FileDifference) -> None:
@@ -91,21 +78,12 @@ def _refuse_resized(directory: Path, difference: FileDifference) -> None:
         return
     entry = difference.resized[0]
     path = directory / entry.path
-    found = f"{path.lstat().st_size} bytes" if path.is_file() and not path.is_symlink() else "no regular file"
+    actual = f"{path.lstat().st_size} bytes" if path.is_file() and not path.is_symlink() else "no regular file"
     raise IncompleteInputError(
-        f"{path} is {found}, expected {entry.bytes} bytes; {len(difference.resized)} files changed since written",
+        f"{path} is {actual}, expected {entry.bytes} bytes; {len(difference.resized)} files changed since written",
         hint="Restore the files, or write the output again.",
         path=str(path),
     )
-
-
-def _check_hash(path: Path, entry: FileEntry, error: type[PenstockError]) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != entry.sha256:
-        message = f"{path} has sha256 {found}, expected {entry.sha256}: it is not the file that was written"
-        raise error(message, hint="Restore the file, or write the output again.", path=str(path))
 
 
 def _names(names: Iterable[str]) -> str:

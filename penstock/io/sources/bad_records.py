@@ -39,12 +39,12 @@ def check_limit(limit: object) -> None:
 
 def check_free(names: Iterable[str], limit: int) -> None:
     """Raise ConfigError where the data has a column that the quarantine has for bad records."""
-    taken = sorted({FILE, LINE, TEXT} & set(names)) if limit else []
-    if taken:
+    clashes = sorted({FILE, LINE, TEXT} & set(names)) if limit else []
+    if clashes:
         raise ConfigError(
-            f"the data has a column {taken[0]!r}, which the quarantine of bad records has for itself",
+            f"the data has a column {clashes[0]!r}, which the quarantine of bad records has for itself",
             hint="Rename the column, declare a schema without it, or leave max_bad_records at 0.",
-            column=taken[0],
+            column=clashes[0],
         )
 
 

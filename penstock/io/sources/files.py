@@ -203,7 +203,7 @@ def corrupt(path: str, problem: str, head: bytes = b"", expected: str | None = N
     return CorruptFileError(f"{path}: {problem}{looks}", hint=hint, path=path)
 
 
-def check_sha256(path: str, found: str, expected: str) -> None:
+def check_sha256(path: str, digest: str, expected: str) -> None:
     """Raise CorruptFileError for a file whose content is not the one that its manifest lists."""
-    if found != expected:
-        raise corrupt(path, f"sha256 is {found[:16]}..., its manifest lists {expected[:16]}...")
+    if digest != expected:
+        raise corrupt(path, f"sha256 is {digest[:16]}..., its manifest lists {expected[:16]}...")

@@ -59,9 +59,9 @@ def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
         for key, value in file.keys:
             values.setdefault(key, {}).setdefault(value, file.path)
     fields = {field.name: field.type for field in schema}
-    for key, found in values.items():
-        fields.setdefault(key, pa.int64() if all(map(_is_int64, found)) else pa.string())
-        for value, path in found.items():
+    for key, texts in values.items():
+        fields.setdefault(key, pa.int64() if all(map(_is_int64, texts)) else pa.string())
+        for value, path in texts.items():
             _check_key(key, value, fields[key], path)
     return pa.schema(list(fields.items()))
 

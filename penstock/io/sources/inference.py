@@ -58,8 +58,8 @@ def guess(values: pa.ChunkedArray) -> Guess:
 
 
 def _within(values: pa.ChunkedArray, low: object, high: object) -> bool:
-    found = pc.min_max(values)
-    within = pc.and_(pc.greater_equal(found["min"], low), pc.less_equal(found["max"], high))
+    bounds = pc.min_max(values)
+    within = pc.and_(pc.greater_equal(bounds["min"], low), pc.less_equal(bounds["max"], high))
     return within.as_py() is not False
 
 

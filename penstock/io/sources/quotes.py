@@ -59,21 +59,21 @@ class RecordEnds:
 
     def _flips(self, text: np.ndarray) -> np.ndarray:
         """Return the quotes at which the text enters or leaves quotes; a doubled quote does both."""
-        found = np.flatnonzero(text == self._quote)
-        before = np.where(found > 0, text[found - 1], self._last)
+        quotes = np.flatnonzero(text == self._quote)
+        before = np.where(quotes > 0, text[quotes - 1], self._last)
         starts = (before == self._delimiter) | (before == NEWLINE) | (before == RETURN)
-        opening = (np.arange(len(found)) + self.open) % 2 == 0
-        if np.all(starts | self._adjacent(found) | ~opening):
-            return found
-        return self._walk(found, starts)
+        opening = (np.arange(len(quotes)) + self.open) % 2 == 0
+        if np.all(starts | self._adjacent(quotes) | ~opening):
+            return quotes
+        return self._walk(quotes, starts)
 
     def _adjacent(self, flips: np.ndarray) -> np.ndarray:
         after: np.ndarray = np.diff(flips, prepend=self._flip) == 1
         return after
 
-    def _walk(self, found: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    def _walk(self, quotes: np.ndarray, starts: np.ndarray) -> np.ndarray:
         flips, inside, last = [], self.open, self._flip
-        for position, start in zip(found.tolist(), starts.tolist(), strict=True):
+        for position, start in zip(quotes.tolist(), starts.tolist(), strict=True):
             if inside or start or position == last + 1:
                 flips.append(position)
                 inside, last = not inside, position
@@ -81,8 +81,8 @@ class RecordEnds:
 
     def _advance(self, text: np.ndarray, flips: np.ndarray) -> None:
         opening = (np.arange(len(flips)) + self.open) % 2 == 0
-        opened = flips[opening & ~self._adjacent(flips)]
-        self.opened = self._seen + int(opened[-1]) if len(opened) else self.opened
+        openings = flips[opening & ~self._adjacent(flips)]
+        self.opened = self._seen + int(openings[-1]) if len(openings) else self.opened
         self.open = bool((self.open + len(flips)) % 2)
         self._flip = int(flips[-1] if len(flips) else self._flip) - len(text)
         self._last = int(text[-1]) if len(text) else self._last

@@ -203,8 +203,8 @@ def check_characters(storage: Storage, item: Range, data: bytes) -> None:
         data.decode()
     except UnicodeDecodeError as error:
         line = line_at(storage, item.file.path, item.begin + error.start)
-        found = data[error.start : error.end].hex(" ")
-        problem = f"line {line} is not UTF-8: {found} at byte {item.begin + error.start} of the text"
+        odd = data[error.start : error.end].hex(" ")
+        problem = f"line {line} is not UTF-8: {odd} at byte {item.begin + error.start} of the text"
         raise corrupt(item.file.path, problem) from None
 
 

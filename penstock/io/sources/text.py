@@ -265,8 +265,8 @@ def _pieces(scanned: Iterable[Scanned]) -> Iterable[Piece]:
 
 def guessed(scanned: Iterable[Scanned], columns: Sequence[str]) -> dict[str, Guess]:
     """Return one guess for each column over all ranges, a string where nothing else holds every value."""
-    found = list(scanned)
-    return {name: join_text(item.guesses[name] for item in found if name in item.guesses) for name in columns}
+    items = list(scanned)
+    return {name: join_text(item.guesses[name] for item in items if name in item.guesses) for name in columns}
 
 
 def shorten_text(text: str, most: int = 80) -> str:

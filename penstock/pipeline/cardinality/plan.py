@@ -123,7 +123,7 @@ def _counted(dataset: Dataset, probe: Probe) -> list[ColumnCount]:
     schema = output_schema(dataset.steps[: probe.position], dataset.reader.source.schema)
     rows = sum(fragment.rows for fragment in dataset.fragments)
     return [
-        _column(probe.position, schema.field(name), rows, held, probe.keep.get(name, ALL))
+        _column(probe.position, schema.field(name), rows, held, probe.retention.get(name, ALL))
         for of_columns in footprints
         for name, held in of_columns.items()
     ]
