@@ -10,7 +10,7 @@ given.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from penstock.core.redaction import presentable
@@ -239,3 +239,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     lowered = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), lowered, n=1)
     return f" Did you mean {lowered[near[0]]!r}?" if near else ""
+
+
+def check_one_of(
+    what: str, value: object, choices: Collection[str], *, hint: str | None = None, stage: str | None = None
+) -> None:
+    """Raise ConfigError, with the nearest of `choices`, unless a value is one of them; `what` says what it is of.
+
+    Examples
+    --------
+    >>> check_one_of("device", "gpus", ("cpu", "gpu"))
+    Traceback (most recent call last):
+    penstock.errors.ConfigError: device is 'gpus', expected one of cpu, gpu. Did you mean 'gpu'?
+    """
+    if value not in choices:
+        problem = f"{what} is {value!r}, expected one of {', '.join(choices)}.{did_you_mean(str(value), choices)}"
+        raise ConfigError(problem, hint=hint, stage=stage)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaDriftError, SchemaError, did_you_mean
+from penstock.core.errors import ConfigError, SchemaDriftError, SchemaError, check_one_of, did_you_mean
 from penstock.core.names import check_names, column_names, unnamed
 from penstock.core.notices import warn
 
@@ -231,8 +231,8 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
     SchemaError
         A column has a name that Penstock keeps for itself.
     """
-    _check_choice("missing_columns", missing, ("error", "null"))
-    _check_choice("extra_columns", extra, ("warn", "error"))
+    check_one_of("missing_columns", missing, ("error", "null"))
+    check_one_of("extra_columns", extra, ("warn", "error"))
     lead_path, lead = schemas[0]
     check_unique(lead.names, lead_path)
     fields = {field.name: (canonical_type(field.type), lead_path) for field in lead}
@@ -251,13 +251,6 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], *, missing: str = "error", e
         _report_extra(extras, lead_path, extra)
     check_names(fields, lead_path, path=lead_path)
     return pa.schema([(name, kind) for name, (kind, _) in fields.items()])
-
-
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(
-            f"{option} is {value!r}, expected one of {', '.join(choices)}.{did_you_mean(str(value), choices)}"
-        )
 
 
 def _join(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
-from penstock.core.errors import ConfigError, MissingExtraError, did_you_mean
+from penstock.core.errors import ConfigError, MissingExtraError, check_one_of
 from penstock.core.extras import how_to_install
 from penstock.core.notices import get_logger
 from penstock.devices import nvml
@@ -104,11 +104,7 @@ def choose(
     >>> choose("cpu")
     Device(kind='cpu', index=None, reason="device is 'cpu'", uuid=None, memory=None)
     """
-    if choice not in CHOICES:
-        raise ConfigError(
-            f"device is {choice!r}, expected one of {', '.join(CHOICES)}.{did_you_mean(str(choice), CHOICES)}",
-            hint="'gpu' is any CUDA device; CUDA_VISIBLE_DEVICES says which.",
-        )
+    check_one_of("device", choice, CHOICES, hint="'gpu' is any CUDA device; CUDA_VISIBLE_DEVICES says which.")
     if choice == "cpu":
         return Device("cpu", reason="device is 'cpu'")
     try:

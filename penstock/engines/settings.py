@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from penstock.config.settings import Settings, read_yaml
-from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError, check_one_of, did_you_mean
 from penstock.core.progress import Progress
 from penstock.engines.base import Engine
 
@@ -104,9 +104,5 @@ def _checked(settings: Settings) -> EngineSettings:
     from penstock.engines.registry import engine_names, settings_class
 
     name = settings.values.get("engine")
-    if name not in engine_names():
-        raise ConfigError(
-            f"{settings.where('engine')}: engine is {name!r}, expected one of {', '.join(engine_names())}."
-            + did_you_mean(str(name), engine_names())
-        )
-    return settings.fill(settings_class(name))
+    check_one_of(f"{settings.where('engine')}: engine", name, engine_names())
+    return settings.fill(settings_class(str(name)))

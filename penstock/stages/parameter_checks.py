@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError, check_one_of
 
 if TYPE_CHECKING:
     from penstock.stages.base import Stage
@@ -39,13 +39,7 @@ def check_declared(stage: Any) -> None:
 
 def check_choice(stage: Stage, name: str, choices: tuple[str, ...]) -> None:
     """Raise ConfigError unless a parameter is one of `choices`."""
-    value = getattr(stage, name)
-    if value not in choices:
-        raise ConfigError(
-            f"{name} of {stage.title} is {value!r}, expected one of {', '.join(choices)}."
-            + did_you_mean(str(value), choices),
-            stage=stage.title,
-        )
+    check_one_of(f"{name} of {stage.title}", getattr(stage, name), choices, stage=stage.title)
 
 
 def check_number(stage: Stage, name: str, *, least: float | None = None, above: float | None = None,

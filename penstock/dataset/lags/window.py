@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.errors import ConfigError, SchemaError, check_one_of
 from penstock.core.names import check_names, column_names
 from penstock.core.scheduler import relational
 from penstock.core.selectors import resolve
@@ -127,17 +127,13 @@ def _outputs(schema: pa.Schema, title: str, names: list[str], given: Names | Non
 
 def _counts(title: str, periods: int | Sequence[int]) -> list[int]:
     counts = list(periods) if isinstance(periods, Sequence) else [periods]
-    if not counts or not all(_is_positive(count) for count in counts):
+    if not counts or any(not isinstance(count, int) or isinstance(count, bool) or count < 1 for count in counts):
         raise ConfigError(
             f"periods of {title} is {periods!r}, expected positive integers",
             hint="For rows that come after, use lead.",
             stage=title,
         )
     return counts
-
-
-def _is_positive(count: object) -> bool:
-    return isinstance(count, int) and not isinstance(count, bool) and count > 0
 
 
 def _keys(dataset: Dataset, title: str, names: Names) -> tuple[str, ...]:
@@ -156,11 +152,7 @@ def _check_carried(field: pa.Field, title: str) -> None:
 
 
 def _check_differences(schema: pa.Schema, title: str, columns: Sequence[str], unit: str) -> None:
-    if unit not in SECONDS:
-        raise ConfigError(
-            f"unit of {title} is {unit!r}, expected one of {', '.join(SECONDS)}.{did_you_mean(unit, SECONDS)}",
-            stage=title,
-        )
+    check_one_of(f"unit of {title}", unit, SECONDS, stage=title)
     for name in columns:
         kind = schema.field(name).type
         whole = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)

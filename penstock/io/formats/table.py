@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.core.errors import ConfigError, class_name, did_you_mean
+from penstock.core.errors import ConfigError, check_one_of, class_name
 from penstock.io.formats.base import Format
 from penstock.io.formats.csv import Csv
 from penstock.io.formats.json_lines import JsonLines
@@ -29,11 +29,7 @@ def find_format(name: str) -> Format[Any]:
     ('.csv', 'json_lines')
     """
     known = {alias: each for each in FORMATS.values() for alias in (each.name, *each.aliases)}
-    if name not in known:
-        raise ConfigError(
-            f"format is {name!r}, expected one of {', '.join(known)}.{did_you_mean(str(name), known)}",
-            hint="A format of your own is made known by penstock.register_format.",
-        )
+    check_one_of("format", name, known, hint="A format of your own is made known by penstock.register_format.")
     return known[name]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.errors import check_one_of
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 _LONGEST = 600
@@ -21,11 +21,7 @@ def layers(inputs: int, outputs: int, hidden: Sequence[int], dropout: float, act
     >>> [tuple(weight.shape) for weight in layers(4, 2, [8], 0.0, "relu").parameters()]
     [(8, 4), (8,), (2, 8), (2,)]
     """
-    if activation not in _ACTIVATIONS:
-        raise ConfigError(
-            f"activation is {activation!r}, expected one of {', '.join(_ACTIVATIONS)}."
-            + did_you_mean(activation, _ACTIVATIONS)
-        )
+    check_one_of("activation", activation, _ACTIVATIONS)
     made: list[nn.Module] = []
     for width in hidden:
         made += [nn.Linear(inputs, width), _ACTIVATIONS[activation]()]

@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError, did_you_mean
+from penstock.core.errors import DataValueError, check_one_of
 from penstock.stages.base import Stage, check_types
 from penstock.stages.target import NumberTarget
 from penstock.statistics.aggregates import aggregate
@@ -113,12 +113,8 @@ def check_objective(objective: str | None, known: Sequence[str], stage: str) -> 
     --------
     >>> check_objective("reg:gamma", REGRESSION, "XGBoostRegressor")
     """
-    if objective is not None and objective not in known:
-        raise ConfigError(
-            f"objective of {stage} is {objective!r}, expected one of {', '.join(known)}."
-            + did_you_mean(str(objective), known),
-            stage=stage,
-        )
+    if objective is not None:
+        check_one_of(f"objective of {stage}", objective, known, stage=stage)
 
 
 @dataclass(frozen=True)
