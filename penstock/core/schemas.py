@@ -84,9 +84,9 @@ def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:
     if not isinstance(schema, pa.Schema):
         schema = pa.schema([(name, _type_of(name, kind)) for name, kind in schema.items()])
     check_names(schema.names, "the declared schema")
-    for field in (made := canonical(schema)):
+    for field in (columns := canonical(schema)):
         check_type(field.name, field.type, "the declared schema")
-    return made
+    return columns
 
 
 def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:

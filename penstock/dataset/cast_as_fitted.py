@@ -125,8 +125,8 @@ class CastAsFitted(Step):
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         """Return the frame with those of the columns that it has cast."""
         dtypes = frames.dtypes(self.fitted)
-        made = [self._cast(frame, name, dtypes[name]) for name in self.fitted.names if name in frame.columns]
-        return frame.with_columns(*made)
+        columns = [self._cast(frame, name, dtypes[name]) for name in self.fitted.names if name in frame.columns]
+        return frame.with_columns(*columns)
 
     def _cast(self, frame: nw.DataFrame, name: str, dtype: Any) -> nw.Series:
         found, fitted = self.found.field(name).type, self.fitted.field(name).type
@@ -142,13 +142,13 @@ class CastAsFitted(Step):
 
 def _cast_back_and_forth(series: nw.Series, fitted: pa.DataType, dtype: Any) -> nw.Series:
     try:
-        made = series.cast(dtype)
-        changed = frames.first_changed(series, made)
+        cast = series.cast(dtype)
+        changed = frames.first_changed(series, cast)
     except Exception as error:  # Polars, Narwhals and cuDF each have their own
         raise _refused(series.name, fitted, str(error).splitlines()[0]) from error
     if changed is not None:
         raise _refused(series.name, fitted, changed)
-    return made
+    return cast
 
 
 def _refused(

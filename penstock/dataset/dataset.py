@@ -366,5 +366,5 @@ def _first_row(scan: ReadTask, predicate: nw.Expr, fragment: Fragment) -> int | 
 
 
 def _kept(fragment: Fragment, samples: tuple[Sample, ...]) -> int:
-    kept = kept_rows(fragment, samples)
-    return fragment.rows if kept is None else int(np.count_nonzero(kept))
+    mask = kept_rows(fragment, samples)
+    return fragment.rows if mask is None else int(np.count_nonzero(mask))

@@ -242,13 +242,13 @@ def check_numbered(steps: Sequence[Step], user: str, hint: str, *, stage: str | 
 def prune(steps: Sequence[Step], wanted: Sequence[str]) -> tuple[tuple[Step, ...], frozenset[str]]:
     """Return the steps that matter for the columns wanted, and the columns to read for them."""
     need = frozenset(wanted)
-    kept: list[Step] = []
+    subset: list[Step] = []
     for step in reversed(steps):
-        found = step.needs(need)
-        if found is not None:
-            kept.append(step)
-            need = found
-    return tuple(reversed(kept)), need
+        columns = step.needs(need)
+        if columns is not None:
+            subset.append(step)
+            need = columns
+    return tuple(reversed(subset)), need
 
 
 def run(steps: Sequence[Step], frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
@@ -256,18 +256,18 @@ def run(steps: Sequence[Step], frame: nw.DataFrame, log: RowLog) -> nw.DataFrame
     for step in steps:
         rows = len(frame)
         try:
-            made: Any = step.apply(frame, log)
+            output: Any = step.apply(frame, log)
         except PenstockError as error:
             raise with_row(error, frame).at(stage=step.label) from error.__cause__
         except Exception as error:
             problem = f"{step.label} raised {described(error)}"
             raise ExecutionError(problem, hint=hint_for(error), stage=step.label) from error
-        if not isinstance(made, nw.DataFrame):
-            problem = f"{step.label} gave {type(made).__name__}, expected a DataFrame of Narwhals"
+        if not isinstance(output, nw.DataFrame):
+            problem = f"{step.label} gave {type(output).__name__}, expected a DataFrame of Narwhals"
             raise ExecutionError(problem, hint="Return frame.with_columns(...).", stage=step.label)
-        if step.keeps_rows and len(made) != rows:
-            raise RowCountError(f"{step.label} made {len(made)} rows of {rows}", stage=step.label, rows=len(made))
-        frame = made
+        if step.keeps_rows and len(output) != rows:
+            raise RowCountError(f"{step.label} made {len(output)} rows of {rows}", stage=step.label, rows=len(output))
+        frame = output
     return frame
 
 

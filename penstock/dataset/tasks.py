@@ -38,8 +38,8 @@ class ReadTask:
 
     def plan(self) -> tuple[tuple[Step, ...], tuple[str, ...]]:
         """Return the steps that are run and the columns that are read, in the order of the schema."""
-        kept, need = steps.prune(self.steps, self.columns)
-        return kept, in_order(need, self.reader)
+        subset, need = steps.prune(self.steps, self.columns)
+        return subset, in_order(need, self.reader)
 
     def frame(self, fragment: Fragment, log: RowLog) -> nw.DataFrame:
         """Return the rows of a fragment after all steps, in the columns asked for.
@@ -56,9 +56,9 @@ class ReadTask:
         devices.use(self.kind)
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
-            kept, columns = self.plan()
+            subset, columns = self.plan()
             frame = _read(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
-            frame = steps.run(kept, frame, log)
+            frame = steps.run(subset, frame, log)
             log.kept += len(frame)
             try:
                 return function(frame.select(list(self.columns)))
@@ -135,9 +135,9 @@ class SummariseTask:
         positions: set[int] = set()
         read: set[str] = set()
         for probe in self.probes:
-            kept, need = steps.prune(self.steps[: probe.position], tuple(probe.columns))
+            subset, need = steps.prune(self.steps[: probe.position], tuple(probe.columns))
             # By identity: expressions in steps cannot be compared.
-            positions |= {place for place, step in enumerate(self.steps) if any(step is other for other in kept)}
+            positions |= {place for place, step in enumerate(self.steps) if any(step is other for other in subset)}
             read |= need
         return tuple(sorted(positions)), in_order(read, self.reader)
 
@@ -169,14 +169,14 @@ class SummariseTask:
         log = RowLog()
         for _, other in parts:
             log.add(other)
-        taken = [
+        states_of_probes = [
             [[states[place][index] for states, _ in parts] for index in range(len(probe.statistics))]
             for place, probe in enumerate(self.probes)
         ]
         parts.clear()
         merged = [
             [_merged(statistic, states) for statistic, states in zip(probe.statistics, of_probe, strict=True)]
-            for probe, of_probe in zip(self.probes, taken, strict=True)
+            for probe, of_probe in zip(self.probes, states_of_probes, strict=True)
         ]
         return merged, log
 

@@ -65,8 +65,8 @@ def _without_nested_nan(frame: nw.DataFrame) -> list[nw.Series]:
     native = nw.to_native(frame)
     table = cudf.to_arrow(native) if is_gpu(frame) else native.to_arrow()
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    made = {name: frames_nested.nan_to_null(column) for name, column in columns.items()}
-    changed = pa.table({name: column for name, column in made.items() if column is not columns[name]})
+    cleaned = {name: frames_nested.nan_to_null(column) for name, column in columns.items()}
+    changed = pa.table({name: column for name, column in cleaned.items() if column is not columns[name]})
     return list(from_arrow(changed, kind_of(frame)).iter_columns()) if changed.num_columns else []
 
 
@@ -197,10 +197,10 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
             .agg(pl.len().cast(pl.Int64).alias("count"))
             for name in columns
         ]
-        counted = [nw.from_native(found, eager_only=True) for found in pl.collect_all(lazy, engine="in-memory")]
+        counted = [nw.from_native(counts, eager_only=True) for counts in pl.collect_all(lazy, engine="in-memory")]
     else:
         counted = [_group(frame.select(nw.col(name).alias("value")).drop_nulls()) for name in columns]
-    return {name: to_arrow(found) for name, found in zip(columns, counted, strict=True)}
+    return {name: to_arrow(counts) for name, counts in zip(columns, counted, strict=True)}
 
 
 def _group(frame: nw.DataFrame) -> nw.DataFrame:
@@ -238,7 +238,7 @@ def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapp
     """
     native = nw.to_native(frame)
     build = _encode_polars if isinstance(native, pl.DataFrame) else cudf.encode
-    return {name: nw.from_native(found, series_only=True) for name, found in build(native, categories, unseen).items()}
+    return {name: nw.from_native(codes, series_only=True) for name, codes in build(native, categories, unseen).items()}
 
 
 def _encode_polars(
@@ -299,7 +299,7 @@ def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
     """
     native = nw.to_native(frame)
     if isinstance(native, pl.DataFrame):
-        logs = [pl.col(name).cast(pl.Float64).log1p().alias(made) for name, made in columns.items()]
+        logs = [pl.col(name).cast(pl.Float64).log1p().alias(out) for name, out in columns.items()]
         return nw.from_native(native.with_columns(logs), eager_only=True)
     return nw.from_native(cudf.log1p(native, columns), eager_only=True)
 

@@ -235,13 +235,13 @@ def decode(native: Any, categories: pa.Array) -> Any:
         return module.Series.from_arrow(pa.nulls(len(native), categories.type))
     inside = (native >= 0) & (native < len(categories))
     places = native.where(inside, 0).astype("int32")
-    taken = module.Series.from_arrow(categories).take(places).reset_index(drop=True)
-    return taken.where(inside.fillna(False).reset_index(drop=True), None)
+    values = module.Series.from_arrow(categories).take(places).reset_index(drop=True)
+    return values.where(inside.fillna(False).reset_index(drop=True), None)
 
 
 def log1p(native: Any, columns: Mapping[str, str]) -> Any:
     """Return the frame with logarithms, by CuPy's `log1p`."""
-    return native.assign(**{made: np.log1p(native[name].astype("float64")) for name, made in columns.items()})
+    return native.assign(**{out: np.log1p(native[name].astype("float64")) for name, out in columns.items()})
 
 
 def murmur3(native: Any, seed: int) -> Any:

@@ -41,13 +41,13 @@ def masked(frame: nw.DataFrame, name: str, values: np.ndarray, missing: np.ndarr
     [None, [1.0, 1.0]]
     """
     if values.ndim == 1:
-        made: pa.Array = pa.array(values, pa.float32(), mask=missing)
+        array: pa.Array = pa.array(values, pa.float32(), mask=missing)
     else:
         known = values[~missing] if missing.any() else values
         offsets = np.concatenate([[0], np.cumsum(np.where(missing, 0, values.shape[1]), dtype=np.int64)])
         starts = pa.array(offsets, mask=np.append(missing, False))
-        made = pa.LargeListArray.from_arrays(starts, pa.array(known.ravel(), pa.float32()))
-    return frames.from_arrow(pa.table({name: made}), frames.kind_of(frame))[name]
+        array = pa.LargeListArray.from_arrays(starts, pa.array(known.ravel(), pa.float32()))
+    return frames.from_arrow(pa.table({name: array}), frames.kind_of(frame))[name]
 
 
 def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32") -> Any:
@@ -121,8 +121,8 @@ def lists_to_matrix(frame: nw.DataFrame, name: str, width: int) -> Any:
 
 
 def _lists(frame: nw.DataFrame, name: str) -> pa.ChunkedArray:
-    chosen = frame.select(name)
-    return (frames.to_arrow(chosen) if frames.is_gpu(frame) else chosen.to_arrow())[name]
+    selection = frame.select(name)
+    return (frames.to_arrow(selection) if frames.is_gpu(frame) else selection.to_arrow())[name]
 
 
 def features(frame: nw.DataFrame, columns: Sequence[str]) -> Any:

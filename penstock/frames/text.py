@@ -38,12 +38,14 @@ def split_at_spaces(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataF
     >>> split_at_spaces(frames.from_arrow(pa.table({"t": [" A  b ", "", None]})), {"t": "w"})["w"].to_list()
     [['', 'a', '', 'b'], [''], None]
     """
-    made = []
+    exprs = []
     for name, out in columns.items():
         text = pl.col(name).str.to_lowercase().str.replace_all(SPACES, " ").str.strip_chars_end(" ")
         only_spaces = (text == "") & (pl.col(name) != "")
-        made.append(pl.when(only_spaces).then(pl.lit([], pl.List(pl.String))).otherwise(text.str.split(" ")).alias(out))
-    return _computed(frame, list(columns), made)
+        exprs.append(
+            pl.when(only_spaces).then(pl.lit([], pl.List(pl.String))).otherwise(text.str.split(" ")).alias(out)
+        )
+    return _computed(frame, list(columns), exprs)
 
 
 def split_by_pattern(
@@ -71,16 +73,16 @@ def split_by_pattern(
     """
     long = pl.element().str.len_chars() >= min_length
     before_last = (pl.element() != "").cast(pl.UInt32).cum_sum(reverse=True) > 0
-    made = []
+    exprs = []
     for name, out in columns.items():
         text = pl.col(name).str.to_lowercase() if lower else pl.col(name)
         words = text.str.split(pattern, literal=False) if gaps else text.str.extract_all(pattern)
         if gaps and min_length == 0:
-            kept = pl.when(text == "").then(words).otherwise(words.list.eval(pl.element().filter(before_last)))
+            rest = pl.when(text == "").then(words).otherwise(words.list.eval(pl.element().filter(before_last)))
         else:
-            kept = words.list.eval(pl.element().filter(long))
-        made.append(kept.alias(out))
-    return _computed(frame, list(columns), made)
+            rest = words.list.eval(pl.element().filter(long))
+        exprs.append(rest.alias(out))
+    return _computed(frame, list(columns), exprs)
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -123,8 +125,8 @@ def measured(frame: nw.DataFrame, columns: Sequence[str], measures: Sequence[str
     >>> measured(frames.from_arrow(pa.table({"t": ["a cat", ""]})), ["t"], ["words", "mean_word_length"]).rows()
     [('a cat', 2, 2.0), ('', 0, None)]
     """
-    made = [_measure(pl.col(name), measure).alias(f"{name}_{measure}") for name in columns for measure in measures]
-    return _computed(frame, columns, made)
+    exprs = [_measure(pl.col(name), measure).alias(f"{name}_{measure}") for name in columns for measure in measures]
+    return _computed(frame, columns, exprs)
 
 
 def _measure(text: pl.Expr, measure: str) -> pl.Expr:

@@ -25,8 +25,8 @@ def carrier(kind: pa.DataType) -> pa.DataType | None:
     foreign = pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_decimal256(kind)
     if foreign:
         return None
-    held = pa.types.is_unsigned_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
-    return pa.int64() if held else kind
+    as_integers = pa.types.is_unsigned_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
+    return pa.int64() if as_integers else kind
 
 
 def carried(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -106,23 +106,23 @@ def _lags(
 
 def _outputs(schema: pa.Schema, title: str, names: list[str], given: Names | None) -> list[str]:
     """Return the names of the new columns: those given, or those they have by themselves."""
-    chosen = names if given is None else list(column_names(given, f"output_columns of {title}", stage=title))
-    if len(chosen) != len(names):
+    outputs = names if given is None else list(column_names(given, f"output_columns of {title}", stage=title))
+    if len(outputs) != len(names):
         raise ConfigError(
-            f"output_columns of {title} has {len(chosen)} name(s), expected {len(names)}: {', '.join(names)}",
+            f"output_columns of {title} has {len(outputs)} name(s), expected {len(names)}: {', '.join(names)}",
             hint="Give a name for each column and period, those of the first column first.",
             stage=title,
         )
-    check_names(chosen, title, stage=title)
-    for place, name in enumerate(chosen):
-        if name in schema.names or name in chosen[:place]:
+    check_names(outputs, title, stage=title)
+    for place, name in enumerate(outputs):
+        if name in schema.names or name in outputs[:place]:
             raise ConfigError(
                 f"{title} would make column {name!r}, which is there already",
                 hint="Choose other names with output_columns.",
                 column=name,
                 stage=title,
             )
-    return chosen
+    return outputs
 
 
 def _counts(title: str, periods: int | Sequence[int]) -> list[int]:

@@ -61,7 +61,7 @@ class CsvSource(TextSource):
 
     def _first_record(self, file: InputFile, head: bytes) -> tuple[list[str], int]:
         blank = len(head) - len(head.lstrip(b"\r\n"))
-        ends = self.ends(head[blank:])
+        ends = self.find_ends(head[blank:])
         if (self.header and blank == len(head)) or (not ends and len(head) >= HEAD_BYTES):
             raise corrupt(file.path, f"no {'header' if self.header else 'record'} in the first {len(head)} bytes")
         end = blank + ends[0] if ends else len(head)
@@ -81,7 +81,7 @@ class CsvSource(TextSource):
     def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
         """Parse a range as the schema, or guess the types of `columns`; ArrowInvalid where that cannot be."""
         if columns is None:
-            return self.parse_exactly(data, item.names, self.declared(item.names)).num_rows, {}
+            return self.parse_exactly(data, item.names, self.declared_types(item.names)).num_rows, {}
         return self.dialect.guess(data, item.names, [name for name in columns if name in item.names])
 
     def check_end(self, item: Range, data: bytes) -> None:
@@ -92,21 +92,21 @@ class CsvSource(TextSource):
             if ends.open:
                 raise unclosed(self.storage, item.file.path, item.begin + ends.opened)
 
-    def ends(self, data: bytes) -> list[int]:
+    def find_ends(self, data: bytes) -> list[int]:
         """Return where the records of a text end, but for one at its end that has no line end."""
         ends: list[int] = self.dialect.record_ends().feed(data).tolist()
         return ends
 
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
         """Return the number of rows; ArrowInvalid for a wrong number of fields, or a value not of its declared type."""
-        rows: int = self.parse_exactly(data, names, self.declared(names) or {names[0]: pa.string()}).num_rows
+        rows: int = self.parse_exactly(data, names, self.declared_types(names) or {names[0]: pa.string()}).num_rows
         return rows
 
-    def fault(self, record: bytes, names: Sequence[str]) -> str | None:
+    def find_fault(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return that a record has too few or too many fields."""
         return None if self._odd_row(record, names) is None else "wrong number of fields"
 
-    def first_bad(self, item: Range, data: bytes) -> tuple[int, int]:
+    def locate_bad(self, item: Range, data: bytes) -> tuple[int, int]:
         """Return the bounds of the first record because of which a range cannot be parsed."""
         return first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
 
@@ -121,7 +121,7 @@ class CsvSource(TextSource):
             path=item.file.path,
         )
 
-    def value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
+    def read_value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
         """Return a value of a record."""
         text = self.parse(record, names, {column: pa.string()})[column][0].as_py()
         return text, text

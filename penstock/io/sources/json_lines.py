@@ -48,30 +48,30 @@ class JsonLinesSource(TextSource):
         SchemaError, SchemaDriftError
             A column of inferred type is an object, or has a number that no type holds.
         """
-        types, lines = self.declared(()), _check_shape(data)
+        types, lines = self.declared_types(()), _check_shape(data)
         table, complete = _declared(data, types) if types else (json_objects.infer(data), True)
         check_rows(table, lines)
         if types:
             return lines, {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, data)}
         return lines, {name: _guess(item.file.path, table[name], name, data) for name in table.column_names}
 
-    def ends(self, data: bytes) -> list[int]:
+    def find_ends(self, data: bytes) -> list[int]:
         """Return where the lines of a text end, but for one at its end that has no line end."""
         return [newline.end() for newline in re.finditer(b"\n", data)]
 
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
         """Return the number of rows; ArrowInvalid for a line that is no object, or a value not of its declared type."""
-        types, lines = self.declared(()), _check_shape(data)
+        types, lines = self.declared_types(()), _check_shape(data)
         check_rows(json_objects.parse_exactly(data, types) if types else json_objects.check_syntax(data), lines)
         return lines
 
-    def fault(self, record: bytes, names: Sequence[str]) -> str | None:
+    def find_fault(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return what a line is that is not one object."""
         return _fault(record, json_objects.check_syntax)[0]
 
-    def first_bad(self, item: Range, data: bytes) -> tuple[int, int]:
+    def locate_bad(self, item: Range, data: bytes) -> tuple[int, int]:
         """Return the bounds of the first line because of which a range cannot be parsed."""
-        types, fault = self.declared(()), examine(data)[1]
+        types, fault = self.declared_types(()), examine(data)[1]
         if fault is not None:
             return fault.begin, fault.end
 
@@ -91,11 +91,11 @@ class JsonLinesSource(TextSource):
             path=item.file.path,
         )
 
-    def drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
+    def find_drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
         """Return the column whose value is not of its declared type, or of another kind than in the lines before."""
-        return super().drift(before, record, names) if self.schema.names else json_objects.change(before, record)
+        return super().find_drift(before, record, names) if self.schema.names else json_objects.change(before, record)
 
-    def value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
+    def read_value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
         """Return a value of a line, as JSON and without its quotes."""
         text = shown_value(record, column)
         return text, text.strip('"')

@@ -92,7 +92,7 @@ class TextSource(ABC):
         """
 
     @abstractmethod
-    def ends(self, data: bytes) -> list[int]:
+    def find_ends(self, data: bytes) -> list[int]:
         """Return where the records of a text end, but for one at its end that has no line end."""
 
     @abstractmethod
@@ -106,11 +106,11 @@ class TextSource(ABC):
         """
 
     @abstractmethod
-    def fault(self, record: bytes, names: Sequence[str]) -> str | None:
+    def find_fault(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return in few words what a record has instead of its form; None where only a value can be wrong."""
 
     @abstractmethod
-    def first_bad(self, item: Range, data: bytes) -> tuple[int, int]:
+    def locate_bad(self, item: Range, data: bytes) -> tuple[int, int]:
         """Return the bounds of the first record because of which a range cannot be parsed."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class TextSource(ABC):
         """Return the error for a record that is not of its form; None where only a value can be wrong."""
 
     @abstractmethod
-    def value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
+    def read_value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
         """Return a value of a record as messages show it, and as it is written."""
 
     def check_end(self, item: Range, data: bytes) -> None:
@@ -131,13 +131,13 @@ class TextSource(ABC):
         bounds = cut(self.storage, file, begin, step, record_ends)
         return [Range(file, names, *pair, pair == bounds[-1]) for pair in bounds]
 
-    def declared(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+    def declared_types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         """Return the declared types of a file's columns, of all where it has no names; none where they are inferred."""
         return {column.name: column.type for column in self.schema if not names or column.name in names}
 
     def record_ends(self, data: bytes) -> list[int]:
         """Return where the records of a text end."""
-        ends = self.ends(data)
+        ends = self.find_ends(data)
         return ends if ends and ends[-1] == len(data) else [*ends, len(data)]
 
     def scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
@@ -156,41 +156,41 @@ class TextSource(ABC):
 
     def reason(self, record: bytes, names: Sequence[str]) -> str:
         """Return why a record is bad, in few words that many records have in common."""
-        fault = self.fault(record, names)
+        fault = self.find_fault(record, names)
         if fault is not None:
             return fault
-        name = self.misfit(record, names)
+        name = self.find_misfit(record, names)
         return (
             "cannot be parsed" if name is None else f"not a value of {self.schema.field(name).type} (column {name!r})"
         )
 
-    def misfit(self, record: bytes, names: Sequence[str]) -> str | None:
+    def find_misfit(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return the first column of a record whose value is not of its declared type."""
-        types = list(self.declared(names).items())
+        types = list(self.declared_types(names).items())
         place = first_failure(len(types), lambda last: self.parse_exactly(record, names, dict(types[: last + 1])))
         return types[place][0] if place < len(types) else None
 
-    def drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
+    def find_drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
         """Return the column whose value in a record is not what it should be, and what that is."""
-        name = self.misfit(record, names)
+        name = self.find_misfit(record, names)
         return None if name is None else (name, f"{self.schema.field(name).type}, its declared type")
 
     def explain(self, item: Range, data: bytes, error: pa.ArrowInvalid) -> PenstockError:
         """Return BadRowsError for a range with a record that is none, SchemaDriftError for a value of another type."""
-        begin, end = self.first_bad(item, data)
+        begin, end = self.locate_bad(item, data)
         path, record = item.file.path, data[begin:end]
         place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
         refusal = self.refuse(record, item, place)
         if refusal is not None:
             return refusal
-        drift = self.drift(data[:begin], record, item.names)
+        drift = self.find_drift(data[:begin], record, item.names)
         if drift is None:
             return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
         name, expected = drift
-        value, written = self.value(record, item.names, name)
+        value, written = self.read_value(record, item.names, name)
         return SchemaDriftError(
             f"{place}, column {name!r}: {shorten_text(value)} is not a value of {expected}",
-            hint=declaration_hint(written, self.declared(()).get(name, pa.null())) or self.repair,
+            hint=declaration_hint(written, self.declared_types(()).get(name, pa.null())) or self.repair,
             path=path,
             column=name,
         )
