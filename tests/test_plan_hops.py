@@ -19,8 +19,8 @@ from penstock import stages as st
 from penstock.dataset.tasks import Probe
 
 ROOT = str(Path(ps.__file__).parent)
-FEW = 94
-"""Less than half of what it was, 190, when a scan was fused three times over."""
+FEW = 110
+"""It was 190 when a scan was fused three times over; that what authors give is checked takes calls, too."""
 
 
 def file_of(frame: FrameType | None) -> str | None:
@@ -64,7 +64,7 @@ def test_the_count_is_of_calls_from_file_to_file(data: ps.Dataset) -> None:
     assert all(caller != called for caller, called in counts)
 
 
-def test_the_fit_of_one_column_goes_from_file_to_file_half_as_often_as_it_did(data: ps.Dataset) -> None:
+def test_the_fit_of_one_column_goes_from_file_to_file_seldom(data: ps.Dataset) -> None:
     pipeline = ps.Pipeline(st.StandardScaler("x"))
     pipeline.fit(data)  # what is imported late, is
     with hops() as counts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, ExecutionError
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
@@ -107,6 +107,27 @@ class Scheduler(Protocol):
 
     def spmd(self, body: Any, datasets: Mapping[str, Any], options: Any, /, *, label: str = "train") -> Any:
         """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
+
+
+def map_all(
+    scheduler: Scheduler, task: Callable[[Item], Result], items: Sequence[Item], *, label: str
+) -> Iterator[Result]:
+    """Give what `Scheduler.map` gives, one result for each item.
+
+    Raises
+    ------
+    ExecutionError
+        There are fewer results, or more: rows would be lost, or there twice, without a word.
+    """
+    results = 0
+    for result in scheduler.map(task, items, label=label):
+        results += 1
+        yield result
+    if results != len(items):
+        raise ExecutionError(
+            f"{label}: the engine {scheduler.name!r} gave {results} results for {len(items)} tasks",
+            hint="Its `map` has to give one result for each item, in their order.",
+        )
 
 
 @runtime_checkable

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, class_name
+from penstock.core.scheduler import map_all
 from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.hash_partitioned import HashPartitioned
@@ -172,14 +173,14 @@ class Dataset(Lags):
         """Return the first rows as a Polars frame; reads no more fragments than it takes."""
         tables: list[pa.Table] = []
         for fragment in self.fragments:
-            tables += list(self.engine.map(self._collect(), [fragment], label="head"))
+            tables += list(map_all(self.engine, self._collect(), [fragment], label="head"))
             if sum(table.num_rows for table in tables) >= rows:
                 break
         return pl.DataFrame(pa.concat_tables(tables).slice(0, rows))
 
     def to_arrow(self) -> pa.Table:
         """Return all rows as one Arrow table."""
-        tables = list(self.engine.map(self._collect(), self.fragments, label="read"))
+        tables = list(map_all(self.engine, self._collect(), self.fragments, label="read"))
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
     def to_polars(self) -> pl.DataFrame:
@@ -308,7 +309,7 @@ class Dataset(Lags):
             A statistic needs row numbers, which a step before it has made an end of.
         """
         for probe in probes:
-            if any(ROW in statistic.reads for statistic in probe.statistics):
+            if probe.position and any(ROW in statistic.reads for statistic in probe.statistics):
                 hint = "Name a column of folds instead, or write the rows to Parquet and read them again."
                 check_numbered(self.steps[: probe.position], "a statistic", hint)
         work = SummariseTask(self.reader, self.steps, tuple(probes), self.engine.kind)

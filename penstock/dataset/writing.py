@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError, RowCountError
 from penstock.core.locations import is_url, local_path
+from penstock.core.scheduler import map_all
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask, Written
 from penstock.io.formats import find_format
@@ -104,7 +105,7 @@ def stage_parts(dataset: Dataset, writer: PartWriter, rows: Committer, quarantin
     """
     total = Written()
     work = WriteTask(dataset.scan(), writer, str(rows.path), str(quarantine.path))
-    for part in dataset.engine.map(work, dataset.fragments, label="write"):
+    for part in map_all(dataset.engine, work, dataset.fragments, label="write"):
         total.files += part.files
         total.quarantine += part.quarantine
         total.log.add(part.log)

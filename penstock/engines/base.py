@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from penstock import devices
 from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork
+from penstock.core.scheduler import PartitionedWork, map_all
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.reading import Reading
@@ -123,7 +123,7 @@ class Engine(Reading, ABC):
         engine whose workers are not here overrides this; here they are merged in this process, as they arrive.
         """
         tree = TreeReduction(translate_errors(merge))
-        for state in self.map(task, items, label=label):
+        for state in map_all(self, task, items, label=label):
             tree.push(state)
         return tree.result()
 
@@ -135,7 +135,7 @@ class Engine(Reading, ABC):
         A part is cut down near the data, and only then comes here; this merges here, as `reduce` does.
         """
         trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
-        for parts in self.map(work, items, label=label):
+        for parts in map_all(self, work, items, label=label):
             for tree, part in zip(trees, parts, strict=True):
                 tree.push(part)
         prune = translate_errors(work.prune)

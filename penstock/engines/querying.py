@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
 from penstock.core.names import check_names
+from penstock.core.scheduler import map_all
 from penstock.core.schemas import shorten
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask
@@ -118,7 +119,7 @@ def stage(dataset: Dataset, folder: Path, label: str) -> None:
     """Write the rows of a dataset as Parquet, a file a fragment, in order by their names; rows are accounted for."""
     log = RowLog()
     work = WriteTask(dataset.scan(), ParquetWriter(dataset.schema), str(folder), None)
-    for written in dataset.engine.map(work, dataset.fragments, label=label):
+    for written in map_all(dataset.engine, work, dataset.fragments, label=label):
         log.add(written.log)
     check_rows(log)
 

@@ -6,20 +6,18 @@ one more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
 from penstock.dataset.steps import RowLog
 
 if TYPE_CHECKING:
-    from penstock.stages.base import Fitted, Stage
+    from penstock.stages.base import Fitted
 
 
-@runtime_checkable
 class SchemaLearner(Protocol):
     """A stage of which the schema that comes out depends on what it learns."""
 
@@ -30,7 +28,6 @@ class SchemaLearner(Protocol):
         """
 
 
-@runtime_checkable
 class ColumnChooser(Protocol):
     """A stage that leaves columns out, and learns which; a `SchemaLearner` too."""
 
@@ -41,7 +38,6 @@ class ColumnChooser(Protocol):
         """Return those of the `doubtful` columns that `transform` leaves out, each with the reason in words."""
 
 
-@runtime_checkable
 class TrainingTransformer(Protocol):
     """A stage that learns from a label, and must not tell a row its own."""
 
@@ -52,7 +48,6 @@ class TrainingTransformer(Protocol):
         """Return what stages to come learn from, in rows that this stage has learned from itself; all rows."""
 
 
-@runtime_checkable
 class StatePruner(Protocol):
     """A stage that learns what it needs during the fit alone, for `transform_training` or `notes`."""
 
@@ -60,43 +55,8 @@ class StatePruner(Protocol):
         """Return what a model keeps of what was learned."""
 
 
-@runtime_checkable
 class RowFilter(Protocol):
     """A stage that leaves rows out, and tells of each; its tags say that it does not keep rows."""
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return what `transform` returns, and count in `log` the rows that are left out."""
-
-
-Capability = TypeVar("Capability")
-
-
-def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | None:
-    """Return `stage` as what has a capability, None where it has none of its methods.
-
-    Raises
-    ------
-    ConfigError
-        It has some of the methods: they would never be called.
-
-    Examples
-    --------
-    >>> from penstock.stages import Log1p, PSISelector
-    >>> capability(PSISelector("x", split="day", cut_off=1), ColumnChooser).left_out({"psi": {}})
-    {}
-    >>> capability(Log1p("x"), ColumnChooser) is None
-    True
-    """
-    contract: Any = kind  # a Protocol, which mypy does not take for a type
-    if isinstance(stage, contract):
-        return cast(Capability, stage)
-    methods = [name for name in vars(contract) if not name.startswith("_")]
-    present = [name for name in methods if hasattr(stage, name)]
-    if present:
-        missing = ", ".join(name for name in methods if name not in present)
-        raise ConfigError(
-            f"{stage.title} has {', '.join(present)}, but not {missing}",
-            hint=f"Define {missing}; see penstock.stages.capabilities.{contract.__name__}.",
-            stage=stage.title,
-        )
-    return None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import ConfigError, PenstockError
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
@@ -19,8 +21,9 @@ from penstock.stages.capabilities import (
     SchemaLearner,
     StatePruner,
     TrainingTransformer,
-    capability,
 )
+
+Capability = TypeVar("Capability")
 
 
 @dataclass(frozen=True)
@@ -114,3 +117,36 @@ class StageStep(Step):
         if self.training and (encoder := capability(self.stage, TrainingTransformer)) is not None:
             return encoder.transform_training(frame, fitted)
         return self.stage.transform(frame, fitted)
+
+
+def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | None:
+    """Return `stage` as what has a capability, None where it has none of its methods.
+
+    Raises
+    ------
+    ConfigError
+        It has some of the methods: they would never be called.
+
+    Examples
+    --------
+    >>> from penstock.stages import Log1p, PSISelector
+    >>> capability(PSISelector("x", split="day", cut_off=1), ColumnChooser).left_out({"psi": {}})
+    {}
+    >>> capability(Log1p("x"), ColumnChooser) is None
+    True
+    """
+    return cast(Capability, stage) if _has(type(stage), kind) else None
+
+
+@cache  # asked for every partition, and a class does not change
+def _has(kind: type[Stage], contract: Any) -> bool:
+    methods = [name for name in vars(contract) if not name.startswith("_")]
+    missing = [name for name in methods if not hasattr(kind, name)]
+    if missing and missing != methods:
+        present = ", ".join(name for name in methods if name not in missing)
+        raise ConfigError(
+            f"{kind.__name__} has {present}, but not {', '.join(missing)}",
+            hint=f"Define {', '.join(missing)}; see penstock.stages.capabilities.{contract.__name__}.",
+            stage=kind.__name__,
+        )
+    return not missing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,8 +16,9 @@ from penstock.cli.commands import main
 from penstock.config.settings import Settings
 from penstock.engines.registry import engine_names, settings_class
 from penstock.engines.settings import engine_settings
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, ExecutionError
 from penstock.stages.base import Stage
+from penstock.statistics.counts import Counts
 from penstock.testing import checks_for
 from penstock.testing.suite import Check
 
@@ -119,3 +121,25 @@ def test_the_command_line_runs_on_an_engine_of_another_package(tmp_path: Path, m
     options = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "model"), "--engine", "toy"]
     assert main(["fit", str(tmp_path / "scale.py"), *options]) == 0
     assert ps.PipelineModel.load(tmp_path / "model").predict({"x": 2.0})["prediction"] == pytest.approx(5.0)
+
+
+class LosesTheLast(ToyEngine):
+    def map(self, task: Any, items: Any, *, label: str = "map") -> Any:
+        yield from list(super().map(task, items))[:-1]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda data, path: data.write(path, format="csv"),
+        lambda data, path: data.to_arrow(),
+        lambda data, path: data.gather([Counts(("x",))]),
+    ],
+    ids=["write", "to_arrow", "gather"],
+)
+def test_a_result_that_an_engine_loses_is_an_error(use: Any, tmp_path: Path) -> None:
+    with LosesTheLast(device="cpu") as engine:
+        data = engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)
+        with pytest.raises(ExecutionError, match="the engine 'toy' gave 3 results for 4 tasks"):
+            use(data, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError, check_one_of
 from penstock.core.names import check_names, column_names
-from penstock.core.scheduler import relational
+from penstock.core.scheduler import map_all, relational
 from penstock.core.selectors import resolve
 from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, read_span
 from penstock.dataset.steps import check_numbered
@@ -58,7 +58,7 @@ def lagged(
     for name in (*narrow.by, *narrow.order_by, *narrow.values):
         _check_carried(dataset.schema.field(name), title)
     window = _window(dataset, narrow, lags, staging_dir)
-    parts = dataset.engine.map(partial(read_span, window.reader), window.fragments, label=f"{title}: row numbers")
+    parts = map_all(dataset.engine, partial(read_span, window.reader), window.fragments, label=f"{title}: row numbers")
     return dataset.with_step(Beside(title, lags, window.reader, tuple(part for part in parts if part is not None)))
 
 

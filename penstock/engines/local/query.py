@@ -12,6 +12,7 @@ from polars.io.plugins import register_io_source
 
 from penstock import frames
 from penstock.core.errors import PenstockError
+from penstock.core.scheduler import map_all
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.querying import QueryEngine, stage
 from penstock.frames import Kind
@@ -68,7 +69,7 @@ def _read(
     """Yield the rows of each fragment that the query asks for, no more than `most` in all."""
     narrow = dataset if columns is None else dataset.select(*columns)
     left = most
-    for table in dataset.engine.map(CollectTask(narrow.scan(), narrow.schema), narrow.fragments, label=label):
+    for table in map_all(dataset.engine, CollectTask(narrow.scan(), narrow.schema), narrow.fragments, label=label):
         frame = pl.DataFrame(table)
         frame = frame if left is None else frame.head(left)
         left = None if left is None else left - len(frame)
