@@ -369,6 +369,7 @@ def test_a_signal_stops_a_training_and_leaves_nothing(project, number, name, cod
     assert sorted(path.name for path in project.iterdir()) == ["data.parquet", "pipelines"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("job", ["fit", "score", "evaluate"])
 def test_a_job_file_is_the_command_of_its_name(job):
     made = subprocess.run(

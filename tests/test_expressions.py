@@ -218,6 +218,7 @@ def test_types_are_checked_against_a_schema(text, message):
         parse(text).check(TABLE.schema)
 
 
+@pytest.mark.thorough
 def test_long_conditions_are_flat():
     assert holds(" or ".join(f"i == {value}" for value in range(1000))) == [True, False, True, True]
 

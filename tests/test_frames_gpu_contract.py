@@ -180,6 +180,7 @@ def pairs(stage: Stage, names: Sequence[str]) -> Iterator[Any]:
 PAIRS = [pair for stage in STAGES for pair in pairs(stage, CASES if stage in FIRST else OF_EACH)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stage", "case"), PAIRS)
 def test_a_stage_gives_what_it_gives_on_a_cpu(stage: Stage, case: str, gpu: LocalEngine, cpu: LocalEngine) -> None:
     found, expected = trials.whole(stage, gpu, case), trials.whole(stage, cpu, case)

@@ -99,6 +99,7 @@ def test_without_weights_the_lists_that_hold_an_element_are_counted():
     assert sorted(found.to_pylist(), key=str) == [{"element": "a", "weight": 1.0}, {"element": "b", "weight": 2.0}]
 
 
+@pytest.mark.thorough
 def test_element_sums_are_equal_to_the_bit():
     rng = np.random.default_rng(7)
     frame = held(rng.integers(0, 9, (200_000, 2)).tolist(), [[1]] * 200_000, w=rng.random(200_000))

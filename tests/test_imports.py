@@ -62,6 +62,7 @@ def test_a_public_module_is_there_without_importing_it(module: str) -> None:
     assert python(f"import penstock as ps; print(ps.{module}.__name__)").strip() == f"penstock.{module}"
 
 
+@pytest.mark.thorough
 def test_a_local_pipeline_needs_no_cluster_library() -> None:
     code = """
 import sys, penstock as ps, pyarrow as pa

@@ -94,6 +94,7 @@ def test_raw_taxi_rows_with_blank_lines_and_empty_columns_are_read(engine: Engin
     assert raw["Fare_Amt"].sum() == pytest.approx(expected["Fare_Amt"].sum(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_agaricus_is_told_apart_without_error(engine: Engine, real_data: Path, tmp_path: Path) -> None:
     names = [
         "label",

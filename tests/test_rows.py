@@ -151,6 +151,7 @@ def test_a_loaded_model_predicts_the_same(model, tmp_path):
     assert ps.PipelineModel.load(tmp_path / "model").predict(row) == model.predict(row)
 
 
+@pytest.mark.thorough
 def test_logarithms_are_those_of_frames_to_the_bit():
     stage = st.Log1p("x")
     alone = stage.value_function("x", pa.float64(), {})

@@ -288,6 +288,7 @@ def test_scoring_rows_that_lack_a_column_names_it(project, common, fitted):
         jobs.score(request)
 
 
+@pytest.mark.thorough
 def test_another_model_than_expected_is_refused(project, common, fitted):
     request = ScoreRequest(model=fitted.model, out=project / "out", expect="sha256:" + "0" * 64, **common)
     with pytest.raises(ArtifactIntegrityError, match="expected sha256:0000"):

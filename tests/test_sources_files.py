@@ -304,6 +304,7 @@ def test_permission_denied_names_the_file(monkeypatch: pytest.MonkeyPatch) -> No
     assert caught.value.path == "a.pq"
 
 
+@pytest.mark.thorough
 def test_a_store_that_fails_says_so_without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*arguments: object, **options: object) -> None:
         raise OSError("503 Slow Down")

@@ -83,6 +83,7 @@ def test_a_pickle_in_an_archive_is_refused_however_deep():
             check(SKOPS, zipped(**{"schema.json": b"{}", "data/0": content}))
 
 
+@pytest.mark.thorough
 def test_an_archive_that_swells_is_refused_before_it_is_read():
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -106,6 +106,7 @@ def test_lists_hold_distinct_numbers(rows: pl.DataFrame, column: str, sizes: set
     assert set(lists.explode()) == set(map(float, range(values)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("column", ["tags", "predicted_tags"])
 def test_tags_ascend(rows: pl.DataFrame, column: str) -> None:
     assert (rows[column].list.sort() == rows[column]).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from budget import differential
 from csv_files import WRITERS, CsvWriter
 from hypothesis import assume
@@ -49,6 +50,7 @@ def test_every_way_to_a_csv_file_of_declared_types_gives_what_was_written(
         assert_same(read, wanted, way)
 
 
+@pytest.mark.thorough
 @differential(table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
 def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(
     table: pa.Table, writer: CsvWriter, ways: list[str], size: int, local: Engine, folder: Path
@@ -66,6 +68,7 @@ def test_every_way_to_a_csv_file_of_inferred_types_gives_what_its_text_says(
         assert_same(read, wanted, way)
 
 
+@pytest.mark.thorough
 @differential(
     table=tables(TEXT, NUMBERS, TIMES), writer=WRITERS, ways=SOME_WAYS, size=SIZES, bad=st.lists(st.integers(0, 20))
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from budget import differential
 from csv_files import WRITERS, CsvWriter
 from hypothesis import assume
@@ -19,6 +20,7 @@ from text_outputs import CSV, JSON_LINES, TextOutput
 from penstock.engines.base import Engine
 
 
+@pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT, RARE, NESTED))
 def test_every_engine_gives_what_was_written_as_parquet(table: pa.Table, engine: Engine, folder: Path) -> None:
     pq.write_table(table, folder / "a.parquet", row_group_size=3)
@@ -38,6 +40,7 @@ def test_every_engine_gives_what_was_written_as_csv(
     assert_same(partial(engine.read_csv, path, **options), expected(writer.as_read(table)), engine.name)
 
 
+@pytest.mark.thorough
 @differential(few=2, table=wide_tables(NUMBERS, TIMES, TEXT), output=st.sampled_from([CSV, JSON_LINES]))
 def test_every_engine_writes_the_same_text_and_reads_it_again(
     table: pa.Table, output: TextOutput, engine: Engine, local: Engine, folder: Path

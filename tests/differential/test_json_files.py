@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from arrow_values import exact
 from budget import differential
 from hypothesis import strategies as st
@@ -78,6 +79,7 @@ def test_every_way_to_json_lines_of_declared_types_gives_what_was_written(
         assert_same(read, wanted, way)
 
 
+@pytest.mark.thorough
 @differential(table=tables(NUMBERS, TIMES, TEXT, LISTS), writer=WRITERS, ways=SOME_WAYS, size=SIZES)
 def test_every_way_to_json_lines_of_inferred_types_gives_what_the_lines_say(
     table: pa.Table, writer: JsonWriter, ways: list[str], size: int, local: Engine, folder: Path

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 from budget import differential
 from consumers import CONSUMERS, OFTEN_ODD, fits
 from hypothesis import assume
@@ -48,6 +49,7 @@ def test_every_way_to_a_table_in_memory_gives_its_rows(
     )
 
 
+@pytest.mark.thorough
 @differential(table=tables(NUMBERS, TIMES, TEXT))
 def test_every_way_to_a_pandas_frame_of_arrow_types_gives_its_rows(table: pa.Table, local: Engine) -> None:
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)

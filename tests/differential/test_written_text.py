@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from budget import differential
 from hypothesis import strategies as st
 from outcomes import assert_same, expected
@@ -44,6 +45,7 @@ def test_csv_that_is_written_and_read_again_is_the_same_to_the_bit(
     assert_read_again(table, output, size, local, folder)
 
 
+@pytest.mark.thorough
 @differential(few=25, table=tables(PLAIN, LARGE, TEXT, LISTS, LISTS), size=st.sampled_from([100, 10_000]))
 def test_json_lines_that_are_written_and_read_again_are_the_same_to_the_bit(
     table: pa.Table, size: int, local: Engine, folder: Path

@@ -100,6 +100,7 @@ def test_values_of_every_type_can_be_cut(local, name):
     assert found["key"].nulls == column.null_count
 
 
+@pytest.mark.thorough
 def test_parts_of_shards_are_those_of_a_table(local, monkeypatch):
     monkeypatch.setattr("penstock.statistics.distinct.shards.LIMIT", 100)
     (found, _), _ = counted(data(local), {"key": 4})

@@ -81,6 +81,7 @@ def test_times_are_not_asked_for_in_the_first_ten_seconds() -> None:
     assert [scan.look_at(now) for now in (0.0, 5.0, 9.9)] == [[], [], []]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", ["map", "reduce"])
 def test_a_straggler_is_told_while_it_runs_on_every_engine(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: str

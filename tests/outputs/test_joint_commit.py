@@ -118,6 +118,7 @@ def test_a_page_that_another_run_wrote_meanwhile_is_a_conflict(tmp_path: Path) -
     assert state(tmp_path) == {"c.html": "second"}
 
 
+@pytest.mark.thorough
 def test_runs_with_overlapping_targets_neither_mix_nor_wait_for_each_other(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d.html"]
     choose = random.Random(5)

@@ -26,6 +26,7 @@ from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 SAVED = Checkpoint(7, b"trees")
 
 
+@pytest.mark.thorough
 def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it(tmp_path):
     folder = TemporaryFolder(tmp_path)
     (folder.path / "rows").mkdir()
@@ -35,6 +36,7 @@ def test_a_folder_is_removed_with_what_is_in_it_when_nothing_refers_to_it(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_copy_that_was_sent_away_removes_nothing(tmp_path):
     folder = TemporaryFolder(tmp_path)
     sent = pickle.loads(pickle.dumps(folder))
@@ -171,6 +173,7 @@ def test_a_link_in_place_of_a_record_is_not_followed(abandoned, tmp_path_factory
     assert elsewhere.is_file()
 
 
+@pytest.mark.thorough
 def test_a_training_that_is_killed_leaves_nothing_to_the_next_one(tmp_path, monkeypatch):
     """The checkpoints in the temporary directory, and those half written in a directory that was given."""
     code = """

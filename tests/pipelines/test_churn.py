@@ -94,6 +94,7 @@ def test_one_customer_is_scored_as_in_a_batch(folder, fitted):
         assert one == {name: row[name] for name in one}
 
 
+@pytest.mark.thorough
 def test_real_customers_are_told_apart(real_data, tmp_path):
     metrics = fit(real_data / "churn.csv", tmp_path).metrics
     assert min(metrics["logistic.areaUnderROC"], metrics["boosted.areaUnderROC"]) > 0.81

@@ -62,6 +62,7 @@ def test_types_come_from_all_files(read):
     assert found.to_pydict() == {"x": [1.0, 2.5], "y": [None, "b"]}
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.fixed_dictionaries({"x": st.none() | st.integers(-9, 9), "y": st.text(max_size=6)}), min_size=1),

@@ -75,6 +75,7 @@ def test_a_rank_joins_with_its_process_and_starts_from_the_checkpoint(talk: tupl
     assert "process" in joined.name
 
 
+@pytest.mark.thorough
 def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]) -> None:
     channel, coordinator = talk
     coordinator.send(m.Start(None))
@@ -173,6 +174,7 @@ def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(fr
     assert 0.9 < time.monotonic() - began < 10
 
 
+@pytest.mark.thorough
 def test_a_message_that_is_cut_off_holds_up_the_coordinator_for_the_timeout(frozen: Any) -> None:
     coordinator, rank = frozen
     os.write(rank.fileno(), struct.pack("!i", 1000) + b"a part")

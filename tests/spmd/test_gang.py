@@ -210,6 +210,7 @@ def join_and_freeze(place: RankAssignment, assignment: Assignment) -> None:
                 connection.recv()
 
 
+@pytest.mark.thorough
 def test_a_frozen_rank_is_lost_within_its_time(data: dict[str, Dataset]) -> None:
     launch, began = Threads({1: join_and_freeze}), time.monotonic()
     with pytest.raises(WorkerLostError, match=r"rank 1 \(one who froze\) .* gave no sign of life for 1 s"):
@@ -217,6 +218,7 @@ def test_a_frozen_rank_is_lost_within_its_time(data: dict[str, Dataset]) -> None
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.thorough
 def test_a_slow_rank_that_gives_signs_of_life_is_not_lost(data: dict[str, Dataset]) -> None:
     assert run(Threads(), lambda rank: time.sleep(1.6), data, SpmdOptions(timeout=1.0, max_restarts=0)) is None
 
@@ -225,6 +227,7 @@ class XGBoostError(Exception):
     """Stands for the one that a collective call raises when a peer is gone."""
 
 
+@pytest.mark.thorough
 def test_the_rank_that_fell_silent_is_blamed_and_not_the_one_it_cut_off(
     data: dict[str, Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +296,7 @@ class Late(Threads):
         return self.why
 
 
+@pytest.mark.thorough
 def test_ranks_that_do_not_start_in_time_are_named(data: dict[str, Dataset]) -> None:
     launch = Late()
     with pytest.raises(StageTimeoutError, match=r"1 of 3 rank\(s\) did not start within 1 s: rank 2"):

@@ -94,6 +94,7 @@ def test_ranks_that_make_different_calls_are_told_which() -> None:
         LocalGang(2).run(body, {})
 
 
+@pytest.mark.thorough
 def test_a_call_that_a_rank_leaves_out_ends_after_the_timeout() -> None:
     gang = LocalGang(2, options=SpmdOptions(timeout=1))
     with pytest.raises(ExecutionError, match="waited for a rank that has ended, or makes none"):

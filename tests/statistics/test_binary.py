@@ -250,6 +250,7 @@ def orders(cells):
 CELLS = [[(2, 2), (1, 1)], [(1, 2), (2, 1)], [(0, 1), (2, 2)], [(3, 0), (1, 2)]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cells", CELLS)
 def test_the_bounds_hold_for_every_order_and_that_of_roc_is_reached(cells):
     positives, negatives = (np.array(each, float) for each in zip(*cells, strict=True))

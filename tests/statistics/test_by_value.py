@@ -125,6 +125,7 @@ def test_sides_in_parts_are_those_together():
         assert whole[side][1]["s"].nulls == found[side][1]["s"].nulls
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statistic",
     [SUMS, Folded.of([SUMS], num_folds=4), BeforeAfter.of("day", 2, [ValueCounts(("i",)), ValueCounts(("s",))])],

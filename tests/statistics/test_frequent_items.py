@@ -27,6 +27,7 @@ def counts(found):
     return dict(zip(found.table["value"].to_pylist(), found.table["count"].to_pylist(), strict=True))
 
 
+@pytest.mark.thorough
 @given(st.lists(st.lists(st.none() | st.sampled_from("abcdefghij")), min_size=1, max_size=9), st.integers(1, 8))
 def test_counts_are_too_low_by_no_more_than_is_told(partitions, size):
     found = sketch(size, *(pa.array(part, pa.string()) for part in partitions))

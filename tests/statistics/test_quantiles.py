@@ -121,6 +121,7 @@ def test_the_same_partitions_give_the_same_result(small):
     assert first.weights.tolist() == second.weights.tolist()
 
 
+@pytest.mark.thorough
 def test_the_estimated_rank_is_not_biased(small):
     # A coin that always falls on one side would be off by half the weight of each level, 15 ranks in all.
     parts = np.random.default_rng(8).normal(size=(400, 101))

@@ -212,6 +212,7 @@ def test_replicates_take_cells():
     assert BinaryClassificationEvaluator(num_bins=7).reweighted("r").num_bins == 7
 
 
+@pytest.mark.thorough
 def test_a_bootstrap_covers_the_metrics():
     found = evaluate(scored(), [BinaryClassificationEvaluator(weight="w")], bootstrap=20)
     assert set(found.intervals) == set(METRICS)

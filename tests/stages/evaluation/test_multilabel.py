@@ -52,6 +52,7 @@ def test_metrics_are_mllibs_and_none_where_it_has_nan(spark, local, least, undef
     assert found.reasons.keys() == undefined
 
 
+@pytest.mark.thorough
 def test_integer_weights_are_repeated_rows(local):
     data = sample(1, 1)
     weight = np.random.default_rng(2).integers(0, 4, 200)

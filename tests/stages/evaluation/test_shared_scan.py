@@ -67,6 +67,7 @@ def test_two_that_report_metrics_of_one_name_need_names():
     assert "{'click'" in caught.value.hint
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", ["country", ("country", "mobile")])
 def test_a_slice_has_the_metrics_of_its_rows_alone(scored, by):
     names = (by,) if isinstance(by, str) else by

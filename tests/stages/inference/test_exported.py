@@ -75,6 +75,7 @@ def archived(program: torch.export.ExportedProgram) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("module", [Shapes, Attention, InPlace, Tied])
 def test_a_program_gives_what_its_module_gives(module):
     with torch.random.fork_rng():

@@ -181,6 +181,7 @@ def test_inverse_of_other_numbers_is_null(learn):
     assert bound.inverse(frame, fitted)["c"].to_list() == ["a", None, None, None, None, None]
 
 
+@pytest.mark.thorough
 def test_through_a_pipeline_codes_are_the_same_for_every_cut(local):
     letters = RNG.choice(["a", "bb", "ccc", ""], 200)
     table = pa.table({"c": letters, "d": letters[::-1]})

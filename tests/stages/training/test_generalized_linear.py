@@ -307,6 +307,7 @@ def test_exact_products_of_numbers_far_below_the_largest_keep_40_bits() -> None:
     assert slices.join(products)[0, 0] == pytest.approx(float(exact), rel=2**-38)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [500, 10**9])
 def test_fragments_change_nothing(local: Engine, size: int) -> None:
     stage = st.GeneralizedLinearRegression("gamma", features=NAMES, family="gamma", weight="w", link="log")
@@ -314,6 +315,7 @@ def test_fragments_change_nothing(local: Engine, size: int) -> None:
     assert Pipeline(stage).fit(data).fitted[0] == Pipeline(stage).fit(dataset(local)).fitted[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 @pytest.mark.parametrize(
     "options",
@@ -366,6 +368,7 @@ def test_separable_classes_end_and_are_told(local: Engine) -> None:
     close(model.transform(dataset(local, columns)).to_arrow()["prediction"].to_numpy().round(6), [0, 0, 1, 1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_units_of_the_label_do_not_decide_when_it_ends(local: Engine, scale: float) -> None:
     columns = {**SAMPLE, "gamma": SAMPLE["gamma"] * scale}
@@ -415,6 +418,7 @@ def test_a_null_feature_or_offset_gives_null_and_nothing_else_changes(local: Eng
         assert found[name].to_pylist() == [expected[0], None, None, expected[3]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("link", "far", "expected"), [("log", 1e5, np.finfo(float).max), ("identity", -1e5, 1e-16), ("sqrt", -1e5, None)]
 )

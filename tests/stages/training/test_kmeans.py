@@ -192,6 +192,7 @@ def test_a_row_without_direction_is_refused_with_its_place(local: Engine, tmp_pa
 # Seeds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
 def test_seeds_are_rows_and_all_different(local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int) -> None:
     monkeypatch.setattr(_seeding, "GATHERED", gathered)
@@ -204,6 +205,7 @@ def test_seeds_are_rows_and_all_different(local: Engine, monkeypatch: pytest.Mon
         assert len(found) == 40 or mode == "random"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])
 def test_seeds_find_every_one_of_many_clusters_far_apart(
     local: Engine, monkeypatch: pytest.MonkeyPatch, gathered: int
@@ -239,6 +241,7 @@ def test_few_draws_are_made_up_with_rows_at_random(local: Engine, monkeypatch: p
     assert 1e6 in found.round()
 
 
+@pytest.mark.thorough
 def test_rows_at_random_are_drawn_by_their_weights(local: Engine) -> None:
     data = pa.table({"x": np.arange(100.0), "w": np.where(np.arange(100) % 10 == 0, 1e4, 1.0)})
     options = {"features": "x", "weight": "w", "k": 5, "init_mode": "random", "max_iter": 0}
@@ -249,6 +252,7 @@ def test_rows_at_random_are_drawn_by_their_weights(local: Engine) -> None:
     assert np.mean(drawn.round() % 10 == 0) < 0.3
 
 
+@pytest.mark.thorough
 def test_of_few_rows_not_even_the_order_matters(local: Engine) -> None:
     x = np.round(blobs(spread=1.5)) + 100.1  # few points, each of many rows
     weight = np.random.default_rng(4).random(ROWS)
@@ -278,6 +282,7 @@ def test_the_origin_is_near_the_mean_and_without_its_last_digits(mean: float) ->
     assert kmeans._origin(Moment(9, mean, 0.0)) == mean
 
 
+@pytest.mark.thorough
 def test_one_seed_gives_one_model_and_others_give_others(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for gathered in (0, 10**6):
         monkeypatch.setattr(_seeding, "GATHERED", gathered)
@@ -312,6 +317,7 @@ def train(dataset: Dataset, size: int, checkpoint: Checkpoint | None = None, **o
     return gang.train(st.KMeans(**options), dataset, checkpoint=checkpoint, threads=1 + size % 2), gang
 
 
+@pytest.mark.thorough
 @pytest.mark.pairwise
 @pytest.mark.parametrize("mode", ["k-means||", "random"])
 @pytest.mark.parametrize("gathered", [0, 10**6], ids=["drawn", "gathered"])

@@ -306,6 +306,7 @@ def test_a_penalty_that_leaves_no_coefficient_leaves_the_mean(local: Engine) -> 
 # Partitions, threads, ranks and engines
 
 
+@pytest.mark.thorough
 def test_fragments_and_threads_change_no_bit(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_sparse_design, "_ENTRIES", 100)  # several parts for each thread
     models = []
@@ -316,6 +317,7 @@ def test_fragments_and_threads_change_no_bit(local: Engine, monkeypatch: pytest.
     assert models[0] == models[1] == models[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", [0.0, 0.5])
 @pytest.mark.parametrize("size", [2, 3, 7])
 def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int, share: float) -> None:
@@ -480,6 +482,7 @@ def test_the_table_names_numbers_and_indices(local: Engine) -> None:
 # What is refused
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("given", "message"), FAULTS, ids=str)
 @pytest.mark.parametrize("when", ["fit", "predict"])
 def test_rows_that_hold_no_vector_are_refused_with_their_place(
@@ -501,6 +504,7 @@ def test_rows_without_a_vector_are_refused_at_fit_with_their_place(local: Engine
     assert (e.value.column, e.value.row) == ("v_indices", 333)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

@@ -306,6 +306,7 @@ def test_threads_of_a_rank_change_nothing(local: Engine, monkeypatch: pytest.Mon
     assert models[0] == models[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int, classes: int) -> None:

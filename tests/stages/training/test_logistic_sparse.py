@@ -214,6 +214,7 @@ def test_fragments_and_threads_change_no_bit(local: Engine, monkeypatch: pytest.
     assert models[0] == models[1] == models[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("size", [2, 3, 7])
 def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int, classes: int) -> None:
@@ -289,6 +290,7 @@ def test_texts_become_classes_without_a_dense_matrix(local: Engine, tmp_path: An
 # Scoring
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_row_by_itself_is_scored_the_same(local: Engine, classes: int) -> None:
     model = Pipeline(stage(FEATURES, reg_param=0.02)).fit(dataset(local, table(classes)))
@@ -331,6 +333,7 @@ def test_a_penalty_that_leaves_no_coefficient_leaves_the_odds_of_the_classes(loc
 # What is refused
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("given", "message"), FAULTS, ids=str)
 @pytest.mark.parametrize("when", ["fit", "predict"])
 def test_rows_that_hold_no_vector_are_refused_with_their_place(

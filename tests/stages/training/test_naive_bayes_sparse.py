@@ -149,6 +149,7 @@ def test_every_engine_learns_and_scores_the_same_to_the_bit(engine: Engine, loca
     assert model.transform(dataset(engine, rows)).to_arrow().equals(alone.transform(dataset(local, rows)).to_arrow())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model_type", TYPES)
 def test_a_saved_model_scores_a_row_the_same(local: Engine, tmp_path: Path, model_type: str) -> None:
     rows = table(matrix(model_type))

@@ -135,6 +135,7 @@ def test_a_gradient_that_leads_nowhere_ends() -> None:
     assert (course.converged, course.iterations) == (False, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("l1", [0.0, 0.2])
 @pytest.mark.parametrize("at", [1, 7, 15])
 def test_going_on_from_a_checkpoint_is_the_same_path_to_the_bit(quadratic, at: int, l1: float) -> None:

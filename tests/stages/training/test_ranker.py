@@ -109,6 +109,7 @@ def batches(rows: np.ndarray, group: np.ndarray) -> Iterator[Batch]:
         yield Batch(part[:, None], part % 3, part / 2, group=names)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_every_group_is_whole_on_one_rank(group: np.ndarray, size: int) -> None:
     dealt = np.array_split(np.arange(ROWS), size + 1)[:size]  # the rows that are left over are no one's

@@ -98,6 +98,7 @@ def read(blob: Blob | InMemory) -> Any:
     return fitted_estimator({"estimator": blob, "sklearn": installed()})
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", STORABLE, ids=lambda estimator: " ".join(repr(estimator).split())[:60])
 def test_what_is_read_predicts_the_same_to_the_bit(estimator):

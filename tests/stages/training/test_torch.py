@@ -223,6 +223,7 @@ def test_a_validation_loss_is_that_of_the_model(local: Engine) -> None:
     assert model.fitted[0]["history"]["validation_loss"][-1] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
