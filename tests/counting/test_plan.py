@@ -121,12 +121,13 @@ def test_what_is_added_up_by_values_is_merged_in_parts_too(engines, small, stage
     assert learned.digest == Pipeline(stage).fit(data(engines.get("local"))).digest
 
 
+@pytest.mark.parametrize(("kept", "categories"), [({"max_categories": 3}, 3), ({"min_frequency": 2}, ROWS - DISTINCT)])
 @pytest.mark.dask
-def test_stages_that_keep_otherwise_share_one_count(engines, small):
-    stages = [st.StringIndexer("key", max_categories=3, output_columns=["i"]), st.CountEncoder("key")]
+def test_stages_that_keep_otherwise_share_one_count(engines, small, kept, categories):
+    stages = [st.StringIndexer("key", **kept, output_columns=["i"]), st.CountEncoder("key")]
     learned = Pipeline(*stages).fit(data(engines.get("dask")), counting=BUDGET)
     assert len(learned.report.counts) == 1
-    assert learned.fitted[0]["categories"]["key"].num_rows == 3
+    assert learned.fitted[0]["categories"]["key"].num_rows == categories
     assert learned.fitted[1]["counts"]["key"].num_rows == DISTINCT
 
 
