@@ -1,0 +1,66 @@
+"""Parts of a dataset that have their share of each class, to within one row."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.core.errors import EmptyInputError, SchemaError
+from penstock.core.schemas import require
+from penstock.dataset.folds.allocation import allocate
+from penstock.dataset.folds.dealers import Stratified
+from penstock.dataset.folds.keys import RowHash
+from penstock.dataset.folds.order_statistics import order_statistics
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+_KINDS = (pa.types.is_string, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+
+
+def stratified(
+    dataset: Dataset, column: str | None, seed: int, shares: Callable[[int], Sequence[Fraction]], user: str
+) -> Stratified:
+    """Return what deals rows into parts of such shares of each class, and of all rows; reads the classes.
+
+    Parameters
+    ----------
+    shares : callable
+        The shares of the parts, for the number of rows.
+    user : str
+        The method of `Dataset` that asks, as errors have it.
+
+    Raises
+    ------
+    EmptyInputError
+        There are no rows.
+    """
+    kind = pa.bool_() if column is None else _kind(dataset, column, user)
+    begins: list[list[int]] = []
+
+    def ranks(rows: Sequence[int]) -> list[list[int]]:
+        if not sum(rows):
+            raise EmptyInputError(f"{user} found no rows", hint="Check the filters before it.")
+        ordered = sorted(range(len(rows)), key=lambda code: -rows[code])
+        parts = dict(zip(ordered, allocate([rows[code] for code in ordered], shares(sum(rows))), strict=True))
+        begins[:] = [list(itertools.accumulate(parts[code]))[:-1] for code in range(len(rows))]
+        return begins
+
+    found = order_statistics(dataset, RowHash(seed), ranks, column, label=user)
+    return Stratified(RowHash(seed), column, kind, found.classes, found.keys)
+
+
+def _kind(dataset: Dataset, column: str, user: str) -> pa.DataType:
+    require(dataset.schema, [column])
+    kind = dataset.schema.field(column).type
+    if not any(test(kind) for test in _KINDS):
+        raise SchemaError(
+            f"column {column!r} is {kind}, by which {user} cannot stratify",
+            hint="It takes classes as strings, booleans or numbers; cast the column before.",
+            column=column,
+        )
+    return pa.string() if pa.types.is_null(kind) else kind
