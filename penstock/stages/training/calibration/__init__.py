@@ -1,0 +1,1 @@
+"""What is learned from scores and labels alone: monotone functions, probabilities, thresholds."""
