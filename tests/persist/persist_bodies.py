@@ -1,0 +1,31 @@
+"""What the tests of persisted rows run on workers, which import it by name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from penstock.io.fragments import Piece
+
+
+@dataclass(frozen=True)
+class LoggedSource:
+    """Leaves a file for each piece that is read."""
+
+    source: Any
+    folder: Path
+
+    @property
+    def schema(self) -> Any:
+        return self.source.schema
+
+    @property
+    def storage(self) -> Any:
+        return self.source.storage
+
+    def read(self, piece: Piece, columns: Any, kind: Any) -> Any:
+        (self.folder / f"{Path(piece.path).stem}-{piece.first}-{os.getpid()}-{uuid4().hex}").touch()
+        return self.source.read(piece, columns, kind)
