@@ -1,10 +1,11 @@
 """Training that iterates: one body on every rank at the same time, watched, and started again when a rank is lost."""
 
-from penstock.spmd.alone import run_alone
+from penstock.spmd.alone import run_alone, train_in_process
 from penstock.spmd.assignment import Assignment, Body, RankAssignment
 from penstock.spmd.communicator import Communicator
 from penstock.spmd.gang import Launch, Launcher, run_gang
 from penstock.spmd.options import SpmdOptions
+from penstock.spmd.prepared import PreparedInputs
 from penstock.spmd.rank import Rank
 from penstock.spmd.worker import run_rank
 
@@ -14,10 +15,12 @@ __all__ = [
     "Communicator",
     "Launch",
     "Launcher",
+    "PreparedInputs",
     "Rank",
     "RankAssignment",
     "SpmdOptions",
     "run_alone",
     "run_gang",
     "run_rank",
+    "train_in_process",
 ]

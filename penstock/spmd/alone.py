@@ -9,6 +9,7 @@ from penstock import devices
 from penstock.core.errors import ConfigError, PenstockError, UserCodeError
 from penstock.dataset.task_errors import translated
 from penstock.spmd.assignment import Assignment, Body
+from penstock.spmd.checkpoints import CheckpointStore
 from penstock.spmd.communicator import SoloCommunicator
 from penstock.spmd.fingerprint import checkpoint_store
 from penstock.spmd.options import SpmdOptions
@@ -40,12 +41,28 @@ def run_alone(
     with checkpoint_store(options, body, datasets, 1) as store, engine.progress.track(label, total) as track:
         communicator = SoloCommunicator(store, track.advance)
         rank = Rank(assignment, communicator, store.load(), options.checkpoint_interval)
-        devices.use(assignment.kind)
-        try:
-            result = body(rank)
-        except (PenstockError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # whatever is not an error of Penstock's own is raised as one
-            raise translated(error, label, UserCodeError, stage=label) from error
+        result = _run(rank, label)
         store.clear()
         return result
+
+
+def train_in_process(assignment: Assignment, label: str) -> Any:
+    """Run the body of an assignment of one rank in this process, a worker's say; return what it returns.
+
+    Raises
+    ------
+    PenstockError, UserCodeError
+        What the body raised.
+    """
+    with CheckpointStore(None, label) as store:
+        return _run(Rank(assignment, SoloCommunicator(store, lambda rounds, detail: None)), label)
+
+
+def _run(rank: Rank, label: str) -> Any:
+    devices.use(rank.kind)
+    try:
+        return rank.assignment.body(rank)
+    except (PenstockError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # whatever is not an error of Penstock's own is raised as one
+        raise translated(error, label, UserCodeError, stage=label) from error

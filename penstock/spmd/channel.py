@@ -74,6 +74,8 @@ class Channel:
             address: str = connected.getsockname()[0]
             return address
 
+    keeps_checkpoints = True
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Hand a checkpoint to the coordinator."""
         self._send(Saved(checkpoint))

@@ -1,14 +1,17 @@
-"""The last complete checkpoint of a training, replaced atomically."""
+"""The last complete checkpoint of a training, replaced atomically: on a disk or in a store."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from penstock.core.locations import is_url
 from penstock.io.sinks import TemporaryFolder, translating
+from penstock.io.sinks.stores.store import store_at
 
 _MAGIC = b"penstock-checkpoint-1\n"
 _BODY = len(_MAGIC) + hashlib.sha256().digest_size
@@ -21,16 +24,37 @@ class Checkpoint:
     rounds: int
     data: bytes
 
+    def encode(self) -> bytes:
+        """Return it as bytes that tell whether they are whole."""
+        content = f"{self.rounds}\n".encode() + self.data
+        return _MAGIC + hashlib.sha256(content).digest() + content
+
+    @classmethod
+    def decode(cls, stored: bytes) -> Checkpoint | None:
+        """Return what `encode` made bytes of; None for what is not whole."""
+        digest, content = stored[len(_MAGIC) : _BODY], stored[_BODY:]
+        if not stored.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
+            return None
+        rounds, _, data = content.partition(b"\n")
+        return cls(int(rounds), data)
+
 
 class CheckpointStore:
     """Keeps one checkpoint of one training in a directory; a reader finds the old one or the new one, never a part.
 
     Parameters
     ----------
-    directory : path or None
+    directory : path, URL or None
         None stands for a private temporary directory that is removed at the end.
     key : str
         Which training; a checkpoint of another one is not seen.
+    options : mapping, optional
+        Passed to fsspec for a URL; never shown in a message.
+
+    Raises
+    ------
+    OutputError, DiskFullError
+        By all methods: it cannot be read or written.
 
     Examples
     --------
@@ -38,17 +62,27 @@ class CheckpointStore:
     ...     store.save(Checkpoint(3, b"trees"))
     ...     store.load()
     Checkpoint(rounds=3, data=b'trees')
+    >>> store = CheckpointStore("memory://doc/checkpoints", "demo")
+    >>> store.save(Checkpoint(3, b"trees"))
+    >>> CheckpointStore("memory://doc/checkpoints", "demo").load()
+    Checkpoint(rounds=3, data=b'trees')
+    >>> store.clear()
     """
 
-    def __init__(self, directory: str | Path | None, key: str) -> None:
-        self._own: TemporaryFolder | None = None
-        if directory is None:
-            self._own = TemporaryFolder()
-            directory = self._own.path
-        self._root = Path(directory)
-        with translating(self._root):
-            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._path = self._root / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.checkpoint"
+    def __init__(self, directory: str | Path | None, key: str, options: Mapping[str, Any] | None = None) -> None:
+        self._own = TemporaryFolder() if directory is None else None
+        name = f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.checkpoint"
+        place = str(directory) if self._own is None else str(self._own.path)
+        self._kept: CheckpointFile | CheckpointObjects
+        if is_url(place):
+            self._kept = CheckpointObjects(place, name, options)
+        else:
+            self._kept = CheckpointFile(Path(place), name)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether what is saved ends with the run."""
+        return self._own is not None
 
     def __enter__(self) -> Self:
         return self
@@ -58,34 +92,70 @@ class CheckpointStore:
             self._own.remove()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint: written aside, flushed to disk, renamed.
+        """Replace the checkpoint."""
+        self._kept.save(checkpoint)
 
-        Raises
-        ------
-        OutputError, DiskFullError
-            It cannot be written.
-        """
-        content = f"{checkpoint.rounds}\n".encode() + checkpoint.data
-        with TemporaryFolder(self._root) as folder, translating(self._path):
+    def load(self) -> Checkpoint | None:
+        """Return the checkpoint, or None when there is none that is whole."""
+        return self._kept.load()
+
+    def clear(self) -> None:
+        """Forget the checkpoint: the training is complete."""
+        self._kept.clear()
+
+
+class CheckpointFile:
+    """A checkpoint as a file, which is written aside, flushed to disk, renamed."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._path = folder, folder / name
+        with translating(folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        with TemporaryFolder(self._folder) as folder, translating(self._path):
             aside = folder.path / self._path.name
             with open(aside, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                file.write(checkpoint.encode())
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(aside, self._path)
 
     def load(self) -> Checkpoint | None:
-        """Return the checkpoint, or None when there is none that is whole."""
         try:
-            stored = self._path.read_bytes()
+            return Checkpoint.decode(self._path.read_bytes())
         except FileNotFoundError:
             return None
-        digest, content = stored[len(_MAGIC) : _BODY], stored[_BODY:]
-        if not stored.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
-            return None
-        rounds, _, data = content.partition(b"\n")
-        return Checkpoint(int(rounds), data)
 
     def clear(self) -> None:
-        """Forget the checkpoint: the training is complete."""
         self._path.unlink(missing_ok=True)
+
+
+class CheckpointObjects:
+    """A checkpoint as two objects of a store, written in turn: one is whole whenever the other was cut off."""
+
+    def __init__(self, url: str, name: str, options: Mapping[str, Any] | None) -> None:
+        self._store = store_at(f"{url.rstrip('/')}/{name}", options)
+        self._paths = [f"{self._store.path}-{number}" for number in range(2)]
+        self._next = 0
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._store.put(self._paths[self._next], checkpoint.encode())
+        self._next = 1 - self._next
+
+    def load(self) -> Checkpoint | None:
+        found = dict(self._whole())
+        if not found:
+            return None
+        last = max(found, key=lambda number: found[number].rounds)
+        self._next = 1 - last
+        return found[last]
+
+    def _whole(self) -> Iterator[tuple[int, Checkpoint]]:
+        for number, path in enumerate(self._paths):
+            stored = self._store.read(path)
+            if stored is not None and (checkpoint := Checkpoint.decode(stored.content)) is not None:
+                yield number, checkpoint
+
+    def clear(self) -> None:
+        self._store.discard(self._paths)

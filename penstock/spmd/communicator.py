@@ -35,6 +35,10 @@ class Communicator(Protocol):
     def timeout(self) -> float:
         """Seconds that a collective call of XGBoost or PyTorch may wait for another rank."""
 
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether a checkpoint that is saved can be gone on from."""
+
     def rendezvous(self) -> dict[str, Any]:
         """Return, when every rank has called it, the arguments of XGBoost's own communicator; none for one rank."""
 
@@ -65,6 +69,8 @@ class SoloCommunicator:
 
     def __init__(self, store: CheckpointStore, advance: Callable[[int, str], None]) -> None:
         self._store, self._advance, self._rounds = store, advance, 0
+        # The only rank ends with its driver, and nobody starts it again from what is removed then.
+        self.keeps_checkpoints = not store.is_private
 
     def rendezvous(self) -> dict[str, Any]:
         """Return no arguments."""
@@ -79,8 +85,9 @@ class SoloCommunicator:
         return values.copy()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint in the store."""
-        self._store.save(checkpoint)
+        """Keep a checkpoint in the store, where it can be gone on from."""
+        if self.keeps_checkpoints:
+            self._store.save(checkpoint)
 
     def report(self, rounds: int, detail: str) -> None:
         """Advance the progress by the rounds that are new."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.dataset.steps import history
 from penstock.io.fragments import Piece
 from penstock.spmd.assignment import Body
 from penstock.spmd.checkpoints import CheckpointStore
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def checkpoint_store(options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int) -> CheckpointStore:
     """Return where the checkpoints of one training are kept; those of others, in the same directory, are not seen."""
     key = "" if options.checkpoint_dir is None else fingerprint(body, datasets, size)
-    return CheckpointStore(options.checkpoint_dir, key)
+    return CheckpointStore(options.checkpoint_dir, key, options.storage_options)
 
 
 def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int) -> str:
@@ -30,13 +31,14 @@ def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int) -> str:
 
 def _rows(dataset: Dataset) -> tuple[Any, ...]:
     pieces = [_identity(piece) for fragment in dataset.fragments for piece in fragment.pieces]
-    return dataset.steps, dataset.reader.samples, pieces
+    return history(dataset.steps), dataset.reader.samples, pieces
 
 
 def _identity(piece: Piece) -> tuple[Any, ...]:
     """Return what tells the rows of a piece from others: the file as it was planned, or the values themselves."""
     if piece.table is None:
-        return piece.path, piece.size, piece.mtime, piece.first, piece.rows
+        deleted = hashlib.sha256(piece.left_out).hexdigest()
+        return piece.path, piece.size, piece.mtime, piece.first, piece.rows, deleted
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, piece.table.schema) as writer:
         writer.write_table(piece.table)

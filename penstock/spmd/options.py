@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from penstock.core.errors import ConfigError
-from penstock.core.locations import local_path
+from penstock.core.locations import read_location
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,12 @@ class SpmdOptions:
     checkpoint_interval : int, default 10
         Rounds between checkpoints; a restart goes on from the last. Where a trainer samples at random (XGBoost with
         ``subsample`` or ``colsample_*``), the samples depend on it.
-    checkpoint_dir : path, optional
-        Where checkpoints are kept. A directory given here outlives the run, so that a run started again with the same
-        pipeline goes on from there; without it they are kept in a private temporary directory.
+    checkpoint_dir : path or URL, optional
+        Where checkpoints are kept, by the process that starts the training. A directory given here, or a folder of a
+        store, outlives the run, so that a run started again with the same pipeline goes on from there; without it they
+        are kept in a private temporary directory.
+    storage_options : mapping, optional
+        Passed to fsspec for a `checkpoint_dir` in a store; never shown in a message.
     allow_insecure : bool, default False
         Let several ranks of XGBoost listen on every address of their machines, where whoever connects can end the
         training, or take part in it and spoil the model: XGBoost can bind to no other address and asks nobody who he
@@ -49,6 +54,7 @@ class SpmdOptions:
     max_restarts: int = 2
     checkpoint_interval: int = 10
     checkpoint_dir: str | Path | None = None
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False, hash=False)
     allow_insecure: bool = False
 
     def __post_init__(self) -> None:
@@ -58,4 +64,4 @@ class SpmdOptions:
         if self.world_size is not None and self.world_size < 1:
             raise ConfigError(f"world_size is {self.world_size}, expected at least 1")
         if self.checkpoint_dir is not None:
-            object.__setattr__(self, "checkpoint_dir", local_path(self.checkpoint_dir, "checkpoint_dir"))
+            object.__setattr__(self, "checkpoint_dir", read_location(self.checkpoint_dir, "checkpoint_dir"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from penstock.io.fragments import Fragment
 from penstock.spmd.assignment import Assignment, DataShare
 from penstock.spmd.checkpoints import Checkpoint
 from penstock.spmd.communicator import Communicator
+from penstock.spmd.prepared import Prepared, PreparedInputs
 
 Batch = TypeVar("Batch")
 
@@ -36,12 +37,15 @@ class Rank:
         Where to go on from.
     checkpoint_interval : int, default 10
         After how many rounds to save.
+    inputs : PreparedInputs, optional
+        Where what trainings make of the same rows is kept from one to the next.
     """
 
     assignment: Assignment
     communicator: Communicator
     checkpoint: Checkpoint | None = None
     checkpoint_interval: int = 10
+    inputs: PreparedInputs | None = None
 
     @property
     def index(self) -> int:
@@ -109,6 +113,18 @@ class Rank:
         else:
             yield from ahead(convert_fragment, share.fragments, self.threads)
 
+    def prepared(self, key: Hashable, build: Callable[[], Prepared]) -> Prepared:
+        """Return what `build` makes of this rank's rows; of an earlier training on the same rows, where it is there.
+
+        Parameters
+        ----------
+        key : hashable
+            All that what is made depends on, besides the rows: columns, and how they are converted.
+        build : callable
+            What it makes is changed by no training.
+        """
+        return build() if self.inputs is None else self.inputs.get(key, build)
+
     def rows(self, name: str) -> int:
         """Return how many rows this rank's fragments store, before any split or filter."""
         return self._share(name).rows
@@ -120,6 +136,11 @@ class Rank:
     def numbers_rows(self, name: str) -> bool:
         """Return whether rows still have their numbers, the column ``__row__``, after all steps."""
         return not any(step.makes_rows for step in self._share(name).scan.steps)
+
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether a checkpoint that is saved can be gone on from; if not, none has to be made."""
+        return self.communicator.keeps_checkpoints
 
     def save(self, rounds: int, data: bytes) -> None:
         """Save a checkpoint; only rank 0's is kept."""

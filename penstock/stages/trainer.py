@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import pyarrow as pa
@@ -52,6 +53,22 @@ class Trainer(Stage):
         """How many rounds training takes at most, for progress: its ``max_iter``; 0 when it cannot be told."""
         return getattr(self, "max_iter", 0)
 
+    @property
+    def watches_validation(self) -> bool:
+        """Whether it ends early by rows that it is not trained on: it has ``early_stopping_rounds``."""
+        return getattr(self, "early_stopping_rounds", None) is not None
+
+    def without_validation(self, fitted: Sequence[Fitted]) -> Self:
+        """Return the trainer for all rows, with none to watch: for as many rounds as were kept on average.
+
+        Parameters
+        ----------
+        fitted : sequence of mapping
+            What it learned on each fold, where it watched the other rows.
+        """
+        hint = "Take rows to validate with from CrossValidator(..., refit=False), and fit(..., validation=) with them."
+        raise ConfigError(f"{self.title} cannot be trained without rows to watch", hint=hint, stage=self.title)
+
     def trains(self, schema: pa.Schema) -> bool:
         """Return whether it learns from rows once its statistics are finished; the stage is bound."""
         return type(self).train is not Trainer.train
@@ -65,6 +82,25 @@ class Trainer(Stage):
             What `finish` made of the statistics before; it is returned where nothing more is learned.
         """
         return learned
+
+    @classmethod
+    def train_together(cls, rank: Rank, trainings: Sequence[tuple[Self, Fitted]]) -> list[Fitted]:
+        """Learn as several trainers that differ in parameters alone, from the same rows; every rank calls it.
+
+        A trainer of its own makes less of it than one training after the other, and of each what `train` does, to the
+        bit. There are no checkpoints meanwhile.
+
+        Parameters
+        ----------
+        trainings : sequence of (Trainer, mapping)
+            The trainers, each with what `train` is given.
+        """
+        return [stage.train(rank, learned) for stage, learned in trainings]
+
+    @classmethod
+    def gains_together(cls) -> bool:
+        """Return whether several are trained faster together than one after the other."""
+        return cls.train_together.__func__ is not Trainer.train_together.__func__  # type: ignore[attr-defined]
 
     def bind(self, schema: pa.Schema) -> Self:
         aside = self._aside()

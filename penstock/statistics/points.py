@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError, did_you_mean
+from penstock.core.errors import ConfigError, DataValueError, check_one_of
 from penstock.frames import matrices
 from penstock.statistics.aggregates import numbers
 from penstock.statistics.base import State, Statistic, merge_fields
@@ -192,11 +192,7 @@ class PointStatistic(Statistic):
 
 def check_distance(distance_measure: str) -> None:
     """Raise ConfigError unless the distance is known."""
-    if distance_measure not in DISTANCES:
-        raise ConfigError(
-            f"distance_measure {distance_measure!r} is not known, expected one of {', '.join(DISTANCES)}."
-            + did_you_mean(str(distance_measure), DISTANCES)
-        )
+    check_one_of("distance_measure", distance_measure, DISTANCES)
 
 
 def _lengths(lengths: np.ndarray) -> pa.Table:

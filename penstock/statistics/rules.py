@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.core.errors import ConfigError, DataValueError, did_you_mean
+from penstock.core.errors import ConfigError, DataValueError, check_one_of
 from penstock.statistics.aggregates import aggregate
 
 Values = tuple[Any, ...]
@@ -107,11 +107,7 @@ class Rule:
     values: Values = ()
 
     def __post_init__(self) -> None:
-        if self.test not in _BROKEN:
-            expected = ", ".join(_BROKEN)
-            raise ConfigError(
-                f"test {self.test!r} is not known, expected one of {expected}.{did_you_mean(self.test, _BROKEN)}"
-            )
+        check_one_of("test", self.test, _BROKEN)
         counts = {"not_between": ("two values", 2), "not_float32": ("one value", 1)}
         wanted, count = counts.get(self.test, ("no values", 0))
         suits = len(self.values) == count

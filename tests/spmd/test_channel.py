@@ -36,7 +36,7 @@ def place(listener: Listener, **changes: Any) -> RankAssignment:
     return RankAssignment(**{"index": 1, "size": 2, "address": listener.address, "key": KEY, **times, **changes})
 
 
-def arrival(listener: Listener, seconds: float = 10.0) -> Connection:
+def arrival(listener: Listener, seconds: float = 60.0) -> Connection:
     for _ in range(int(seconds * 10)):
         if found := listener.arrivals(0.1):
             return found[0]
@@ -45,7 +45,7 @@ def arrival(listener: Listener, seconds: float = 10.0) -> Connection:
 
 def hear(coordinator: Connection, kind: type) -> Any:
     """Return the next message that is no sign of life."""
-    while coordinator.poll(10):
+    while coordinator.poll(60):
         message = coordinator.recv()
         if not isinstance(message, m.Alive) or kind is m.Alive:
             assert isinstance(message, kind), message
@@ -88,12 +88,17 @@ def test_it_gives_signs_of_life_until_it_leaves(talk: tuple[Channel, Connection]
             coordinator.recv()
 
 
-def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(talk: tuple[Channel, Connection]) -> None:
+def test_signs_of_life_are_more_frequent_than_the_silence_that_is_a_loss(
+    talk: tuple[Channel, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
     channel, coordinator = talk
+    waits: list[float] = []
+    monkeypatch.setattr(channel._stop, "wait", lambda seconds: waits.append(seconds) or len(waits) > 3)
     coordinator.send(m.Start(None))
     channel.join()
     hear(coordinator, m.Joined)
-    assert coordinator.poll(0.8)  # of the second that its coordinator allows
+    assert [hear(coordinator, m.Alive) for _ in range(3)] == [m.Alive()] * 3
+    assert set(waits) == {0.25}  # of the second that its coordinator allows
 
 
 def test_it_waits_for_the_others_only_so_long(listener: Listener) -> None:
@@ -171,7 +176,7 @@ def test_a_rank_that_no_longer_reads_holds_up_its_coordinator_for_the_timeout(fr
     began = time.monotonic()
     with pytest.raises(OSError, match="temporarily unavailable"):
         frozen[0].send_bytes(bytes(64_000_000))
-    assert 0.9 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.9
 
 
 @pytest.mark.thorough
@@ -181,4 +186,4 @@ def test_a_message_that_is_cut_off_holds_up_the_coordinator_for_the_timeout(froz
     began = time.monotonic()
     with pytest.raises(OSError, match="temporarily unavailable"):
         coordinator.recv_bytes()
-    assert 0.9 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.9

@@ -76,7 +76,7 @@ def test_a_save_that_fails_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest
 
 def test_a_directory_of_its_own_is_private_and_goes_away() -> None:
     with CheckpointStore(None, "key") as store:
-        root = store._root
+        root = store._own.path
         assert stat.S_IMODE(root.stat().st_mode) == 0o700
         store.save(SAVED)
     assert not root.exists()

@@ -27,7 +27,7 @@ from penstock.pipeline import Pipeline
 from penstock.spmd import Assignment, Body, Rank, RankAssignment, SpmdOptions, peers, run_gang, run_rank
 from penstock.spmd.messages import Joined
 
-QUICK = SpmdOptions(timeout=2.0, start_timeout=20.0, max_restarts=1)
+ONE_RESTART = SpmdOptions(timeout=60, start_timeout=60, max_restarts=1)
 
 
 def as_process(place: RankAssignment, assignment: Assignment) -> None:
@@ -98,7 +98,9 @@ def data(notes: Notes) -> dict[str, Dataset]:
     return {"train": engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)}
 
 
-def run(launch: Any, body: Body, data: Mapping[str, Dataset], options: SpmdOptions = QUICK, *, size: int = 2) -> Any:
+def run(
+    launch: Any, body: Body, data: Mapping[str, Dataset], options: SpmdOptions = ONE_RESTART, *, size: int = 2
+) -> Any:
     engine = data["train"].engine
     return run_gang(launch, body, data, options, engine, size=size, threads=1, host="127.0.0.1", label="train it")
 
@@ -213,14 +215,14 @@ def join_and_freeze(place: RankAssignment, assignment: Assignment) -> None:
 @pytest.mark.thorough
 def test_a_frozen_rank_is_lost_within_its_time(data: dict[str, Dataset]) -> None:
     launch, began = Threads({1: join_and_freeze}), time.monotonic()
-    with pytest.raises(WorkerLostError, match=r"rank 1 \(one who froze\) .* gave no sign of life for 1 s"):
-        run(launch, lambda rank: rank.gather(None), data, SpmdOptions(timeout=1.0, max_restarts=0))
-    assert time.monotonic() - began < 5
+    with pytest.raises(WorkerLostError, match=r"rank 1 \(one who froze\) .* gave no sign of life for \d+ s"):
+        run(launch, lambda rank: rank.gather(None), data, SpmdOptions(timeout=2, max_restarts=0))
+    assert time.monotonic() - began < 50  # of the minute that it has by default
 
 
 @pytest.mark.thorough
 def test_a_slow_rank_that_gives_signs_of_life_is_not_lost(data: dict[str, Dataset]) -> None:
-    assert run(Threads(), lambda rank: time.sleep(1.6), data, SpmdOptions(timeout=1.0, max_restarts=0)) is None
+    assert run(Threads(), lambda rank: time.sleep(3.2), data, SpmdOptions(timeout=3, max_restarts=0)) is None
 
 
 class XGBoostError(Exception):
@@ -299,8 +301,8 @@ class Late(Threads):
 @pytest.mark.thorough
 def test_ranks_that_do_not_start_in_time_are_named(data: dict[str, Dataset]) -> None:
     launch = Late()
-    with pytest.raises(StageTimeoutError, match=r"1 of 3 rank\(s\) did not start within 1 s: rank 2"):
-        run(launch, rows, data, SpmdOptions(start_timeout=1), size=3)
+    with pytest.raises(StageTimeoutError, match=r"1 of 3 rank\(s\) did not start within 2 s: rank 2"):
+        run(launch, rows, data, SpmdOptions(start_timeout=2), size=3)
     assert launch.started == 1
 
 
@@ -349,7 +351,7 @@ def hangs_up(address: tuple[str, int]) -> None:
 @pytest.mark.parametrize("visit", [wrong_key, says_nothing, hangs_up])
 def test_a_stranger_is_not_let_in_and_holds_up_nobody(data: dict[str, Dataset], visit: Any) -> None:
     launch = Visited(visit=visit)
-    assert run(launch, lambda rank: rank.size, data, SpmdOptions(start_timeout=10)) == 2
+    assert run(launch, lambda rank: rank.size, data, SpmdOptions(start_timeout=60)) == 2
     for guest in launch.guests:
         if isinstance(guest, socket.socket):
             guest.close()

@@ -62,6 +62,7 @@ def undisturbed(engine: Engine, interval: int, **sampling: float) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("interval", "sampling"), [(3, {}), (100, {}), (3, {"subsample": 0.7, "colsample_bytree": 0.5})]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,10 @@ TRAINERS: tuple[Trainer, ...] = (
     st.XGBoostRegressor("y", num_boost_round=5),
 )
 
+TITLE = attrgetter("title")
+OF_EVERY_WAY = (st.KMeans, st.TorchClassifier, st.XGBoostClassifier)
+"""Trainers whose ranks talk through their coordinator, among each other, and not at all: an engine places them."""
+
 MANY_TREES = st.XGBoostClassifier("y", num_boost_round=300, max_depth=2)
 
 
@@ -110,8 +115,20 @@ def test_no_trainer_is_forgotten() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.cpu("one GPU is for one rank")
-@pytest.mark.parametrize("stage", TRAINERS, ids=lambda stage: stage.title)
+@pytest.mark.parametrize("stage", [stage for stage in TRAINERS if type(stage) in OF_EVERY_WAY], ids=TITLE)
 def test_ranks_listen_on_loopback_only(engine: Engine, stage: Trainer) -> None:
+    demand_loopback(engine, stage)
+
+
+@pytest.mark.thorough
+@pytest.mark.cpu("one GPU is for one rank")
+@pytest.mark.dask
+@pytest.mark.parametrize("stage", [stage for stage in TRAINERS if type(stage) not in OF_EVERY_WAY], ids=TITLE)
+def test_ranks_of_every_trainer_listen_on_loopback_only(engines: Any, stage: Trainer) -> None:
+    demand_loopback(engines.get("dask"), stage)
+
+
+def demand_loopback(engine: Engine, stage: Trainer) -> None:
     watch = trained(engine, stage, None if stage.tags.opens_ports else two_ranks(engine))
     assert watch.rounds > 0
     assert watch.addresses <= LOOPBACK

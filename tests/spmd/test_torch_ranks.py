@@ -97,6 +97,7 @@ def struck(marker: Path, blow: int) -> st.TorchRegressor:
 
 
 @pytest.mark.slow
+@pytest.mark.each_value
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 def test_a_rank_lost_in_the_middle_of_an_epoch_costs_nothing_but_time(
     distributed_engine: Engine, engine_notes: list[str], tmp_path: Path, blow: signal.Signals

@@ -24,7 +24,7 @@ from penstock.errors import (
 )
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank, SpmdOptions
-from penstock.stages.training.trees import _boosting, _matrix
+from penstock.stages.training.trees import _boosting, _matrix, _quantised
 from penstock.stages.training.trees._matrix import Batches, ToBatch
 from penstock.stages.training.trees._tree_features import float32_matrix
 from penstock.testing import LocalGang
@@ -130,7 +130,7 @@ def test_the_matrix_is_freed_once_xgboost_has_its_own(local: Engine) -> None:
 
     def held(rank: Rank) -> int:
         batches = Batches(rank, "train", ToBatch(("x",), "y", None, None))
-        _boosting._quantised(batches, {"nthread": 1}, None)
+        _quantised._matrix(batches, {"nthread": 1}, None)
         return len(batches._held)
 
     assert LocalGang(1).run(held, data) == [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from penstock.stages.training.exact import products as _exact_products
 from penstock.stages.training.exact.design import Rows, Scaling, ToRows
-from penstock.stages.training.exact.products import Coefficients, FeatureGrid, NumberSlices, ProductDesign
+from penstock.stages.training.exact.products import Coefficients, FeatureGrid, LossAt, NumberSlices, ProductDesign
 
 FEATURES, ROWS = 6, 500
 DRAW = np.random.default_rng(3)
@@ -30,6 +31,9 @@ class Alone:
 
     def batches(self, *_: Any) -> list[Rows]:
         return [Rows(rows.x.copy(), rows.label, rows.weight) for rows in self.parts]
+
+    def prepared(self, _: Any, build: Callable[[], Any]) -> Any:
+        return build()
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         self.given.append(values)
@@ -142,3 +146,16 @@ def test_a_rank_without_rows_adds_nothing() -> None:
     loss, gradient = made.loss_and_gradient(np.ones((2, FEATURES)), halves_of_squares, largest_loss=1.0)
     assert loss == 0.0
     np.testing.assert_array_equal(gradient, np.zeros(2 * FEATURES))
+
+
+def test_losses_that_are_added_up_together_are_those_of_each_by_itself() -> None:
+    whole = design(np.arange(ROWS), 3, threads=2)
+    asked = [
+        LossAt(scale * DRAW.normal(size=(outputs, FEATURES)), halves_of_squares, largest)
+        for outputs, scale, largest in ((1, 1.0, 0.5), (3, 1e-9, 1.5), (2, 1e6, 1.0))
+    ]
+    together = whole.losses_and_gradients(asked)
+    for each, (loss, gradient) in zip(asked, together, strict=True):
+        alone = whole.loss_and_gradient(each.coefficients, each.loss, largest_loss=each.largest_loss)
+        assert loss == alone[0]
+        assert gradient.tobytes() == alone[1].tobytes()

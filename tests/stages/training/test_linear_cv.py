@@ -35,12 +35,12 @@ def fit(engine: Engine, table: pa.Table, **options: Any) -> Any:
 
 
 def by_hand(table: pa.Table, fold: np.ndarray, make: Any, *, weight: bool = False) -> np.ndarray:
-    """Return the error of each penalty on each fold, of models that scikit-learn fits on the others."""
+    """Return the error of each penalty on each fold, of models scikit-learn fits on the others; fold -1 is none."""
     x = np.column_stack([table[name].to_numpy() for name in NAMES])
     y, w = table["y"].to_numpy(), table["w"].to_numpy() if weight else np.ones(ROWS)
     errors = np.empty((fold.max() + 1, len(PENALTIES)))
     for number in range(len(errors)):
-        rest, held = fold != number, fold == number
+        rest, held = (fold != number) & (fold >= 0), fold == number
         for place, penalty in enumerate(PENALTIES):
             model = make(penalty, y[rest], w[rest]).fit(x[rest], y[rest], sample_weight=w[rest])
             errors[number, place] = np.sqrt(np.average((model.predict(x[held]) - y[held]) ** 2, weights=w[held]))
@@ -101,6 +101,33 @@ def test_all_folds_and_penalties_take_one_scan(local, table):
 
 def test_the_first_of_equal_penalties_is_taken(local, table):
     assert fit(local, table, reg_params=(5.0, 0.01, 0.01))["reg_param"] == 0.01
+
+
+def test_rows_are_dealt_as_the_dataset_deals_its_folds(local, table):
+    data = local.from_arrow(table.append_column("row", pa.array(range(ROWS))))
+    dealt = np.empty(ROWS, np.int64)
+    for fold in data.folds(4, seed=8):
+        dealt[fold.validation.to_arrow()["row"].to_numpy()] = fold.index
+    wide = table.append_column("dealt", pa.array(dealt))
+    by_column = fit(local, wide, fold="dealt", num_folds=4)
+    assert by_column["rmse"] == fit(local, wide, num_folds=4, seed=8)["rmse"]
+
+
+def test_of_a_training_set_of_its_own_folds_the_one_without_rows_is_left_out(local, table):
+    train = local.from_arrow(table).folds(4, seed=0)[1].train
+    stage = st.LinearRegressionCV("y", features=NAMES, reg_params=PENALTIES, num_folds=4, standardization=False)
+    found = Pipeline(stage).fit(train).fitted[0]
+    rows = np.arange(ROWS, dtype=np.uint64)
+    others = np.array([0, -1, 1, 2])[folds(rows, 4, seed=0)]
+    expected = by_hand(table, others, ridge)
+    assert found["rmse"]["fold"].unique().to_pylist() == [0, 2, 3]
+    np.testing.assert_allclose(found["rmse"]["rmse"].to_numpy().reshape(3, -1), expected, rtol=1e-9)
+
+
+def test_rows_that_are_all_in_one_fold_are_refused(local, table):
+    held = local.from_arrow(table).folds(4, seed=0)[1].validation
+    with pytest.raises(DataValueError, match="fold 0 of 4 has no row of a positive weight"):
+        Pipeline(st.LinearRegressionCV("y", features=NAMES, num_folds=4)).fit(held)
 
 
 def test_a_fold_without_rows_is_named(local, table):

@@ -25,7 +25,7 @@ from penstock.stages.training.exact import design as _design
 from penstock.stages.training.exact.sums import Split
 from penstock.stages.training.linear import _quasi_newton
 from penstock.stages.training.linear import logistic_regression as logistic
-from penstock.stages.training.linear._quasi_newton import Course
+from penstock.stages.training.linear._quasi_newton import Course, Descent
 from penstock.testing import LocalGang
 
 ROWS, WIDTH = 400, 4
@@ -124,13 +124,15 @@ def test_the_inverse_hessian_is_that_of_the_objective_at_the_start(
     x, label, weight = sample(classes)
     found = {}
 
-    def begun(objective: Any, course: Course, *, inverse: Any, **options: Any) -> Course:
-        width = len(course.x)
-        hessian = [objective(course.x + step)[1] - objective(course.x - step)[1] for step in 1e-4 * np.eye(width)]
+    def begun(course: Course, *, inverse: Any, **options: Any) -> Descent[Course]:
+        hessian = []
+        for step in 1e-4 * np.eye(len(course.x)):
+            above, below = (yield course.x + step), (yield course.x - step)
+            hessian.append(above[1] - below[1])
         found["product"] = np.array([inverse(row) for row in np.array(hessian) / 2e-4])
-        return _quasi_newton.minimise(objective, course, inverse=inverse, **options)
+        return (yield from _quasi_newton.descend(course, inverse=inverse, **options))
 
-    monkeypatch.setattr(logistic, "minimise", begun)
+    monkeypatch.setattr(logistic, "descend", begun)
     fitted(local, x, label, weight if weighted else None)
     width = WIDTH + 1
     expected = np.eye(width)

@@ -15,7 +15,7 @@ from penstock.dataset import Dataset
 from penstock.errors import DataValueError
 from penstock.pipeline import Pipeline
 from penstock.spmd import Rank
-from penstock.stages.training.trees import _boosting
+from penstock.stages.training.trees import _boosting, _quantised
 from penstock.stages.training.trees._matrix import Batches
 
 
@@ -46,9 +46,9 @@ def test_external_memory_gives_the_model_of_memory(
 
 def test_no_batch_is_kept(make: Callable[..., Dataset], y: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Any] = []
-    quantised = _boosting._quantised
+    matrix = _quantised._matrix
     monkeypatch.setattr(
-        _boosting, "_quantised", lambda batches, *rest: (kept.append(batches._held), quantised(batches, *rest))[1]
+        _quantised, "_matrix", lambda batches, *rest: (kept.append(batches._held), matrix(batches, *rest))[1]
     )
     Pipeline(st.XGBoostRegressor("y", num_boost_round=1, external_memory=True)).fit(make(y=y))
     assert kept == [None]

@@ -156,7 +156,8 @@ class KMeans(Trainer):
         return Fields({"centres": centres, "origin": ListOf(Number(), len(names))}, told)
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
-        vectors, weight = self._read(rank, np.array(learned["origin"]))
+        key = type(self), self.inputs(), self.weight, self._by_angle, tuple(learned["origin"])
+        vectors, weight = rank.prepared(key, lambda: self._read(rank, np.array(learned["origin"])))
         largest = np.ones(len(learned["origin"])) if self._by_angle else np.array(learned["largest"])
         with one_blas_thread():
             points = _lloyd.Points.of(rank, vectors, weight, largest, learned["largest_weight"])

@@ -9,7 +9,7 @@ beforehand: the extremes of the features, the number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -52,6 +52,11 @@ class Scaling:
     def divisor(self) -> np.ndarray:
         """The scale, infinity in place of 0."""
         return np.where(self.scale == 0, np.inf, self.scale)
+
+    @property
+    def key(self) -> Hashable:
+        """All that standardised columns depend on, to the bit."""
+        return *(each.tobytes() for each in (self.mean, self.scale, self.low, self.high)), self.intercept
 
     @property
     def bounds(self) -> np.ndarray:
@@ -104,6 +109,11 @@ class ToRows:
         """What it reads."""
         return tuple(dict.fromkeys((*self.features, self.label, *([] if self.weight is None else [self.weight]))))
 
+    @property
+    def key(self) -> Hashable:
+        """All that the rows depend on."""
+        return self.features, self.label, self.classes, self.weight, self.scaling.key
+
     def __call__(self, frame: nw.DataFrame) -> Rows:
         """Convert one frame."""
         label = _vector(frame.select(coded_label(self.label, self.classes)), self.label)
@@ -142,17 +152,27 @@ class Design:
     total : int
         How many rows all ranks have.
     largest_weight : float
+
+    Attributes
+    ----------
+    key : hashable
+        All that it depends on, besides the rows.
     """
 
     def __init__(self, rank: Rank, convert: ToRows, total: int, largest_weight: float = 1.0) -> None:
         self._rank, self.total = rank, total
-        self._rows = list(rank.batches("train", convert.columns, convert))
         self._threads = rank.threads if rank.kind == "cpu" else 1
         self._pool = ThreadPoolExecutor(self._threads)
         self.kind = rank.kind
         self.weighted = convert.weight is not None
         self.largest_weight = largest_weight
         self.bounds = np.append(convert.scaling.bounds, [1.0] * convert.scaling.intercept)
+        self.key: Hashable = (type(self), convert.key, total, largest_weight)
+        self._rows = rank.prepared(self.key, lambda: self._read(convert))
+
+    def _read(self, convert: ToRows) -> list[Rows]:
+        """Return the rows of this rank, which no training changes."""
+        return list(self._rank.batches("train", convert.columns, convert))
 
     def sums(self, terms: Callable[[Rows], Sequence[Any]], bounds: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return sums over the rows of all ranks; every rank calls it, with rows or without.

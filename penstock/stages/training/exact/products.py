@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from penstock.frames import Kind, matrices
-from penstock.spmd import Rank
 from penstock.stages.training.exact.design import Design, Rows, ToRows
 from penstock.stages.training.exact.sums import Split
 
@@ -36,6 +37,25 @@ _ROWS = {"cpu": 2**13, "gpu": 2**18}
 
 Loss = Callable[[Any, Any], tuple[Any, Any]]
 """Gives, of margins of shape (outputs, rows) and labels, the loss of each row and its derivatives by the margins."""
+
+
+@dataclass(frozen=True)
+class LossAt:
+    """A loss that is to be added up over all rows, and where.
+
+    Parameters
+    ----------
+    coefficients : numpy.ndarray of shape (outputs, features)
+        The same on every rank.
+    loss : callable
+        Its derivatives are not larger than 1.
+    largest_loss : float
+        No loss of a row is larger.
+    """
+
+    coefficients: np.ndarray
+    loss: Loss
+    largest_loss: float
 
 
 @dataclass(frozen=True)
@@ -141,7 +161,11 @@ class Coefficients:
     def times(self, halves: Any) -> Any:
         """Return the products with features, of shape (outputs, rows)."""
         high, low = _parted(halves)
-        first, *others = [*self._each(self.low @ low), *self._each(self.high @ high)]
+        return self.joined(self.low @ low, self.high @ high)
+
+    def joined(self, low: Any, high: Any) -> Any:
+        """Return the sum of the products of all slices, the smallest first."""
+        first, *others = [*self._each(low), *self._each(high)]
         for part in others:
             first += part
         return first
@@ -149,6 +173,44 @@ class Coefficients:
     def _each(self, products: Any) -> list[Any]:
         """Return the products of each slice, the smallest first."""
         return [products[end - self.outputs : end] for end in range(len(products), 0, -self.outputs)]
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientSets:
+    """Several `Coefficients`, multiplied together; the rows of each end at ``ends``."""
+
+    high: Any
+    low: Any
+    each: tuple[Coefficients, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, sets: Sequence[np.ndarray], grid: FeatureGrid) -> Self:
+        """Cut each by its own largest, as it would be by itself."""
+        each = tuple(Coefficients.of(coefficients, grid) for coefficients in sets)
+        ends = tuple(accumulate(part.outputs for part in each))
+        return cls(
+            np.concatenate([part.high for part in each]), np.concatenate([part.low for part in each]), each, ends
+        )
+
+    @property
+    def outputs(self) -> int:
+        """How many rows all have."""
+        return self.ends[-1]
+
+    def times(self, halves: Any) -> list[Any]:
+        """Return the products of each with features, of shape (outputs, rows)."""
+        high, low = _parted(halves)
+        return [
+            part.joined(of_low, of_high)
+            for part, of_low, of_high in zip(
+                self.each, self._split(self.low @ low, "low"), self._split(self.high @ high, "high"), strict=True
+            )
+        ]
+
+    def _split(self, products: Any, half: str) -> list[Any]:
+        ends = list(accumulate(len(getattr(part, half)) for part in self.each))
+        return [products[begin:end] for begin, end in pairwise([0, *ends])]
 
 
 def _parted(halves: Any) -> tuple[Any, Any]:
@@ -160,38 +222,42 @@ def _parted(halves: Any) -> tuple[Any, Any]:
 class ProductDesign(Design):
     """A :class:`Design` whose features are rounded, to be multiplied without error."""
 
-    def __init__(self, rank: Rank, convert: ToRows, total: int, largest_weight: float = 1.0) -> None:
-        super().__init__(rank, convert, total, largest_weight)
-        self.grid = FeatureGrid.of(self.bounds, self.kind)
-        for rows in self._rows:
+    @cached_property
+    def grid(self) -> FeatureGrid:
+        """What features are multiples of."""
+        return FeatureGrid.of(self.bounds, self.kind)
+
+    def _read(self, convert: ToRows) -> list[Rows]:
+        read = super()._read(convert)
+        for rows in read:
             self.grid.round(rows.x)
+        return read
 
     def loss_and_gradient(
         self, coefficients: np.ndarray, loss: Loss, *, largest_loss: float
     ) -> tuple[float, np.ndarray]:
-        """Return the weighted sum of the losses of all rows, and its gradient; every rank calls it.
+        """Return the weighted sum of the losses of all rows, and its gradient; every rank calls it."""
+        (result,) = self.losses_and_gradients([LossAt(coefficients, loss, largest_loss)])
+        return result
 
-        Parameters
-        ----------
-        coefficients : numpy.ndarray of shape (outputs, features)
-            The same on every rank.
-        loss : callable
-            Its derivatives are not larger than 1.
-        largest_loss : float
-            No loss of a row is larger.
+    def losses_and_gradients(self, asked: Sequence[LossAt]) -> list[tuple[float, np.ndarray]]:
+        """Return of several losses what `loss_and_gradient` returns of each, from one pass over the rows.
+
+        Products are exact, so that it makes no difference which of them are made together.
         """
-        work = _Round(self, coefficients, loss, largest_loss)
+        work = _Round(self, asked)
         return work.finished(self._added(work, work.length))
 
 
 class _Round:
-    """One evaluation of a loss and its gradient over the rows of a rank."""
+    """One evaluation of some losses and their gradients over the rows of a rank."""
 
-    def __init__(self, design: ProductDesign, coefficients: np.ndarray, loss: Loss, largest_loss: float) -> None:
-        self.grid, self.loss, self.shape = design.grid, loss, coefficients.shape
+    def __init__(self, design: ProductDesign, asked: Sequence[LossAt]) -> None:
+        self.grid, self.asked = design.grid, asked
         self.length = _ROWS[design.kind]
-        self.coefficients = Coefficients.of(coefficients, design.grid)
-        self.losses = Split.of(np.array([design.largest_weight * largest_loss]), design.total, design.kind)
+        self.coefficients = CoefficientSets.of([each.coefficients for each in asked], design.grid)
+        largest = np.array([design.largest_weight * each.largest_loss for each in asked])
+        self.losses = Split.of(largest, design.total, design.kind)
         self.residuals = NumberSlices.of(design.largest_weight, self.length, _BITS)
         units = np.array(self.residuals.units)[:, None]
         halves = np.append(self.grid.exponents, self.grid.exponents - _HALF - 1)
@@ -200,38 +266,44 @@ class _Round:
 
     def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
         """Return two parts of each sum, one after the other; those of several ranks may be added."""
-        sums = np.zeros((2, len(self.large), self.shape[0], 2 * self.shape[1]))
-        losses = matrices.to_device(np.empty(sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
+        sums = np.zeros((2, len(self.large), self.coefficients.outputs, 2 * len(self.grid.exponents)))
+        size = len(self.asked), sum(rows.x.shape[1] for rows in parts)
+        losses = matrices.to_device(np.empty(size), self.grid.kind)
         room, end = self.grid.room(self.length if parts else 0), 0
         for rows in parts:
             halves = self.grid.halves(rows.x, room)
-            lost, residuals = self.loss(self.coefficients.times(halves), rows.label)
             begin, end = end, end + halves.shape[1]
-            losses[begin:end] = rows.weighted(lost)
-            made = self._products(rows.weighted(residuals), halves)
+            residuals = []
+            for each, lost, margins in zip(self.asked, losses, self.coefficients.times(halves), strict=True):
+                of_rows, towards = each.loss(margins, rows.label)
+                lost[begin:end] = rows.weighted(of_rows)
+                residuals.append(rows.weighted(towards))
+            made = self._products(residuals, halves)
             coarse = _rounded(made, self.large)
             sums[0] += coarse
             sums[1] += made - coarse
-        return np.concatenate([self._summed(losses), sums.ravel()])
+        return np.concatenate([self._summed(losses).ravel(), sums.ravel()])
 
-    def _products(self, residuals: Any, halves: Any) -> np.ndarray:
+    def _products(self, residuals: Sequence[Any], halves: Any) -> np.ndarray:
         """Return the products of each slice, of shape (slices, outputs, 2 * features)."""
-        slices = np.concatenate(self.residuals.cut(residuals))
+        slices = np.concatenate(self.residuals.cut(np.concatenate(residuals)))
         products = [matrices.to_host(slices @ half.T) for half in _parted(halves)]
-        return np.concatenate(products, axis=1).reshape(len(self.large), self.shape[0], -1)
+        return np.concatenate(products, axis=1).reshape(len(self.large), self.coefficients.outputs, -1)
 
     def _summed(self, losses: Any) -> np.ndarray:
-        """Return two parts of the sum of the losses; many at a time, as calls for a few would take longer."""
-        starts = range(0, len(losses), _LOSSES)
-        return sum((self.losses.sums(losses[None, start : start + _LOSSES]) for start in starts), np.zeros((2, 1)))[
-            :, 0
-        ]
+        """Return two parts of the sums of the losses; many at a time, as calls for a few would take longer."""
+        starts = range(0, losses.shape[1], _LOSSES)
+        none = np.zeros((2, len(losses)))
+        return sum((self.losses.sums(losses[:, start : start + _LOSSES]) for start in starts), none)
 
-    def finished(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum of the losses and that of the gradients."""
-        outputs, features = self.shape
-        products = sums[2:].reshape(-1, outputs, 2, features).swapaxes(1, 2)
-        return float(sums[0] + sums[1]), _added(products.reshape(-1, outputs * features))
+    def finished(self, sums: np.ndarray) -> list[tuple[float, np.ndarray]]:
+        """Return the sum of each loss and that of its gradients."""
+        outputs, features = self.coefficients.outputs, len(self.grid.exponents)
+        losses, products = np.split(sums, [2 * len(self.asked)])
+        products = products.reshape(-1, outputs, 2, features).swapaxes(1, 2)
+        gradients = _added(products.reshape(-1, outputs * features)).reshape(outputs, features)
+        of_each = np.split(gradients, self.coefficients.ends[:-1])
+        return [(float(loss), each.ravel()) for loss, each in zip(np.add(*losses.reshape(2, -1)), of_each, strict=True)]
 
 
 def _added(parts: np.ndarray) -> np.ndarray:

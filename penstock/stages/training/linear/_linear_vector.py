@@ -65,7 +65,7 @@ class VectorLeastSquares:
         """Return coefficients, intercept and summary; every rank calls it."""
         design = self.features.read(rank, learned, None)
         with one_blas_thread():
-            moments = design.moments()
+            moments = design.moments
             units = self._units(moments)
             design.standardise(moments.mean, units.divisors)
             objective = _SquaredError(design, moments.weight, units)

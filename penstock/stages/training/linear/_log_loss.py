@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.stages.training.exact.products import Loss, ProductDesign
+from penstock.stages.training.exact.products import Loss, LossAt, ProductDesign
+from penstock.stages.training.linear._quasi_newton import Course, Descent
 from penstock.stages.training.linear._sparse_design import SparseDesign
 
 
@@ -21,14 +23,51 @@ class Objective:
     loss: Loss
     l2: np.ndarray
 
-    def __call__(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        """Evaluate; every rank calls it with the same parameters."""
+    def at(self, parameters: np.ndarray) -> LossAt:
+        """Return what is to be added up over the rows."""
         coefficients = parameters.reshape(-1, len(self.design.bounds))
         reach = float((np.abs(coefficients) * self.design.bounds).sum(axis=1).max())
         most = 2 * reach + math.log(len(coefficients) + 1)  # no log loss is larger
-        loss, gradient = self.design.loss_and_gradient(coefficients, self.loss, largest_loss=most)
+        return LossAt(coefficients, self.loss, most)
+
+    def penalised(self, parameters: np.ndarray, loss: float, gradient: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient, from their sums over the rows."""
         penalty = float((self.l2 * parameters**2).sum()) / 2
         return loss / self.weight + penalty, gradient / self.weight + self.l2 * parameters
+
+
+def minimise_together(problems: Sequence[tuple[Objective, Descent[Course]]]) -> list[Course]:
+    """Return where descents on their objectives end; every rank calls it.
+
+    All take their steps side by side, and the objectives on one design are evaluated in one pass over its rows. Each
+    takes the steps that it would take by itself, to the bit.
+    """
+    ended: dict[int, Course] = {}
+    answers: dict[int, Any] = dict.fromkeys(range(len(problems)))
+    while answers:
+        asked: dict[int, np.ndarray] = {}
+        for place, answer in answers.items():
+            try:
+                asked[place] = problems[place][1].send(answer)
+            except StopIteration as end:
+                ended[place] = end.value
+        answers = _evaluated({place: (problems[place][0], x) for place, x in asked.items()})
+    return [ended[place] for place in range(len(problems))]
+
+
+def _evaluated(asked: Mapping[int, tuple[Objective, np.ndarray]]) -> dict[int, tuple[float, np.ndarray]]:
+    """Return the values of objectives and their gradients, by place."""
+    by_design: dict[Any, list[int]] = {}
+    for place, (objective, _) in asked.items():
+        by_design.setdefault(objective.design.key, []).append(place)
+    values: dict[int, tuple[float, np.ndarray]] = {}
+    for places in by_design.values():
+        design = asked[places[0]][0].design
+        sums = design.losses_and_gradients([objective.at(x) for objective, x in map(asked.__getitem__, places)])
+        for place, of_rows in zip(places, sums, strict=True):
+            objective, x = asked[place]
+            values[place] = objective.penalised(x, *of_rows)
+    return values
 
 
 def binomial(margins: Any, label: Any) -> tuple[Any, Any]:

@@ -13,9 +13,9 @@ by operations that IEEE 754 defines to the bit, in an order that only the number
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from penstock.spmd import Rank
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """Gives the smooth part of the objective, and its gradient, at a vector of float64."""
 Inverse = Callable[[np.ndarray], np.ndarray]
+End = TypeVar("End")
+Descent = Generator[np.ndarray, tuple[float, np.ndarray], End]
+"""Yields vectors at which the objective is asked for."""
 
 _MEMORY = 10
 COURSE = 2 * _MEMORY + 1
@@ -102,8 +105,19 @@ class _Point:
     pseudo: np.ndarray
 
 
-def minimise(
-    objective: Objective,
+def minimise(objective: Objective, course: Course, **options: Any) -> Course:
+    """Return the course at its end; the one given is changed. Options are those of `descend`."""
+    descent = descend(course, **options)
+    try:
+        x = next(descent)
+        while True:
+            x = descent.send(objective(x))
+    except StopIteration as end:
+        ended: Course = end.value
+        return ended
+
+
+def descend(
     course: Course,
     *,
     l1: np.ndarray,
@@ -113,12 +127,11 @@ def minimise(
     measure: float | None = None,
     inverse: Inverse | None = None,
     after: Callable[[Course], None] = lambda course: None,
-) -> Course:
-    """Return the course at its end; the one given is changed.
+) -> Descent[Course]:
+    """Yield where the objective is to be evaluated, and take what it is there; return the course at its end.
 
     Parameters
     ----------
-    objective : callable
     course : Course
         Where to start, or to go on: that of a checkpoint goes on as if it had never stopped.
     l1 : numpy.ndarray
@@ -138,14 +151,14 @@ def minimise(
     after : callable
         Called after each step.
     """
-    point = _evaluate(objective, course.x, l1)
+    point = yield from _evaluate(course.x, l1)
     course.history = course.history or [point.value]
     while True:
         limit = tol * (point.value if measure is None else measure)
         course.converged = point.value > floor and _largest(point.pseudo) <= limit
         if course.converged or point.value <= floor or course.iterations >= max_iter:
             return course
-        reached = _step(objective, point, course, l1, inverse)
+        reached = yield from _step(point, course, l1, inverse)
         if reached is None:
             return course
         _remember(course, reached.x - point.x, reached.gradient - point.gradient)
@@ -154,8 +167,8 @@ def minimise(
         after(course)
 
 
-def _evaluate(objective: Objective, x: np.ndarray, l1: np.ndarray) -> _Point:
-    smooth, gradient = objective(x)
+def _evaluate(x: np.ndarray, l1: np.ndarray) -> Descent[_Point]:
+    smooth, gradient = yield x
     return _Point(x, smooth + _dot(l1, np.abs(x)), gradient, _pseudo_gradient(x, gradient, l1))
 
 
@@ -166,15 +179,13 @@ def _pseudo_gradient(x: np.ndarray, gradient: np.ndarray, l1: np.ndarray) -> np.
     return nearest
 
 
-def _step(
-    objective: Objective, point: _Point, course: Course, l1: np.ndarray, inverse: Inverse | None
-) -> _Point | None:
+def _step(point: _Point, course: Course, l1: np.ndarray, inverse: Inverse | None) -> Descent[_Point | None]:
     """Return where the next step leads; None when rounding leaves no way down."""
     while True:
         direction = _direction(point, course, l1, inverse)
         known = inverse is not None or course.steps
         size = 1.0 if known else min(1.0, 1.0 / np.sqrt(_dot(direction, direction)))
-        reached = _search(objective, point, direction, size, l1)
+        reached = yield from _search(point, direction, size, l1)
         if reached is not None or not course.steps:
             return reached
         course.steps, course.changes = [], []  # what was remembered misleads: try the steepest descent once
@@ -197,7 +208,7 @@ def _direction(point: _Point, course: Course, l1: np.ndarray, inverse: Inverse |
     return np.where((l1 > 0) & (direction * point.pseudo >= 0), 0.0, direction)
 
 
-def _search(objective: Objective, point: _Point, direction: np.ndarray, size: float, l1: np.ndarray) -> _Point | None:
+def _search(point: _Point, direction: np.ndarray, size: float, l1: np.ndarray) -> Descent[_Point | None]:
     """Return the first point, halving the step each time, that is good enough."""
     orthant = np.where(point.x == 0.0, -np.sign(point.pseudo), np.sign(point.x))
     for _ in range(_HALVINGS):
@@ -207,7 +218,7 @@ def _search(objective: Objective, point: _Point, direction: np.ndarray, size: fl
         slope = _dot(point.pseudo, move)
         if not slope < 0:
             return None
-        reached = _evaluate(objective, x, l1)
+        reached = yield from _evaluate(x, l1)
         if reached.value <= point.value + _SUFFICIENT * slope:
             return reached
         after = _dot(reached.gradient + l1 * orthant, move)

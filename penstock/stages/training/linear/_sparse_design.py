@@ -14,8 +14,9 @@ two parts whose sums never round, see `exact.sums.Split`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 
@@ -24,7 +25,7 @@ from scipy import sparse as scipy_sparse
 
 from penstock.spmd import Rank
 from penstock.stages.training.exact.design import Scaling
-from penstock.stages.training.exact.products import Loss
+from penstock.stages.training.exact.products import Loss, LossAt
 from penstock.stages.training.exact.sums import Split
 from penstock.stages.training.linear._sparse_rows import SparseRows, ToSparseRows
 
@@ -83,7 +84,7 @@ class WeightedMoments:
 class SparseDesign:
     """The rows of one rank, read once, and sums over those of all ranks.
 
-    After it is made, every rank calls :meth:`moments`, and then :meth:`standardise`, once.
+    After it is made, every rank calls :meth:`measure`, and then :meth:`standardise`, once.
 
     Parameters
     ----------
@@ -94,7 +95,17 @@ class SparseDesign:
     largest_weight : float
     low, high : numpy.ndarray
         The smallest and the largest value of the vector at each of its indices.
+
+    Attributes
+    ----------
+    moments : WeightedMoments
+        Of the features, once they are measured.
+    key : hashable
+        All that it depends on, besides the rows.
     """
+
+    moments: WeightedMoments
+    key: Hashable
 
     def __init__(
         self, rank: Rank, convert: ToSparseRows, total: int, largest_weight: float, low: np.ndarray, high: np.ndarray
@@ -111,9 +122,25 @@ class SparseDesign:
         shares = [self._rows[place :: self._threads] for place in range(self._threads)]
         return self._rank.allreduce(reduce(np.add, self._pool.map(work, shares)))
 
-    def moments(self, classes: int = 0) -> WeightedMoments:
-        """Return means and deviations of the features, and the weights of so many classes."""
-        self._measure()
+    @classmethod
+    def of(
+        cls, rank: Rank, convert: ToSparseRows, total: int, largest_weight: float, low: np.ndarray, high: np.ndarray
+    ) -> SparseDesign:
+        """Return a design that is measured, whose rows trainings on the same share; every rank calls it."""
+
+        def build() -> SparseDesign:
+            design = cls(rank, convert, total, largest_weight, low, high)
+            design.measure(len(convert.classes or ()))
+            return design
+
+        key = cls, convert.key, total, largest_weight, low.tobytes(), high.tobytes()
+        design = copy(rank.prepared(key, build))
+        design._rank, design.key = rank, key
+        return design
+
+    def measure(self, classes: int) -> None:
+        """Find out means and deviations of the features, and the weights of so many classes."""
+        self._measure_sizes()
         of_rows, counted, first = self._first_sums(classes)
         *of_classes, weight, squares = of_rows
         mean = np.where(self._low == self._high, self._low / self._unit, first / weight)
@@ -123,9 +150,9 @@ class SparseDesign:
             self._centre[: self._numbers] = 0.0
         second = np.maximum(self._second_sums() + (weight - counted) * self._centre**2, 0.0)
         spread = np.where(self._low == self._high, 0.0, np.sqrt(second)) * self._unit
-        return WeightedMoments(float(weight), float(squares), np.array(of_classes), mean * self._unit, spread)
+        self.moments = WeightedMoments(float(weight), float(squares), np.array(of_classes), mean * self._unit, spread)
 
-    def _measure(self) -> None:
+    def _measure_sizes(self) -> None:
         """Find out how large numbers are, and divide what is larger than 1."""
         ends = self._ends_of_numbers()
         self._low, self._high = np.append(-ends[0], self._low), np.append(ends[1], self._high)
@@ -231,6 +258,10 @@ class SparseDesign:
         added = self._added(work)
         gradient = self._gradient(added[2:].reshape(len(coefficients), 2, -1).sum(axis=1))
         return float(added[0] + added[1]), gradient.ravel()
+
+    def losses_and_gradients(self, asked: Sequence[LossAt]) -> list[tuple[float, np.ndarray]]:
+        """Return of several losses what `loss_and_gradient` returns of each."""
+        return [self.loss_and_gradient(each.coefficients, each.loss, largest_loss=each.largest_loss) for each in asked]
 
     def _slopes(self, coefficients: np.ndarray) -> np.ndarray:
         """Return what entries are multiplied by, of shape (columns, outputs)."""

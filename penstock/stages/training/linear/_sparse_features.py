@@ -70,10 +70,10 @@ class SparseFeatures:
         return {"vector": self.vector, "rows": entries.rows, "indices": indices}
 
     def read(self, rank: Rank, learned: Fitted, classes: tuple[Any, ...] | None) -> SparseDesign:
-        """Return the rows of this rank, see `ToSparseRows`."""
+        """Return the rows of this rank, see `ToSparseRows`; every rank calls it."""
         index, low, high = (learned["indices"][name].to_numpy() for name in ("index", "low", "high"))
         convert = ToSparseRows(self.numbers, self.vector, index, self.label, classes, self.weight, self.intercept)
-        return SparseDesign(rank, convert, learned["rows"], learned["largest_weight"], low, high)
+        return SparseDesign.of(rank, convert, learned["rows"], learned["largest_weight"], low, high)
 
     def named(self, learned: Fitted, chosen: np.ndarray) -> list[str]:
         """Return the names of the features that are chosen, a mask in the order of coefficients."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,11 @@ class ToSparseRows:
         """What it reads."""
         weight = () if self.weight is None else (self.weight,)
         return (*self.numbers, *sparse.columns(self.vector), self.label, *weight)
+
+    @property
+    def key(self) -> Hashable:
+        """All that the rows depend on."""
+        return self.numbers, self.vector, self.index.tobytes(), self.label, self.classes, self.weight, self.intercept
 
     @property
     def in_every_row(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class VectorInputs(SparseFeatures):
 
     def standardise(self, design: SparseDesign, learned: Fitted, classes: int) -> tuple[Scaling, Totals]:
         """Return how features are standardised, and sums over all rows; every rank calls it, once."""
-        moments = design.moments(classes)
+        moments = design.moments
         scaling = design.standardise(moments.mean, moments.sample_deviation)
         return scaling, Totals(moments.weight, moments.of_classes, np.ones(len(moments.mean)))
 

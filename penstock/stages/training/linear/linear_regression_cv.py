@@ -43,7 +43,8 @@ class LinearRegressionCV(LinearModel):
         At least 2.
     fold : str, optional
         Column of the fold of each row, from 0 to ``num_folds - 1``. Without it rows are dealt by their number: the same
-        rows on every engine and partitioning, and about as many to each fold.
+        rows on every engine and partitioning, and about as many to each fold. They are those of ``Dataset.folds`` with
+        the same seed; so of rows that are a training set of such folds already one has none, and it is left out.
     seed : int, default=0
         Of that deal.
 
@@ -54,7 +55,8 @@ class LinearRegressionCV(LinearModel):
     SchemaError
         At fit, before reading: a column is missing or not numeric.
     DataValueError
-        At fit: as of :class:`LinearRegression`; a fold without rows, or a number in `fold` that is none.
+        At fit: as of :class:`LinearRegression`; a fold without rows of those in `fold`, or only one with rows of those
+        dealt; a number in `fold` that is none.
 
     Notes
     -----
@@ -122,21 +124,27 @@ class LinearRegressionCV(LinearModel):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return the errors of each penalty, and the model of the best."""
         grams = {key: gram for key, (gram,) in results["grams"].items()}
-        errors = np.array([self._errors(grams, number) for number in range(self.num_folds)])
+        folds = self._folds_with_rows(grams)
+        errors = np.array([self._errors(grams["held out", fold], grams["rest", fold]) for fold in folds])
         means = errors.mean(axis=0)
         best = float(self.reg_params[int(means.argmin())])
         penalty = Penalty(best, self.elastic_net_param, self.standardization, self.max_iter, self.tol)
         model = fitted_model(self.inputs(), grams["all",], penalty, fit_intercept=self.fit_intercept)
-        return {**model, "reg_param": best, "mean_rmse": means.tolist(), "rmse": self._table(errors)}
+        return {**model, "reg_param": best, "mean_rmse": means.tolist(), "rmse": self._table(folds, errors)}
 
-    def _errors(self, grams: Mapping[Any, CrossProducts], number: int) -> list[float]:
-        held, rest = grams["held out", number], grams["rest", number]
-        if not held.weight:
+    def _folds_with_rows(self, grams: Mapping[Any, CrossProducts]) -> list[int]:
+        """Return the folds to measure on: all of a column, or those that some of the rows were dealt to."""
+        folds = [number for number in range(self.num_folds) if grams["held out", number].weight]
+        if len(folds) < (2 if self.fold is None else self.num_folds):
+            empty = min({*range(self.num_folds)} - {*folds})
             raise DataValueError(
-                f"fold {number} of {self.num_folds} has no row of a positive weight",
+                f"fold {empty} of {self.num_folds} has no row of a positive weight",
                 hint="Take fewer folds.",
                 column=self.fold or self.label,
             )
+        return folds
+
+    def _errors(self, held: CrossProducts, rest: CrossProducts) -> list[float]:
         path = regularisation_path(
             rest, self.reg_params, self.elastic_net_param, fit_intercept=self.fit_intercept,
             standardization=self.standardization, max_iter=self.max_iter, tol=self.tol,
@@ -144,11 +152,11 @@ class LinearRegressionCV(LinearModel):
         origin = rest.mean if self.fit_intercept else np.zeros_like(rest.mean)
         return [_rmse(held, np.array(coefficients), origin) for coefficients in path["coefficients"].to_pylist()]
 
-    def _table(self, errors: np.ndarray) -> pa.Table:
+    def _table(self, folds: list[int], errors: np.ndarray) -> pa.Table:
         return pa.table(
             {
-                "reg_param": pa.array(np.tile(self.reg_params, self.num_folds), pa.float64()),
-                "fold": pa.array(np.repeat(np.arange(self.num_folds), len(self.reg_params)), pa.int64()),
+                "reg_param": pa.array(np.tile(self.reg_params, len(folds)), pa.float64()),
+                "fold": pa.array(np.repeat(folds, len(self.reg_params)), pa.int64()),
                 "rmse": pa.array(errors.ravel(), pa.float64()),
             }
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -24,9 +24,16 @@ from penstock.stages.target import largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training.exact.design import Scaling, Totals, one_blas_thread
-from penstock.stages.training.linear._log_loss import Objective, binomial, multinomial, sigmoid, softmax
+from penstock.stages.training.linear._log_loss import (
+    Objective,
+    binomial,
+    minimise_together,
+    multinomial,
+    sigmoid,
+    softmax,
+)
 from penstock.stages.training.linear._logistic_inputs import NumberInputs
-from penstock.stages.training.linear._quasi_newton import COURSE, Course, Inverse, minimise
+from penstock.stages.training.linear._quasi_newton import COURSE, Course, Descent, Inverse, descend
 from penstock.stages.training.linear._vector_inputs import VectorInputs
 from penstock.statistics import Checks, Statistic
 from penstock.statistics.rules import rules_for
@@ -216,21 +223,39 @@ class LogisticRegression(Trainer):
         return Fields({**shapes, **plain, **of_vector}, dict.fromkeys(told, Anything()))
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        (fitted,) = self.train_together(rank, [(self, learned)])
+        return fitted
+
+    @classmethod
+    def train_together(cls, rank: Rank, trainings: Sequence[tuple[Self, Fitted]]) -> list[Fitted]:
+        with one_blas_thread():
+            problems = [stage._problem(rank, learned) for stage, learned in trainings]
+            courses = minimise_together([(problem.objective, problem.descent) for problem in problems])
+        ends = zip(trainings, problems, courses, strict=True)
+        return [stage._learned(rank, learned, problem, course) for (stage, learned), problem, course in ends]
+
+    def _problem(self, rank: Rank, learned: Fitted) -> _Problem:
+        """Return what is to be minimised; every rank calls it."""
         classes = tuple(learned["classes"]["value"].to_pylist())
         single = self.family == "binomial" or (self.family == "auto" and len(classes) == 2)
         inputs = self._given(learned.get("vector"))
         features = len(inputs.numbers) + (len(learned["indices"]) if "indices" in learned else 0)
         self._check_memory(rank, 1 if single else len(classes), features)
         design: Any = inputs.read(rank, learned, classes)
-        with one_blas_thread():
-            scaling, totals = inputs.standardise(design, learned, len(classes))
-            factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
-            l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
-            objective = Objective(design, totals.weight, binomial if single else multinomial, l2.ravel())
-            inverse = inputs.inverse(learned, scaling, self._probabilities(totals), l2)
-            course = self._minimise(rank, objective, self._start(totals, *factors.shape), factors, inverse)
-        found = course.x.reshape(1 if single else len(classes), -1)
+        scaling, totals = inputs.standardise(design, learned, len(classes))
+        factors = np.tile(self._factors(scaling, totals), (1 if single else len(classes), 1))
+        l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
+        objective = Objective(design, totals.weight, binomial if single else multinomial, l2.ravel())
+        inverse = inputs.inverse(learned, scaling, self._probabilities(totals), l2)
+        return _Problem(scaling, objective, self._descent(rank, self._start(totals, *factors.shape), factors, inverse))
+
+    def _learned(self, rank: Rank, learned: Fitted, problem: _Problem, course: Course) -> Fitted:
+        """Return what is learned where a course has ended."""
+        course.report_end(rank, "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged")
+        single, scaling = problem.objective.loss is binomial, problem.scaling
+        found = course.x.reshape(1 if single else learned["classes"].num_rows, -1)
         coefficients, intercepts = self._unscaled(found, scaling, centre=not single)
+        inputs = self._given(learned.get("vector"))
         return {
             "classes": learned["classes"],
             "family": "binomial" if single else "multinomial",
@@ -264,11 +289,8 @@ class LogisticRegression(Trainer):
         classes = len(totals.of_classes)
         return _shares(totals) if self.fit_intercept else np.full(classes, 1.0 / classes)
 
-    def _minimise(
-        self, rank: Rank, objective: Objective, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None
-    ) -> Course:
-        course = minimise(
-            objective,
+    def _descent(self, rank: Rank, start: np.ndarray, factors: np.ndarray, inverse: Inverse | None) -> Descent[Course]:
+        return descend(
             Course.of(rank, start),
             l1=self.reg_param * self.elastic_net_param * factors.ravel(),
             tol=self.tol,
@@ -277,8 +299,6 @@ class LogisticRegression(Trainer):
             inverse=inverse,
             after=lambda course: course.report(rank),
         )
-        course.report_end(rank, "the classes are separable" if course.history[-1] <= _SEPARATED else "not converged")
-        return course
 
     def _start(self, totals: Totals, outputs: int, width: int) -> np.ndarray:
         """Return no coefficients, and the intercepts of a model without features."""
@@ -314,6 +334,15 @@ class LogisticRegression(Trainer):
             raw, probability = margins.T.copy(), softmax(margins).T.copy()
             likeliest = margins.argmax(axis=0)
         return self.target.with_columns(frame, self.target.results(raw, probability, likeliest), fitted, missing)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What one training minimises, and how it goes about it."""
+
+    scaling: Scaling
+    objective: Objective
+    descent: Descent[Course]
 
 
 def _shares(totals: Totals) -> np.ndarray:

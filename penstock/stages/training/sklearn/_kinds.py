@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.core.errors import ConfigError
-from penstock.core.extras import importing
+from penstock.core.extras import importing, require_module
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 WEIGHT = "sample_weight"
@@ -70,8 +70,9 @@ def unfitted(estimator: Any) -> Any:
         It is no estimator: a class, say.
     """
     with importing("scikit-learn and skops", "sklearn"):
-        import skops.io  # noqa: F401
         from sklearn.base import clone
+
+        require_module("skops")  # to import it takes seconds: it imports PyTorch where that is installed
     try:
         return clone(estimator)
     except (TypeError, RuntimeError) as error:

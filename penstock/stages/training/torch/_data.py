@@ -120,7 +120,13 @@ class ToRows:
 
 
 def read(rank: Rank, name: str, convert: ToRows, device: torch.device, *, everything: bool = False) -> Rows:
-    """Return this rank's rows of a dataset, or those of all ranks, in its order."""
+    """Return this rank's rows of a dataset, or those of all ranks, in its order; no training changes them."""
+    return rank.prepared(
+        (name, convert, device, everything), lambda: _read(rank, name, convert, device, everything=everything)
+    )
+
+
+def _read(rank: Rank, name: str, convert: ToRows, device: torch.device, *, everything: bool) -> Rows:
     batches = rank.all_batches if everything else rank.batches
     parts = [convert.empty(device), *batches(name, convert.columns, convert)]
     coded = [part.codes for part in parts if part.codes is not None]

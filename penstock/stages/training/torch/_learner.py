@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
@@ -232,6 +233,10 @@ class TorchLearner(CarriesModule, Trainer):
     @property
     def rounds(self) -> int:
         return self.epochs
+
+    def without_validation(self, fitted: Sequence[Fitted]) -> Self:
+        epochs = round(fmean(each["best_epoch"] for each in fitted))
+        return dataclasses.replace(self, early_stopping_rounds=None, epochs=epochs)
 
     def _rules(self) -> list[tuple[str, Rule]]:
         """Return what is checked over all rows before training, and again of validation data."""

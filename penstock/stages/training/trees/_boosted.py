@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from statistics import fmean
 from typing import Any, ClassVar, Self
 
 import pyarrow as pa
@@ -125,6 +126,10 @@ class Boosted(TreeModel):
     @property
     def rounds(self) -> int:
         return self.num_boost_round
+
+    def without_validation(self, fitted: Sequence[Fitted]) -> Self:
+        rounds = round(fmean(each["rounds"] for each in fitted))
+        return dataclasses.replace(self, early_stopping_rounds=None, num_boost_round=rounds)
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         params = by_position(self.params, self._features(learned).numbers, self.title)

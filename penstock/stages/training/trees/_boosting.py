@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -24,10 +23,9 @@ from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.trainer import check_stopping
-from penstock.stages.training.trees import _bins
 from penstock.stages.training.trees._float32 import BEYOND, farthest
-from penstock.stages.training.trees._groups import bring_together
-from penstock.stages.training.trees._matrix import Batches, ToBatch
+from penstock.stages.training.trees._matrix import ToBatch
+from penstock.stages.training.trees._quantised import QuantisedInputs
 from penstock.stages.training.trees._tree_features import float32_matrix
 
 KIND = "xgboost-ubj"
@@ -107,18 +105,14 @@ def boost(
     check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
     with _cache_folder(external_memory) as folder:
-        batches = _batches(rank, convert, folder)
-        looked_at = _bins.sample(rank, batches["train"])
-        with rank.collective():
-            booster, course = _rounds(rank, settings, batches, looked_at, num_boost_round, early_stopping_rounds)
+        booster, course, beyond = _train(rank, convert, settings, folder, num_boost_round, early_stopping_rounds)
     _check_device(booster, rank)
     if course.patience is not None:
         booster = booster[: course.best + 1]
     rounds = booster.num_boosted_rounds()
-    beyond = farthest(rank.gather(batches["train"].beyond))
     return {
         "booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history,
-        BEYOND: beyond,
+        BEYOND: farthest(rank.gather(beyond)),
     }  # fmt: skip
 
 
@@ -137,46 +131,33 @@ def _cache_folder(external_memory: bool) -> Iterator[str | None]:
             raise
 
 
-def _batches(rank: Rank, convert: ToBatch, folder: str | None) -> dict[str, Batches]:
-    numbered = replace(convert, numbered=rank.numbers_rows("train"))
-    caches = {name: None if folder is None else os.path.join(folder, name) for name in rank.datasets}
-    converts = {name: numbered if name == "train" else convert for name in rank.datasets}
-    return {name: Batches(rank, name, converts[name], caches[name]) for name in rank.datasets}
+def _train(
+    rank: Rank,
+    convert: ToBatch,
+    settings: Mapping[str, Any],
+    folder: str | None,
+    most: int,
+    patience: int | None,
+) -> tuple[xgb.Booster, _Course, Mapping[str, int]]:
+    """Return the booster, how it went, and what `_float32` found.
 
-
-def _matrices(
-    rank: Rank, settings: Mapping[str, Any], batches: Mapping[str, Batches], looked_at: Any
-) -> list[xgb.DMatrix]:
-    """Return the matrix to learn from, and after it that to watch, if any; all ranks make them at the same time."""
-    reference = _bins.cut(rank, looked_at, batches["train"].names, settings)
-    for each in batches.values():
-        if each.grouped:
-            bring_together(rank, each)
-    train = _quantised(batches["train"], settings, reference)
-    return [train, *([_quantised(batches["validation"], settings, train)] if "validation" in batches else [])]
-
-
-def _quantised(batches: Batches, settings: Mapping[str, Any], reference: Any) -> xgb.DMatrix:
-    make = xgb.ExtMemQuantileDMatrix if batches.external else xgb.QuantileDMatrix
-    matrix = make(batches, ref=reference, max_bin=settings.get("max_bin"), nthread=settings["nthread"])
-    batches.release()
-    return matrix
+    Where there is a folder, nobody else holds the matrices, so that they go before their files do.
+    """
+    inputs = QuantisedInputs.of(rank, convert, settings, folder)
+    with rank.collective():
+        booster, course = _rounds(rank, settings, inputs.matrices(rank, settings), inputs.names, most, patience)
+    return booster, course, inputs.beyond
 
 
 def _rounds(
     rank: Rank,
     settings: Mapping[str, Any],
-    batches: Mapping[str, Batches],
-    looked_at: Any,
+    data: list[xgb.DMatrix],
+    names: Sequence[str] | None,
     most: int,
     patience: int | None,
 ) -> tuple[xgb.Booster, _Course]:
-    """Make the matrices, and boost round by round.
-
-    `xgboost.train` would number the rounds after a checkpoint, and so its samples, anew. Nobody else holds the
-    matrices, so that they go before the folder of their files does.
-    """
-    data, names = _matrices(rank, settings, batches, looked_at), batches["train"].names
+    """Boost round by round: `xgboost.train` would number the rounds after a checkpoint, and its samples, anew."""
     history, model = _unpack(rank.checkpoint.data) if rank.checkpoint else ({}, None)
     course = _Course(patience, history)
     booster = _booster(settings, data, model, names)
@@ -187,7 +168,8 @@ def _rounds(
         for watched in data[1:]:
             course.note(booster.eval_set([(watched, "validation")], iteration=number))
         rank.report(number + 1, str(course))
-        if (number + 1) % rank.checkpoint_interval == 0 and number + 1 < most:
+        at_checkpoint = (number + 1) % rank.checkpoint_interval == 0 and number + 1 < most
+        if at_checkpoint and (rank.keeps_checkpoints or _samples(settings)):
             packed = _pack(course.history, booster)
             rank.save(number + 1, packed)
             if _samples(settings):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import narwhals as nw
@@ -115,6 +115,12 @@ class ToBatch:
         """What it reads."""
         more = [name for name in (self.label, self.weight, self.upper, self.group) if name is not None]
         return tuple(dict.fromkeys([*self.features, *more, *([ROW] if self.numbered else [])]))
+
+    @property
+    def key(self) -> Hashable:
+        """All that batches depend on."""
+        index = None if self.index is None else self.index.tobytes()
+        return tuple(index if each.name == "index" else getattr(self, each.name) for each in fields(self))
 
     def __call__(self, frame: nw.DataFrame) -> Batch:
         """Convert one frame.
