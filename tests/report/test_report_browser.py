@@ -11,14 +11,18 @@ from typing import Any
 
 import pytest
 import report_samples as samples
+import search_samples as searches
 
 from penstock.report import write_report
+from penstock.report.page import write_page
 
 pytestmark = pytest.mark.slow
 
 WIDTHS = (375, 1280)
 SCHEMES = ("light", "dark")
-MADE = {"binary": samples.binary, "everything": samples.everything, "hostile": samples.hostile}
+EVALUATIONS = {"binary": samples.binary, "everything": samples.everything, "hostile": samples.hostile}
+SEARCHES = {"search": searches.search, "uneven": searches.uneven, "hostile_search": searches.hostile_search}
+MADE = (*EVALUATIONS, *SEARCHES)
 
 # Centres and boxes of text in a drawing that is not turned; a pixel of each side may be shared.
 TEXTS = """
@@ -70,8 +74,10 @@ CURVE = """
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("report")
-    for name, make in MADE.items():
+    for name, make in EVALUATIONS.items():
         write_report(make(), made / f"{name}.html", title="<script>alert(0)</script>", details={"rows": 200000})
+    for name, search in SEARCHES.items():
+        write_page(searches.render(search()), made / f"{name}.html")
     return made
 
 
@@ -196,6 +202,16 @@ def test_all_words_have_a_contrast_of_four_and_a_half(show: Callable[..., Any], 
         assert contrast(rgb(ink), blend(rgb(fill), opacity, paper)) >= 4.5, (fill, opacity)
     fill, _, ink = seen["cells"][0]
     assert contrast(rgb(ink), blend(rgb(fill), 0.75, paper)) >= 4.5, "a cell that holds all of its label"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", SEARCHES)
+def test_all_words_and_lines_of_a_search_can_be_seen(show: Callable[..., Any], name: str, scheme: str) -> None:
+    seen = show(name, scheme=scheme).evaluate(COLOURS)
+    for words, colour in seen["words"]:
+        assert contrast(rgb(colour), rgb(seen["paper"])) >= 4.5, (words, colour)
+    for colour in seen["marks"]:
+        assert contrast(rgb(colour), rgb(seen["paper"])) >= 3, colour
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 import report_samples as samples
+import search_samples as searches
 from report_markup import Node, figure, parse, path_points, scale_of
 
 from penstock.report import render
@@ -35,7 +36,17 @@ def hostile() -> Node:
     return page(samples.hostile(), title="</title><script>", details={"<b>": "</dd>\u202e"})
 
 
-@pytest.fixture(params=["everything", "hostile"])
+@pytest.fixture(scope="module")
+def search() -> Node:
+    return parse(searches.render(searches.search()))
+
+
+@pytest.fixture(scope="module")
+def hostile_search() -> Node:
+    return parse(searches.render(searches.hostile_search()))
+
+
+@pytest.fixture(params=["everything", "hostile", "search", "hostile_search"])
 def any_page(request: pytest.FixtureRequest) -> Node:
     return request.getfixturevalue(request.param)
 

@@ -1,0 +1,8 @@
+"""Search a pipeline: `penstock tune` as a file, for schedulers, and on Spark where spark-submit runs it."""
+
+import sys
+
+from penstock.cli.commands import main
+
+if __name__ == "__main__":
+    sys.exit(main(["tune", *sys.argv[1:]]))

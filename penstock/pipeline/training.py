@@ -1,0 +1,109 @@
+"""One training of a fit: the body that runs on every rank, and the rows that it reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.core.scheduler import Scheduler
+from penstock.dataset.dataset import Dataset
+from penstock.spmd import PreparedInputs, Rank, SpmdOptions
+from penstock.stages.base import Fitted
+from penstock.stages.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class TrainerBody:
+    """The body of a trainer, as it travels to every rank."""
+
+    stage: Trainer
+    learned: Fitted
+    inputs: PreparedInputs | None = None
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are, for progress."""
+        return self.stage.rounds
+
+    @property
+    def opens_ports(self) -> bool:
+        """Whether several ranks listen on every address of their machines."""
+        return self.stage.tags.opens_ports
+
+    def __call__(self, rank: Rank) -> Fitted:
+        """Train on one rank."""
+        return self.stage.train(replace(rank, inputs=self.inputs), self.learned)
+
+
+@dataclass(frozen=True)
+class JointBody:
+    """The body of trainers of one class on the same rows, which learn together; it returns what each learned.
+
+    There are no checkpoints: each would be of one of them.
+    """
+
+    bodies: tuple[TrainerBody, ...]
+    inputs: PreparedInputs | None = None
+
+    @property
+    def stage(self) -> Trainer:
+        """The first of the trainers."""
+        return self.bodies[0].stage
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the longest has."""
+        return max(body.rounds for body in self.bodies)
+
+    @property
+    def opens_ports(self) -> bool:
+        """Whether several ranks listen on every address of their machines."""
+        return self.stage.tags.opens_ports
+
+    def __call__(self, rank: Rank) -> list[Fitted]:
+        """Train all on one rank."""
+        alone = replace(rank, inputs=self.inputs, checkpoint=None, checkpoint_interval=sys.maxsize)
+        return self.stage.train_together(alone, [(body.stage, body.learned) for body in self.bodies])
+
+
+@dataclass(frozen=True)
+class Training:
+    """A stage that is to be trained, once its statistics are finished.
+
+    Attributes
+    ----------
+    position : int
+        Of the stage in the pipeline.
+    title : str
+        What progress and errors call it.
+    body : TrainerBody
+    datasets : mapping of str to Dataset
+        "train", and "validation" where there is one, as they come to the stage.
+    options : SpmdOptions
+    """
+
+    position: int
+    title: str
+    body: TrainerBody
+    datasets: Mapping[str, Dataset]
+    options: SpmdOptions
+
+    @property
+    def label(self) -> str:
+        """What progress calls it."""
+        return f"train {self.title}"
+
+    def run(self, engine: Scheduler, inputs: PreparedInputs | None = None) -> Any:
+        """Return what the stage learned from all rows, on as many ranks as the engine runs unless the options say.
+
+        `inputs` are shared with other trainings on the same rows.
+        """
+        return self.run_as(replace(self.body, inputs=inputs), engine)
+
+    def run_as(self, body: TrainerBody | JointBody, engine: Scheduler) -> Any:
+        """Return what a body learned from the rows of this training."""
+        alone = body.stage.tags.single_rank
+        options = replace(self.options, world_size=1) if alone else self.options
+        return engine.spmd(body, self.datasets, options, label=self.label)

@@ -1,0 +1,1 @@
+"""Figures of a search: its trials over time, by parameter and by fold."""

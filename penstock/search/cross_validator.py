@@ -1,0 +1,202 @@
+"""Search over the parameters of a pipeline: every trial is fitted and evaluated on folds, the best one refitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.core.errors import ConfigError, check_one_of
+from penstock.core.explanation import Explanation
+from penstock.dataset.dataset import Dataset, check_dataset
+from penstock.dataset.folds.folds import Folds
+from penstock.pipeline.pipeline import Pipeline
+from penstock.search.explanation import explain_search
+from penstock.search.run import SearchRun
+from penstock.search.search_result import SearchResult
+from penstock.search.spaces import grid
+from penstock.search.study import Space
+from penstock.search.validation import LeadingMetric, as_evaluators, as_folds, check_folds, train_and_validation
+from penstock.spmd import SpmdOptions
+from penstock.stages.evaluation.base import Evaluator, Evaluators
+
+
+class CrossValidator:
+    """Searches the parameters of a whole pipeline by cross-validation, without leaks.
+
+    Every stage, not only the last, is fitted on the training rows of each fold. Trials and folds are fitted side by
+    side: the statistics of all of them are gathered in one scan for each level of the pipeline, what several have in
+    common once; a training set is the merge of the other folds. The numbers are those of a plain loop,
+    ``pipeline.with_params(params).fit(fold.train).evaluate(fold.validation, evaluator)``, to the bit.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+    space : Space or mapping
+        What `penstock.grid`, `penstock.random` and others give; a mapping, or a sequence of them, is a grid.
+    evaluators : Evaluator, sequence of Evaluator, or mapping of str to Evaluator
+    folds : int, mapping or Folds, default 5
+        How many, dealt by row number; or the parameters of `Dataset.folds`, ``{"num_folds": 5, "stratify": "label"}``;
+        or the folds of the dataset that `fit` is given.
+    metric : str, optional
+        The metric that trials are compared by; the first that the evaluators report unless given.
+    study : str, path or URL, optional
+        Where the search is kept, so that it goes on after it was ended: trials that are done are not run again. A
+        file, a database, or one object of a store.
+    storage_options : mapping, optional
+        Passed to fsspec for a study in a store; never shown in a message.
+    refit : bool, default True
+        Fit the best parameters on all rows.
+    on_error : {"continue", "raise"}, default "continue"
+        Whether a trial that fails ends the search.
+    parallelism : int, optional
+        How many trainings run at the same time, each as one rank on a worker; 1 for one after the other, each over all
+        ranks. Unless given it follows from the sizes: as many as a cluster runs tasks where the rows of each take no
+        more than a quarter of a task's memory; one, on all cores, on the local engine.
+    options : SpmdOptions, optional
+        Of the trainings.
+
+    Raises
+    ------
+    ConfigError
+        The space is empty, or the pipeline does not take what it has; no evaluator has the metric; another parameter
+        is none of those named.
+
+    Notes
+    -----
+    A trainer with ``early_stopping_rounds`` watches the rows of its fold that it is evaluated on, which makes it look
+    a little better than it is; it is refitted for the number of rounds that it kept on average.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]}))
+    >>> pipeline = ps.Pipeline(("scale", st.StandardScaler("x")), ("model", st.LinearRegression("y")))
+    >>> evaluator = st.RegressionEvaluator(label="y", metrics="rmse")
+    >>> result = ps.CrossValidator(pipeline, {"model.reg_param": [0.0, 10.0]}, evaluator, folds=3).fit(data)
+    >>> result.best_params, round(result.best_score, 3)
+    ({'model.reg_param': 0.0}, 0.861)
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        evaluators: Evaluator | Evaluators,
+        *,
+        folds: int | Mapping[str, Any] | Folds = 5,
+        metric: str | None = None,
+        study: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        refit: bool = True,
+        on_error: str = "continue",
+        parallelism: int | None = None,
+        options: SpmdOptions | None = None,
+    ) -> None:
+        if not isinstance(pipeline, Pipeline):
+            raise ConfigError(f"the pipeline is {pipeline!r:.100}, expected a Pipeline")
+        self.pipeline = pipeline
+        self.space: Space = grid(space) if isinstance(space, Mapping | list | tuple) else space  # type: ignore[assignment]
+        self.evaluators = as_evaluators(evaluators)
+        self.leading = LeadingMetric.of(self.evaluators, metric)
+        check_one_of("on_error", on_error, ("continue", "raise"))
+        self.on_error = on_error
+        if parallelism is not None and parallelism < 1:
+            raise ConfigError(f"parallelism is {parallelism}, expected at least 1")
+        check_folds(folds)
+        self.folds, self.study, self.storage_options, self.refit = folds, study, storage_options, refit
+        self.parallelism, self.options = parallelism, options or SpmdOptions()
+        self.space.check(pipeline)
+
+    def fit(self, dataset: Dataset) -> SearchResult:
+        """Run the trials, and refit the best.
+
+        Raises
+        ------
+        SchemaError, ConfigError
+            Before anything is read: the pipeline, an evaluator or the folds do not fit the columns. The study is of
+            another search; names what differs.
+        TuningError
+            No trial came to a value of the metric; says why the first did not.
+        KeyboardInterrupt
+            The best so far is told to the progress; a search with a `study` goes on from there when it is run again.
+        """
+        check_dataset(dataset, "fit")
+        return self._run(self._folds(dataset)).result()
+
+    def explain(self, dataset: Dataset) -> Explanation:
+        """Return in words what `fit` will do: trials, scans, what trials share, and how they are trained.
+
+        No row is read, but where the folds go by a column. Of trials that are not known before others are done, those
+        of the first batch are told.
+        """
+        check_dataset(dataset, "explain")
+        return explain_search(self._run(self._folds(dataset)))
+
+    def _folds(self, dataset: Dataset) -> Folds:
+        return as_folds(dataset, self.folds)
+
+    def _run(self, folds: Folds) -> SearchRun:
+        return SearchRun(
+            self.pipeline, self.space, self.evaluators, self.leading, folds, self.study, self.storage_options,
+            self.options,
+            parallelism=self.parallelism, refit=self.refit, stop_on_error=self.on_error == "raise",
+        )  # fmt: skip
+
+
+class TrainValidationSplit(CrossValidator):
+    """Searches as `CrossValidator` does, on one split of the rows: faster by the number of folds, and less certain.
+
+    Parameters
+    ----------
+    pipeline, space, evaluators, metric, study, storage_options, refit, on_error, parallelism, options
+        As of `CrossValidator`.
+    train_ratio : float, default 0.75
+        The share of rows to train on, between 0 and 1.
+    seed : int, default 0
+        Of the split, which is that of ``dataset.split([train_ratio, 1 - train_ratio], seed=seed, stratify=stratify)``.
+    stratify : str, optional
+        A column of classes, of which both sides have their shares.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]}))
+    >>> search = ps.TrainValidationSplit(
+    ...     ps.Pipeline(st.LinearRegression("y")), {"LinearRegression.reg_param": [0.0, 10.0]},
+    ...     st.RegressionEvaluator(label="y", metrics="rmse"), train_ratio=0.8,
+    ... )
+    >>> search.fit(data).best_params
+    {'LinearRegression.reg_param': 0.0}
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        evaluators: Evaluator | Evaluators,
+        *,
+        train_ratio: float = 0.75,
+        seed: int = 0,
+        stratify: str | None = None,
+        metric: str | None = None,
+        study: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        refit: bool = True,
+        on_error: str = "continue",
+        parallelism: int | None = None,
+        options: SpmdOptions | None = None,
+    ) -> None:
+        super().__init__(
+            pipeline, space, evaluators,
+            metric=metric, study=study, storage_options=storage_options, refit=refit, on_error=on_error,
+            parallelism=parallelism, options=options,
+        )  # fmt: skip
+        if not 0 < train_ratio < 1:
+            raise ConfigError(f"train_ratio is {train_ratio}, expected a number between 0 and 1, such as 0.75")
+        self.train_ratio, self.seed, self.stratify = train_ratio, seed, stratify
+
+    def _folds(self, dataset: Dataset) -> Folds:
+        return train_and_validation(dataset, self.train_ratio, self.seed, self.stratify)

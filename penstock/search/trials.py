@@ -1,0 +1,152 @@
+"""Trials on folds: every pipeline is fitted on the training rows of each fold, and evaluated on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock.core.errors import PenstockError
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.folds.folds import Folds
+from penstock.pipeline.model import PipelineModel
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.plan import Plan
+from penstock.search.evaluating import LaneScores, evaluate_lanes
+from penstock.search.fitting import fit_lanes
+from penstock.search.lanes import Lane, LaneFit
+from penstock.search.search_result import mean_of
+from penstock.search.shared_steps import SharedSteps
+from penstock.spmd import SpmdOptions
+from penstock.stages.base import Fitted
+from penstock.stages.evaluation.base import Evaluators
+from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.shared_scan import named_evaluators
+
+Watchers = Mapping[int, Sequence[Fitted]]
+"""Of the stages, by position, that watch rows to validate with, what each learned on every fold."""
+
+
+@dataclass
+class FoldScores:
+    """What became of one trial.
+
+    Attributes
+    ----------
+    evaluations : list of Evaluation
+        By fold; none where it failed.
+    train_seconds : float
+        What trainings took that were its own; scans, and trainings that equal those of another trial, are shared.
+    error : Exception or None
+        Why it failed, on the first fold where it did.
+    watchers : mapping of int to sequence of mapping
+    models : list of PipelineModel
+        By fold.
+    training : list of Evaluation
+        By fold, on the rows that were trained on, where that was asked for.
+    """
+
+    evaluations: list[Evaluation] = field(default_factory=list)
+    train_seconds: float = 0.0
+    error: Exception | None = None
+    watchers: Watchers = field(default_factory=dict)
+    models: list[PipelineModel] = field(default_factory=list)
+    training: list[Evaluation] = field(default_factory=list)
+
+    def beside(self, other: FoldScores) -> FoldScores:
+        """Return what became of the trial on these folds and on others."""
+        watchers = {
+            position: [*self.watchers.get(position, ()), *other.watchers.get(position, ())]
+            for position in {**self.watchers, **other.watchers}
+        }
+        return FoldScores(
+            [*self.evaluations, *other.evaluations], self.train_seconds + other.train_seconds,
+            self.error or other.error, watchers, [*self.models, *other.models],
+        )  # fmt: skip
+
+    def mean(self, metric: str) -> float | None:
+        """Return the mean of a metric over the folds; None where one of them has none."""
+        return mean_of([evaluation.get(metric) for evaluation in self.evaluations])
+
+
+def run_trials(
+    pipelines: Mapping[int, Pipeline],
+    folds: Folds,
+    evaluators: Evaluators,
+    options: SpmdOptions | None = None,
+    parallelism: int | None = None,
+    *,
+    on_training: bool = False,
+) -> dict[int, FoldScores]:
+    """Fit pipelines, by the number of their trial, on all folds side by side, and evaluate them if there is by what.
+
+    A trial that fails keeps none of the others from going on. With `on_training` they are also evaluated on the rows
+    that they were trained on.
+
+    Raises
+    ------
+    SchemaError, ConfigError
+        Before anything is read: no pipeline fits the columns, or none makes what an evaluator needs.
+    """
+    plans, refused = plan_trials(pipelines, folds.dataset, evaluators)
+    if refused and not plans:
+        raise next(iter(refused.values()))
+    lanes = start_lanes(plans, folds, options or SpmdOptions())
+    fit_lanes(lanes, folds.dealt, parallelism)
+    evaluations = evaluate_lanes(lanes, folds.dealt, evaluators) if evaluators else {}
+    of_training = evaluate_lanes(lanes, folds.dealt, evaluators, "train") if on_training else {}
+    scores = {number: FoldScores(error=refused.get(number)) for number in pipelines}
+    for number in plans:
+        of_folds = [lane for lane in lanes if lane.trial == number]
+        scores[number] = _fold_scores(of_folds, evaluations, of_training)
+    return scores
+
+
+def _fold_scores(lanes: Sequence[Lane], evaluations: LaneScores, training: LaneScores) -> FoldScores:
+    """Return what became of a trial, from its folds."""
+    seconds = sum(lane.train_seconds for lane in lanes)
+    error = next((lane.error for lane in lanes if lane.error is not None), None)
+    if error is not None:
+        return FoldScores(train_seconds=seconds, error=error)
+    keys = [(lane.trial, lane.fold) for lane in lanes]
+    of_folds, on_training = ([each[key] for key in keys if key in each] for each in (evaluations, training))
+    return FoldScores(of_folds, seconds, None, _watched(lanes), [lane.model() for lane in lanes], on_training)
+
+
+def plan_trials(
+    pipelines: Mapping[int, Pipeline], dataset: Dataset, evaluators: Evaluators
+) -> tuple[dict[int, Plan], dict[int, PenstockError]]:
+    """Return the plans by trial, and why there are none of others."""
+    plans: dict[int, Plan] = {}
+    refused: dict[int, PenstockError] = {}
+    members = named_evaluators(evaluators).values() if evaluators else ()
+    for number, pipeline in pipelines.items():
+        try:
+            plans[number] = pipeline.plan(dataset)
+            for evaluator in members:
+                evaluator.bind(plans[number].schemas[-1])
+        except PenstockError as error:
+            plans.pop(number, None)
+            refused[number] = error
+    return plans, refused
+
+
+def _watched(lanes: Sequence[Lane]) -> Watchers:
+    """Return what the trainers of one trial learned that watch rows to validate with."""
+    positions = watching(lanes[0].fit.plan)
+    return {position: [lane.fit.fitted[position] or {} for lane in lanes] for position in positions}
+
+
+def start_lanes(plans: Mapping[int, Plan], folds: Folds, options: SpmdOptions) -> list[Lane]:
+    """Return the fits of all trials on all folds, each waiting for its first scan; nothing is read."""
+    shared, every_fold, lanes = SharedSteps(), list(folds), list[Lane]()
+    for number, plan in plans.items():
+        validate = bool(watching(plan))
+        for fold, split in zip(every_fold, folds.splits, strict=True):
+            lanes.append(Lane(number, fold, split, LaneFit(plan, fold, shared, options, validate=validate)))
+    return lanes
+
+
+def watching(plan: Plan) -> list[int]:
+    """Return the positions of trainers that watch rows that they are not trained on."""
+    trainers = {position: plan.trainer(position) for position in range(len(plan.stages))}
+    return [position for position, trainer in trainers.items() if trainer and trainer.watches_validation]

@@ -1,0 +1,130 @@
+"""What a search says of what is wrong: before it runs where that can be known, and of a trial that fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.engines.base import Engine
+from penstock.errors import ConfigError, DataValueError, SchemaError, TuningError
+from tests.search.rows import labelled
+
+PIPELINE = ps.Pipeline(st.Imputer("x"), ("model", st.NaiveBayes("clicked", features="z")))
+CLICKED = st.BinaryClassificationEvaluator(label="clicked")
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "says"),
+    [
+        ({}, {}, "expected a mapping with at least one parameter"),
+        ({"model.smothing": [1.0]}, {}, "Did you mean 'smoothing'"),
+        ({"imputer.strategy": ["mean"]}, {}, "no stage 'imputer'"),
+        ({"model.smoothing": [-1.0]}, {}, "smoothing"),
+        ({"model.smoothing": [1.0]}, {"metric": "areaUnderRoc"}, "Did you mean 'areaUnderROC'"),
+        ({"model.smoothing": [1.0]}, {"on_error": "ignore"}, "on_error"),
+    ],
+)
+def test_a_search_that_cannot_run_is_refused_when_it_is_made(space: Any, options: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        ps.CrossValidator(PIPELINE, space, CLICKED, **options)
+
+
+def test_a_column_that_is_not_there_is_refused_before_anything_is_read(
+    local: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = local.from_arrow(labelled().drop_columns(["clicked"]))
+    monkeypatch.setattr(local, "reduce", None)
+
+    with pytest.raises(SchemaError, match="clicked"):
+        ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED).fit(data)
+
+
+def test_an_evaluator_whose_column_no_trial_makes_is_refused_before_anything_is_read(
+    local: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "reduce", None)
+    evaluator = st.BinaryClassificationEvaluator(label="clicked", raw_prediction="score")
+
+    with pytest.raises(SchemaError, match="score"):
+        ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, evaluator).fit(local.from_arrow(labelled()))
+
+
+def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local: Engine) -> None:
+    data = local.from_arrow(labelled())
+    space = [{"model.features": [("z",), ("x",)]}]  # some x are negative, which this naive Bayes refuses
+
+    result = ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(data)
+
+    states = result.table.select(["state", "reason"]).to_pylist()
+    assert [row["state"] for row in states] == ["complete", "failed"]
+    assert "DataValueError: column 'x' has" in states[1]["reason"]
+    assert "negative" in states[1]["reason"]
+    assert result.best_params == {"model.features": ("z",)}
+
+
+def test_a_trial_that_fails_ends_a_search_that_is_told_so(local: Engine) -> None:
+    search = ps.CrossValidator(PIPELINE, {"model.features": [("x",)]}, CLICKED, folds=3, on_error="raise")
+
+    with pytest.raises(DataValueError, match="negative"):
+        search.fit(local.from_arrow(labelled()))
+
+
+def test_a_search_of_which_no_trial_has_a_metric_says_why(local: Engine) -> None:
+    search = ps.CrossValidator(PIPELINE, {"model.features": [("x",)]}, CLICKED, folds=3)
+
+    with pytest.raises(TuningError, match=r"none of 1 trials.*areaUnderROC.*model\.features.*negative"):
+        search.fit(local.from_arrow(labelled()))
+
+
+def test_a_metric_that_one_fold_does_not_have_loses_and_says_why(local: Engine) -> None:
+    fold = pa.array([row % 2 for row in range(200)])
+    label = pa.array([1.0 if row % 2 else float(row % 3) for row in range(200)])
+    table = pa.table({"x": range(200), "y": label, "fold": fold})
+    search = ps.CrossValidator(
+        ps.Pipeline(st.LinearRegression("y", features="x")), {"LinearRegression.reg_param": [0.1]},
+        st.RegressionEvaluator(label="y", metrics=("r2", "rmse")), folds={"num_folds": 2, "by": "fold"},
+    )  # fmt: skip
+
+    with pytest.raises(TuningError, match="r2 is undefined: "):
+        search.fit(local.from_arrow(table))
+
+
+def test_folds_of_another_dataset_are_refused(local: Engine) -> None:
+    folds = local.from_arrow(labelled(100)).folds(3)
+
+    with pytest.raises(ConfigError, match="another dataset"):
+        ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=folds).fit(local.from_arrow(labelled()))
+
+
+def test_folds_of_the_rows_before_a_filter_are_refused(local: Engine) -> None:
+    data = local.from_arrow(labelled(300))
+    search = ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=data.folds(3))
+
+    with pytest.raises(ConfigError, match="another dataset"):
+        search.fit(data.filter(nw.col("z") > 1))
+    assert len(search.fit(data).trials) == 1
+
+
+def test_a_search_that_is_stopped_tells_the_best_so_far(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(local.progress, "note", notes.append)
+    evaluate, runs = ps.search.run.run_trials, []
+
+    def run_trials(*given: Any, **options: Any) -> Any:
+        runs.append(1)
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+        return evaluate(*given, **options)
+
+    monkeypatch.setattr("penstock.search.run.run_trials", run_trials)
+    space = ps.grid({"model.smoothing": [1.0, 2.0, 3.0]}, batch_size=1)
+
+    with pytest.raises(KeyboardInterrupt):
+        ps.CrossValidator(PIPELINE, space, CLICKED, folds=3).fit(local.from_arrow(labelled()))
+
+    assert "the search was stopped: the best has areaUnderROC" in notes[-1]
