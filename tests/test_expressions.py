@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from penstock import frames
 from penstock.errors import ConfigError, SchemaError
 from penstock.expressions import parse
+from penstock.expressions.aggregates import columns_in, walk
 
 TABLE = pa.table(
     {
@@ -235,3 +236,14 @@ def test_a_null_is_open_also_where_a_library_calls_it_unequal(text: str) -> None
     """As pandas does with its strings, and cuDF with strings that are all null."""
     frame = nw.from_native(pd.DataFrame({"s": pd.Series([None, "a", "z"], dtype="str")}), eager_only=True)
     assert frame.select(parse(text).expr.alias("holds"))["holds"].to_list() == [False, False, True]
+
+
+def test_narwhals_says_of_which_functions_and_columns_an_expression_is_made():
+    """`take_apart` and `columns_in` read what Narwhals has no public door to; a version that differs fails."""
+    expression = (nw.coalesce("a", nw.lit(1)) - 1).sum().over("b", order_by="c")
+    told = [(node.kind.name, node.name) for node in walk(expression)]
+    assert told == [
+        ("ELEMENTWISE", "coalesce"), ("LITERAL", "lit"), ("ELEMENTWISE", "__sub__"), ("AGGREGATION", "sum"),
+        ("OVER", "over"),
+    ]  # fmt: skip
+    assert columns_in(expression) == ["a", "b", "c"]

@@ -18,20 +18,28 @@ HINT = (
     "Allowed are comparisons, and, or, not, + - * / % **, in (...), is None, abs(), len(), numbers, strings, True and"
     " False; a column with an odd name stands between backticks."
 )
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], nw.Expr]] = {
+COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], nw.Expr]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
     ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], nw.Expr]] = {
+ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], nw.Expr]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Pow: operator.pow,
 }  # fmt: skip
 _STRING_OR_NAME = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]+`""")
 
 
+_KINDS: Mapping[str, tuple[Any, ...]] = {
+    "condition": (nw.Boolean,), "string": (nw.String,), "date": (nw.Date, nw.Datetime), "timestamp": (nw.Datetime,),
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Operand:
-    """A part of a condition, and what it has to be: a ``condition``, a ``number`` or a ``string``."""
+    """A part of an expression, and what it has to be.
+
+    That is a ``condition``, a ``number``, a ``string``, a ``date`` (a timestamp is one too) or a ``timestamp``.
+    """
 
     text: str
     kind: str
@@ -41,7 +49,7 @@ class Operand:
         """Return whether a value of this type can stand here."""
         if self.kind == "number":
             return dtype.is_numeric()
-        return dtype == (nw.Boolean if self.kind == "condition" else nw.String)
+        return dtype in _KINDS[self.kind]
 
 
 def _plain_name(match: re.Match[str]) -> str:
@@ -50,34 +58,37 @@ def _plain_name(match: re.Match[str]) -> str:
     return "_" * len(token) if token.startswith("`") else token
 
 
-class _Truth(NamedTuple):
+class Truth(NamedTuple):
     """A condition as two expressions without nulls, so that three-valued logic is the same in every library."""
 
     holds: nw.Expr
     fails: nw.Expr
 
 
-def _truth(value: nw.Expr, *columns: nw.Expr) -> _Truth:
+def _truth(value: nw.Expr, *columns: nw.Expr) -> Truth:
     """Return what holds and what fails; neither does where one of the columns that are compared is null.
 
     That null gives null is not enough: in cuDF strings that are all null are unequal to any other.
     """
     known = [~column.is_null() for column in columns]
     parts = [part.fill_null(False) for part in (value, ~value)]
-    return _Truth(*(nw.all_horizontal(part, *known, ignore_nulls=True) if known else part for part in parts))
+    return Truth(*(nw.all_horizontal(part, *known, ignore_nulls=True) if known else part for part in parts))
 
 
-def _both(parts: list[_Truth]) -> _Truth:
+def _both(parts: list[Truth]) -> Truth:
     holds, fails = zip(*parts, strict=True)
-    return _Truth(nw.all_horizontal(*holds, ignore_nulls=True), nw.any_horizontal(*fails, ignore_nulls=True))
+    return Truth(nw.all_horizontal(*holds, ignore_nulls=True), nw.any_horizontal(*fails, ignore_nulls=True))
 
 
-def _flipped(part: _Truth) -> _Truth:
-    return _Truth(part.fails, part.holds)
+def _flipped(part: Truth) -> Truth:
+    return Truth(part.fails, part.holds)
 
 
 class Translator:
     """Turns the nodes of one text into expressions, noting columns and operands on the way."""
+
+    noun, article = "condition", "a"
+    hint = HINT
 
     def __init__(self, text: str) -> None:
         self.line = re.sub(r"\s", " ", text).strip(" ")
@@ -85,7 +96,7 @@ class Translator:
         self.columns: dict[str, None] = {}
         self.operands: list[Operand] = []
 
-    def condition(self, node: ast.expr) -> _Truth:
+    def condition(self, node: ast.expr) -> Truth:
         match node:
             case ast.BoolOp(ast.And(), values):
                 return _both([self.condition(value) for value in values])
@@ -98,7 +109,7 @@ class Translator:
                 return _both([self._pair(*pair, node) for pair in zip(lefts, operators, others, strict=True)])
         return _truth(self._noted(node, "condition", self.value(node)))
 
-    def _pair(self, left: ast.expr, comparison: ast.cmpop, right: ast.expr, node: ast.expr) -> _Truth:
+    def _pair(self, left: ast.expr, comparison: ast.cmpop, right: ast.expr, node: ast.expr) -> Truth:
         if isinstance(comparison, ast.Is | ast.IsNot):
             truth = self._is_none(left, right)
         elif isinstance(comparison, ast.In | ast.NotIn):
@@ -107,14 +118,14 @@ class Translator:
         else:
             sides = self._whole(left), self._whole(right)
             columns = [side for side, of in zip(sides, (left, right), strict=True) if not isinstance(of, ast.Constant)]
-            return _truth(self._noted(node, "condition", _COMPARE[type(comparison)](*sides)), *columns)
+            return _truth(self._noted(node, "condition", COMPARE[type(comparison)](*sides)), *columns)
         return _flipped(truth) if isinstance(comparison, ast.IsNot | ast.NotIn) else truth
 
-    def _is_none(self, left: ast.expr, right: ast.expr) -> _Truth:
+    def _is_none(self, left: ast.expr, right: ast.expr) -> Truth:
         if not isinstance(right, ast.Constant) or right.value is not None:
             raise self._refusal(right, "'is' with anything but None")
         null = self._whole(left).is_null()
-        return _Truth(null, ~null)
+        return Truth(null, ~null)
 
     def _is_in(self, value: nw.Expr, right: ast.expr) -> nw.Expr:
         if not isinstance(right, ast.Tuple | ast.List | ast.Set) or not right.elts:
@@ -125,13 +136,13 @@ class Translator:
     def _whole(self, node: ast.expr) -> nw.Expr:
         """Return one side of a comparison; a NaN that arithmetic made is null there."""
         value = self.value(node)
-        return nw.when(~value.is_nan()).then(value) if _is_arithmetic(node) else value
+        return nw.when(~value.is_nan()).then(value) if self.is_arithmetic(node) else value
 
     def value(self, node: ast.expr) -> nw.Expr:
         # Divisors are made columns: by a constant, Polars divides through its reciprocal, and 49.0 % 49 would be 49.
         match node:
             case ast.Name():
-                name = self._segment(node).strip("`")
+                name = self.name(node)
                 self.columns[name] = None
                 return nw.col(name)
             case ast.BinOp(left, ast.Mod(), right):
@@ -140,8 +151,8 @@ class Translator:
             case ast.BinOp(left, ast.Div(), right):
                 dividend = self._float(left)
                 return dividend / (dividend.is_null().cast(nw.Float64) * 0 + self._float(right))
-            case ast.BinOp(left, sign, right) if type(sign) in _ARITHMETIC:
-                return _ARITHMETIC[type(sign)](self._float(left), self._float(right))
+            case ast.BinOp(left, sign, right) if type(sign) in ARITHMETIC:
+                return ARITHMETIC[type(sign)](self._float(left), self._float(right))
             case ast.UnaryOp(ast.USub(), operand) if not isinstance(operand, ast.Constant):
                 return -self._float(operand)
             case ast.Call(ast.Name("abs"), [argument], []):
@@ -149,6 +160,19 @@ class Translator:
             case ast.Call(ast.Name("len"), [argument], []):
                 return self._noted(argument, "string", self.value(argument)).str.len_chars()
         return nw.lit(self._constant(node))
+
+    def name(self, node: ast.Name) -> str:
+        """Return the column that a node names."""
+        return self._segment(node).strip("`")
+
+    def is_arithmetic(self, node: ast.expr) -> bool:
+        """Return whether a node is computed of numbers, so that it may be NaN."""
+        match node:
+            case ast.BinOp() | ast.Call(ast.Name("abs")):
+                return True
+            case ast.UnaryOp(_, operand):
+                return not isinstance(operand, ast.Constant)
+        return False
 
     def _number(self, node: ast.expr) -> nw.Expr:
         return self._noted(node, "number", self.value(node))
@@ -189,19 +213,10 @@ class Translator:
 
     def _refusal(self, node: ast.expr, what: str) -> ConfigError:
         return ConfigError(
-            f"{what} is not allowed in a condition: {self._segment(node)!r} at position"
+            f"{what} is not allowed in {self.article} {self.noun}: {self._segment(node)!r} at position"
             f" {self._place(node.col_offset) + 1} of {self.line!r}",
-            hint=HINT,
+            hint=self.hint,
         )
-
-
-def _is_arithmetic(node: ast.expr) -> bool:
-    match node:
-        case ast.BinOp() | ast.Call(ast.Name("abs")):
-            return True
-        case ast.UnaryOp(_, operand):
-            return not isinstance(operand, ast.Constant)
-    return False
 
 
 _CONSTRUCTS: Mapping[type[ast.expr], str] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, SchemaError, class_name
 from penstock.core.schemas import require
-from penstock.expressions.nodes import HINT, Operand, Translator
+from penstock.expressions.nodes import Operand, Translator
 
 DEPTH = 100
 """How deep a condition may be nested; a sum of n terms is n deep."""
@@ -54,17 +55,27 @@ class Expression:
         penstock.errors.SchemaError: 'x' is String, expected a number, in the condition 'x + 1 > 2'
         """
         require(schema, self.columns, stage=stage)
-        empty = frames.from_arrow(pa.schema([schema.field(name) for name in self.columns]).empty_table())
-        for operand in self.operands:
-            dtype = _type(operand, empty, stage)
-            if not operand.fits(dtype):
-                raise SchemaError(
-                    f"{operand.text!r} is {dtype}, expected a {operand.kind}, in the condition {self.text!r}",
-                    stage=stage,
-                )
+        check_operands(self.operands, empty_frame(schema, self.columns), f"condition {self.text!r}", stage)
 
 
-def _type(operand: Operand, empty: nw.DataFrame, stage: str | None) -> nw.dtypes.DType:
+def empty_frame(schema: pa.Schema, columns: Iterable[str]) -> nw.DataFrame:
+    """Return a frame of columns without rows."""
+    return frames.from_arrow(pa.schema([schema.field(name) for name in columns]).empty_table())
+
+
+def check_operands(operands: Iterable[Operand], empty: nw.DataFrame, what: str, stage: str | None) -> None:
+    """Raise SchemaError unless every part of `what` is of the type that it has to be."""
+    for operand in operands:
+        dtype = type_of(operand, empty, stage)
+        if not operand.fits(dtype):
+            raise SchemaError(
+                f"{operand.text!r} is {dtype}, expected a {operand.kind}, in the {what}",
+                stage=stage,
+            )
+
+
+def type_of(operand: Operand, empty: nw.DataFrame, stage: str | None) -> nw.dtypes.DType:
+    """Return the type of a part; SchemaError where it has none."""
     try:
         return empty.select(operand.value.alias("value")).schema["value"]
     except frames.ERRORS as error:
@@ -105,21 +116,33 @@ def parse(text: str) -> Expression:
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Expression:
     translator = Translator(text)
+    holds = translator.condition(body(translator, text)).holds
+    check_reads(translator, text)
+    return Expression(text, tuple(translator.columns), holds, tuple(translator.operands))
+
+
+def body(translator: Translator, text: str) -> ast.expr:
+    """Return the syntax tree of what a translator is to translate; ConfigError where it has none, or one too deep."""
     try:
         tree = ast.parse(translator.source, mode="eval")
         deep = _depth(tree.body) > DEPTH
     except (SyntaxError, ValueError) as error:
         offset = getattr(error, "offset", None)  # a ValueError has none, and 0 is the end of the text
         position = f" at position {offset}" if offset else ""
-        raise ConfigError(f"condition {text!r} cannot be read{position}: {error.args[0]}", hint=HINT) from error
+        problem = f"{translator.noun} {text!r} cannot be read{position}: {error.args[0]}"
+        raise ConfigError(problem, hint=translator.hint) from error
     except (RecursionError, MemoryError):
         deep = True
     if deep:
-        raise ConfigError(f"condition {text[:60]!r}... is nested more than {DEPTH} deep", hint="Make it several.")
-    holds = translator.condition(tree.body).holds
+        problem = f"{translator.noun} {text[:60]!r}... is nested more than {DEPTH} deep"
+        raise ConfigError(problem, hint="Make it several.")
+    return tree.body
+
+
+def check_reads(translator: Translator, text: str) -> None:
+    """Raise ConfigError unless what was translated reads a column."""
     if not translator.columns:
-        raise ConfigError(f"condition {text!r} reads no column", hint=HINT)
-    return Expression(text, tuple(translator.columns), holds, tuple(translator.operands))
+        raise ConfigError(f"{translator.noun} {text!r} reads no column", hint=translator.hint)
 
 
 def _depth(node: ast.AST) -> int:

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import BadRowsError, ConfigError
+from penstock.dataset.quarantine import check_names, set_aside
 from penstock.dataset.steps import RowLog
 from penstock.expressions import Expression, parse
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Tags, check_choice
 from penstock.stages.preprocessing._dropping import FilterStage
-from penstock.stages.preprocessing._quarantine import check_names, set_aside
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import UserCodeError
-from penstock.core.schemas import declared, type_name
+from penstock.core.schemas import declared
 from penstock.core.selectors import Columns, resolve
+from penstock.core.type_names import type_name
 from penstock.dataset.steps import MapPartitions, RowLog
 from penstock.stages.base import Fitted, Stage, normalise_columns, with_fields
 from penstock.stages.functions import CarriesFunction, check_function
@@ -34,8 +35,8 @@ class FunctionStage(CarriesFunction, Stage):
     columns : str, sequence of str, or Selector
         What it reads.
     returns : mapping of name to type
-        What it returns: ``{"fare": "float64"}``. A type may be one of pyarrow's; where it has no name, a list say, the
-        stage cannot be saved. The result is cast to these types, and a value that its type does not
+        What it returns: ``{"fare": "float64"}``. A type may be one of pyarrow's; where it has no name, a struct say,
+        the stage cannot be saved. The result is cast to these types, and a value that its type does not
         hold is an error; numbers are only rounded from float64 to float32.
     frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}, default="narwhals"
         The library whose frame it takes; it may return any of them. Narwhals runs on CPUs and GPUs alike. Types in

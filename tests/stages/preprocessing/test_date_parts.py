@@ -72,7 +72,7 @@ def test_a_column_of_text_is_refused():
 
 
 def test_an_unknown_part_is_refused_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"part 'week_day' of DateParts .* Did you mean 'weekday'\?"):
+    with pytest.raises(ConfigError, match=r"part of DateParts is 'week_day', .* Did you mean 'weekday'\?"):
         DateParts("at", parts=("week_day",))
 
 

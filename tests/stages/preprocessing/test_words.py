@@ -82,7 +82,7 @@ def test_texts_are_measured(apply):
 
 
 def test_a_measure_that_is_not_known_is_named_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"measure 'word' of TextLength is not known.*Did you mean 'words'\?"):
+    with pytest.raises(ConfigError, match=r"measure of TextLength is 'word', expected.*Did you mean 'words'\?"):
         TextLength("t", measures=["word"])
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError, did_you_mean
+from penstock.core.errors import ConfigError, SchemaError, check_one_of
 from penstock.stages.base import Fitted, SelectedColumns, Stage, normalise_columns, wrong_type
 
 _OF_DATE = ("year", "month", "day", "weekday", "ordinal_day")
@@ -72,12 +72,7 @@ class DateParts(SelectedColumns):
         if not self.parts:
             raise ConfigError(f"parts of {self.title} is empty, expected some of {', '.join(known)}", stage=self.title)
         for part in self.parts:
-            if part not in known:
-                raise ConfigError(
-                    f"part {part!r} of {self.title} is not known, expected one of {', '.join(known)}."
-                    + did_you_mean(str(part), known),
-                    stage=self.title,
-                )
+            check_one_of(f"part of {self.title}", part, known, stage=self.title)
 
     def bind(self, schema: pa.Schema) -> Self:
         bound = super().bind(schema)

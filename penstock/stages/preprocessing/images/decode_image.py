@@ -14,12 +14,12 @@ from penstock import frames
 from penstock.core.errors import CorruptFileError, SchemaError
 from penstock.core.extras import importing
 from penstock.core.schemas import require
+from penstock.dataset.quarantine import check_names, set_aside
 from penstock.dataset.steps import RowLog
 from penstock.frames import ROW, matrices
 from penstock.stages.base import Fitted, Tags, check_choice, check_number, check_types, with_fields
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing._dropping import FilterStage
-from penstock.stages.preprocessing._quarantine import check_names, set_aside
 
 if TYPE_CHECKING:
     from penstock.stages.preprocessing.images._pillow import Decoder

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError, check_one_of
 from penstock.frames import text as frames_text
 from penstock.stages.base import Fitted, RowFunction, SelectedColumns, Tags, normalise_columns, with_fields
 from penstock.stages.preprocessing.categories.vocabulary import check_new
@@ -71,12 +71,7 @@ class TextLength(SelectedColumns):
                 f"measures of {self.title} is empty, expected some of {', '.join(_TYPES)}", stage=self.title
             )
         for measure in self.measures:
-            if measure not in _TYPES:
-                raise ConfigError(
-                    f"measure {measure!r} of {self.title} is not known, expected one of {', '.join(_TYPES)}."
-                    + did_you_mean(str(measure), _TYPES),
-                    stage=self.title,
-                )
+            check_one_of(f"measure of {self.title}", measure, _TYPES, stage=self.title)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check the names of what is made."""

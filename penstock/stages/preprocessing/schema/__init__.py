@@ -1,0 +1,1 @@
+"""Columns cast, renamed, chosen and dropped."""
