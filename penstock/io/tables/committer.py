@@ -1,0 +1,184 @@
+"""How the parts of an output become rows of a table: its log names them, in one transaction."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.core.locations import is_url
+from penstock.io.sinks.files import FileEntry
+from penstock.io.sinks.part_folder import LocalPartFolder, PartFolder
+from penstock.io.sinks.part_writer import PartWriter
+from penstock.io.sinks.stores.names import new_token
+from penstock.io.sinks.stores.part_folder import StorePartFolder
+from penstock.io.sinks.stores.store import ObjectStore
+
+ATTEMPTS = 100
+"""How often a run goes on from what others have committed before it: each time one of them has come through."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableWrite:
+    """What is written into a table.
+
+    Parameters
+    ----------
+    target : str
+        The path or the URL of the table, or its identifier.
+    schema : pyarrow.Schema
+        Of the rows.
+    mode : str
+    partition_by, keys : tuple of str
+    run : str
+        What the names of the parts have in them.
+    run_id : str, optional
+        What the user calls the run.
+    storage_options : mapping
+    """
+
+    target: str
+    schema: pa.Schema
+    mode: str
+    partition_by: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    run: str
+    run_id: str | None = None
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+class TableCommitter(Protocol):
+    """Takes the parts that workers put into a table's folder, and commits one transaction that names them.
+
+    Until the commit nobody sees a part; those that no commit names are removed by a vacuum.
+    """
+
+    path: str
+    """Where the table lies, or what it is called."""
+    schema: pa.Schema
+    """Of the rows, as the table has them."""
+    partition_by: tuple[str, ...]
+    """The columns by which parts lie in folders."""
+    rows_replaced: int
+    rows_unchanged: int
+
+    def prepare(self) -> bool:
+        """Look at the table, and return whether there is something to write: not of a run whose rows are in it.
+
+        Raises
+        ------
+        ConfigError, SchemaDriftError, OutputExistsError
+            The table has other columns or partitions, or is there, and ``mode="error"``.
+        """
+
+    @property
+    def folder(self) -> TableFolder:
+        """Where parts are put."""
+
+    def writer(self, stored: pa.Schema) -> PartWriter:
+        """Return what writes parts of the columns that folders do not name."""
+
+    def commit(self, files: Sequence[FileEntry]) -> None:
+        """Make the parts rows of the table.
+
+        Raises
+        ------
+        CommitConflictError
+            Another run has changed what this one was to replace.
+        OutputError
+            The log cannot be written.
+        """
+
+
+@dataclass(frozen=True)
+class TableFolder:
+    """The folder of a table, on a disk or in a store, as a run puts parts into it.
+
+    Parameters
+    ----------
+    path : str
+        A path from the root or a URL.
+    run : str
+    options : mapping
+        fsspec's.
+    """
+
+    path: str
+    run: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def parts(self) -> PartFolder:
+        """What workers put parts into."""
+        if not is_url(self.path):
+            return LocalPartFolder(self.path)
+        store = self._store
+        return StorePartFolder(store, store.path, self.run, new_token())
+
+    @property
+    def prefix(self) -> str:
+        """How the names of the parts of this run begin."""
+        return f"part-{self.run}"
+
+    def discard(self, keep: Iterable[str] = ()) -> None:
+        """Remove the parts of this run, but for some: what abandoned attempts left, or all when it commits nothing."""
+        kept = set(keep)
+        if is_url(self.path):
+            base, store = self._store.path, self._store
+            names = [name for name in store.list(base) if self._is_of_run(name) and name not in kept]
+            store.discard([f"{base}/{name}" for name in names])
+            return
+        for place, _, names in os.walk(self.path):
+            paths = (os.path.join(place, name) for name in names if self._is_of_run(name))
+            for path in paths:
+                if os.path.relpath(path, self.path) not in kept:
+                    os.remove(path)
+
+    def _is_of_run(self, name: str) -> bool:
+        return posixpath.basename(name).startswith(f"{self.prefix}-")
+
+    @property
+    def _store(self) -> ObjectStore:
+        return ObjectStore(self.path, self.options)
+
+
+def stored_schema(schema: pa.Schema, kinds: Mapping[pa.DataType, pa.DataType], table: str) -> pa.Schema:
+    """Return the columns as a table holds them: some types as wider ones.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    kinds : mapping of pyarrow.DataType to pyarrow.DataType
+        What each type that is not nested is stored as, but decimals and timestamps, which all tables hold.
+    table : str
+        What the table is called in messages.
+
+    Raises
+    ------
+    ConfigError
+        It cannot hold a type.
+    """
+    return pa.schema([(each.name, _stored(each.type, kinds, each, table)) for each in schema])
+
+
+def _stored(kind: pa.DataType, kinds: Mapping[pa.DataType, pa.DataType], column: pa.Field, table: str) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_stored(kind.value_type, kinds, column, table))
+    if pa.types.is_struct(kind) and kind.num_fields:
+        return pa.struct([(each.name, _stored(each.type, kinds, column, table)) for each in kind])
+    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
+        return kind
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
+    if kind in kinds:
+        return kinds[kind]
+    raise ConfigError(
+        f"column {column.name!r} is {column.type}, which {table} cannot hold",
+        hint="Cast it: uint64 to decimal128(20, 0), times to microseconds; or leave it out.",
+        column=column.name,
+    )

@@ -1,0 +1,41 @@
+"""An engine, a catalog of Iceberg, and an account of the files that are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import penstock as ps
+from penstock.io.sources.files import Storage
+
+
+@pytest.fixture(scope="session")
+def local() -> ps.LocalEngine:
+    return ps.LocalEngine(device="cpu")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
+    """Iceberg's catalog in a file of SQLite, with a namespace ``ns``."""
+    made = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    made.create_namespace("ns")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are opened from here on, by name."""
+    names: list[str] = []
+    plain = Storage.open
+
+    def counted(self: Storage, path: str) -> Any:
+        names.append(path)
+        return plain(self, path)
+
+    monkeypatch.setattr(Storage, "open", counted)
+    return names

@@ -1,0 +1,302 @@
+"""Delta tables as outputs: one transaction, rows that other libraries read, and what other runs do meanwhile."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from table_rows import UTC, assert_same_rows, delete_rows, deletion_vector, rows_of_all_types
+
+import penstock as ps
+from penstock.dataset.writing import WriteResult
+from penstock.errors import (
+    CommitConflictError,
+    ConfigError,
+    DataValueError,
+    OutputExistsError,
+    PenstockError,
+    SchemaDriftError,
+)
+from penstock.io.tables import delta_commit
+
+
+def rows_of(table: Path) -> list[dict[str, Any]]:
+    return sorted(pa.table(DeltaTable(table).scan().read_all()).to_pylist(), key=lambda row: str(row.get("id")))
+
+
+def write(local: ps.LocalEngine, table: Path, rows: pa.Table, **options: Any) -> WriteResult:
+    return local.from_arrow(rows, fragment_bytes=2000).write(table, format="delta", **options)
+
+
+def between_parts_and_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
+    """Have something happen once, after a run has put its parts and before it commits them."""
+
+    def hook(step: str) -> None:
+        monkeypatch.setattr(delta_commit, "failpoint", lambda step: None)
+        act()
+
+    monkeypatch.setattr(delta_commit, "failpoint", hook)
+
+
+def parts_not_listed(table: Path) -> list[str]:
+    """Return the parts of ours that are no rows; those of deltalake's own merges are numbered otherwise."""
+    listed = {os.path.realpath(path) for path in DeltaTable(table).file_uris()}
+    return [str(path) for path in table.rglob("part-20*.parquet") if os.path.realpath(path) not in listed]
+
+
+@pytest.mark.parametrize("keys", [(), ("city",), ("day", "city", "ok", "at", "small")])
+def test_rows_of_every_type_are_read_the_same_by_deltalake_and_polars(
+    tmp_path: Path, local: ps.LocalEngine, keys: tuple[str, ...]
+) -> None:
+    rows = rows_of_all_types(60)
+    table = tmp_path / "t"
+    result = write(local, table, rows, partition_by=keys)
+    assert (result.rows, result.path, result.quarantine) == (60, str(table), None)
+    assert_same_rows(rows, DeltaTable(table).to_pyarrow_table())
+    assert_same_rows(rows, pl.scan_delta(str(table)).collect().to_arrow())
+    assert_same_rows(local.read_delta(table).to_arrow(), rows)
+    assert DeltaTable(table).metadata().partition_columns == list(keys)
+
+
+def test_a_table_is_written_and_read_alike_on_every_engine(engine: Any, tmp_path: Path) -> None:
+    rows = rows_of_all_types(60)
+    engine.from_arrow(rows, fragment_bytes=2000).write(tmp_path / "t", format="delta", partition_by="city")
+    configuration = {"delta.enableDeletionVectors": "true"}
+    write_deltalake(tmp_path / "u", rows, partition_by=["city"], configuration=configuration)
+    delete_rows(tmp_path / "u", 1, lambda add: deletion_vector(tmp_path / "u", [0], inline=True))
+    data = engine.read("delta", tmp_path / "u", fragment_bytes=2000)
+    assert len(data.fragments) > 2
+    assert_same_rows(data.to_arrow(), pa.table(DeltaTable(tmp_path / "u").scan().read_all()))
+    assert_same_rows(rows, DeltaTable(tmp_path / "t").to_pyarrow_table())
+    assert data.filter(nw.col("city") == "x y").count() == 9
+
+
+def test_types_that_delta_lacks_are_stored_wider_and_read_as_that(tmp_path: Path, local: ps.LocalEngine) -> None:
+    start = dt.datetime(2024, 5, 1, 12)
+    rows = pa.table(
+        {
+            "a": pa.array([255], pa.uint8()),
+            "b": pa.array([2**32 - 1], pa.uint32()),
+            "c": pa.array([start], pa.timestamp("ms")),
+            "d": pa.array([start.replace(tzinfo=UTC)], pa.timestamp("s", "Europe/Berlin")),
+        }
+    )
+    write(local, tmp_path / "t", rows)
+    kinds = [pa.int16(), pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")]
+    assert local.read_delta(tmp_path / "t").schema.types == kinds
+    expected = [{"a": 255, "b": 2**32 - 1, "c": start, "d": start.replace(tzinfo=UTC)}]
+    assert rows_of(tmp_path / "t") == expected == local.read_delta(tmp_path / "t").to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.uint64(), pa.time64("us"), pa.timestamp("ns"), pa.duration("us"), pa.null(), pa.list_(pa.uint64())]
+)
+def test_a_type_that_delta_cannot_hold_is_refused_before_anything_is_there(
+    tmp_path: Path, local: ps.LocalEngine, kind: pa.DataType
+) -> None:
+    with pytest.raises(ConfigError, match=r"column 'x' is .*, which a Delta table cannot hold"):
+        write(local, tmp_path / "t", pa.table({"x": pa.array([None], kind)}))
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_dataset_without_rows_makes_a_table_without_files(tmp_path: Path, local: ps.LocalEngine) -> None:
+    assert write(local, tmp_path / "t", rows_of_all_types(0), partition_by="city").files == 0
+    assert local.read_delta(tmp_path / "t").to_arrow().select(["id", "city"]).num_rows == 0
+    assert DeltaTable(tmp_path / "t").file_uris() == []
+
+
+# Modes
+
+
+def test_each_mode_does_to_the_rows_that_are_there_what_it_says(tmp_path: Path, local: ps.LocalEngine) -> None:
+    table = tmp_path / "t"
+    rows = pa.table({"id": [1, 2, 3, 4], "k": ["a", "a", None, "b/c"]})
+    write(local, table, rows, partition_by="k")
+    with pytest.raises(OutputExistsError, match="exists and holds a Delta table"):
+        write(local, table, rows)
+    added = write(local, table, pa.table({"id": [5], "k": ["a"]}), mode="append")
+    assert (added.rows, added.rows_replaced, added.rows_unchanged, added.partitions) == (1, 0, 4, 1)
+    new = pa.table({"id": [6, 7], "k": [None, "b/c"]})
+    replaced = write(local, table, new, mode="overwrite_partitions", partition_by="k")
+    assert (replaced.rows, replaced.rows_replaced, replaced.rows_unchanged) == (2, 2, 3)
+    assert rows_of(table) == pa.table({"id": [1, 2, 5, 6, 7], "k": ["a", "a", "a", None, "b/c"]}).to_pylist()
+    write(local, table, pa.table({"id": ["x"], "k": ["a"]}), mode="overwrite")
+    assert rows_of(table) == [{"id": "x", "k": "a"}]
+    assert local.read_delta(table, version=1).count() == 5
+
+
+def test_an_append_of_a_run_that_is_done_twice_is_there_once(tmp_path: Path, local: ps.LocalEngine) -> None:
+    rows = pa.table({"id": [1, 2]})
+    for run in ("scheduled__2024-01-01", "scheduled__2024-01-01", "scheduled__2024-01-02"):
+        write(local, tmp_path / "t", rows, mode="append", run_id=run)
+    assert [row["id"] for row in rows_of(tmp_path / "t")] == [1, 1, 2, 2]
+    again = write(local, tmp_path / "t", rows, mode="append", run_id="scheduled__2024-01-02")
+    assert (again.rows, again.rows_unchanged, again.run_id) == (0, 4, "scheduled__2024-01-02")
+    assert parts_not_listed(tmp_path / "t") == []
+
+
+def test_a_merge_by_keys_with_nulls_gives_the_same_rows_however_often_it_is_run(
+    tmp_path: Path, local: ps.LocalEngine
+) -> None:
+    table = tmp_path / "t"
+    key = '"k'  # a name that has to be quoted
+    rows = pa.table({"id": [1, 2, None, 4], key: ["a", None, None, "b"], "x": [1.0, 2.0, 3.0, 4.0]})
+    write(local, table, rows, partition_by=key)
+    late = pa.table({"id": [None, 2, 2, 9], key: [None, None, "a", "a"], "x": [30.0, 20.0, None, 9.0]})
+    expected = sorted([(1, "a", 1.0), (4, "b", 4.0), *zip(*late.to_pydict().values(), strict=True)], key=str)
+    for attempt in range(3):
+        result = write(local, table, late, mode="merge", keys=["id", key])
+        assert (result.rows, result.rows_replaced) == (4, 4 if attempt else 2)
+        assert sorted((tuple(row.values()) for row in rows_of(table)), key=str) == expected
+    assert list(table.glob("part-*")) == []  # what was staged for the merge
+
+
+def test_a_key_that_is_twice_among_the_rows_to_merge_is_refused_and_nothing_is_left(
+    tmp_path: Path, local: ps.LocalEngine
+) -> None:
+    write(local, tmp_path / "t", pa.table({"id": [1]}))
+    with pytest.raises(DataValueError, match="the key id=None is twice among the rows to merge"):
+        write(local, tmp_path / "t", pa.table({"id": [None, 2, None]}), mode="merge", keys="id")
+    assert rows_of(tmp_path / "t") == [{"id": 1}]
+    assert parts_not_listed(tmp_path / "t") == []
+
+
+# Columns and partitions that do not fit
+
+
+def test_rows_with_other_columns_are_refused_unless_the_schema_may_grow(tmp_path: Path, local: ps.LocalEngine) -> None:
+    table = tmp_path / "t"
+    write(local, table, pa.table({"id": [1], "x": [1.5]}))
+    for rows, message in (
+        (pa.table({"id": [2]}), "column 'x' of the table"),
+        (pa.table({"id": [2], "x": ["text"]}), "column 'x' is string, and double in the table"),
+        (pa.table({"id": [2], "x": [2.5], "new": ["n"]}), "column 'new' is not in the table"),
+    ):
+        with pytest.raises(SchemaDriftError, match=message):
+            write(local, table, rows, mode="append")
+    write(local, table, pa.table({"id": [2], "new": ["n"]}), mode="append", schema_mode="merge")
+    assert rows_of(table) == [{"id": 1, "x": 1.5, "new": None}, {"id": 2, "x": None, "new": "n"}]
+    assert sorted(local.read_delta(table).to_arrow()["id"].to_pylist()) == [1, 2]
+    with pytest.raises(ConfigError, match="schema_mode is 'grow'"):
+        write(local, table, pa.table({"id": [2]}), mode="append", schema_mode="grow")
+
+
+def test_rows_with_other_partitions_are_refused_and_those_of_the_table_are_taken(
+    tmp_path: Path, local: ps.LocalEngine
+) -> None:
+    rows = pa.table({"id": [1], "k": ["a"], "j": ["b"]})
+    write(local, tmp_path / "t", rows, partition_by="k")
+    with pytest.raises(ConfigError, match="is partitioned by \\('k',\\), and the rows by \\('j',\\)"):
+        write(local, tmp_path / "t", rows, mode="append", partition_by="j")
+    write(local, tmp_path / "t", rows, mode="append")
+    assert all("/k=a/" in path for path in DeltaTable(tmp_path / "t").file_uris())
+
+
+def test_an_empty_text_that_a_partition_would_make_null_is_refused(tmp_path: Path, local: ps.LocalEngine) -> None:
+    with pytest.raises(DataValueError, match="column 'k' has an empty text, which is null in a partition"):
+        write(local, tmp_path / "t", pa.table({"id": [1], "k": [""]}), partition_by="k")
+    assert list((tmp_path / "t").rglob("*.parquet")) == []
+
+
+# Other runs, and runs that end early
+
+
+def test_two_runs_that_append_at_once_both_come_through(
+    tmp_path: Path, local: ps.LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other() -> None:
+        write(local, tmp_path / "t", pa.table({"id": [2]}), mode="append")
+
+    between_parts_and_commit(monkeypatch, other)
+    write(local, tmp_path / "t", pa.table({"id": [1]}), mode="append")
+    between_parts_and_commit(monkeypatch, other)
+    write(local, tmp_path / "t", pa.table({"id": [3]}), mode="append")
+    assert [row["id"] for row in rows_of(tmp_path / "t")] == [1, 2, 2, 3]
+
+
+def test_one_run_in_two_processes_at_once_is_there_once(
+    tmp_path: Path, local: ps.LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pa.table({"id": [1]})
+    write(local, tmp_path / "t", rows)
+    between_parts_and_commit(monkeypatch, lambda: write(local, tmp_path / "t", rows, mode="append", run_id="r"))
+    write(local, tmp_path / "t", rows, mode="append", run_id="r")
+    assert len(rows_of(tmp_path / "t")) == 2
+    assert parts_not_listed(tmp_path / "t") == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"mode": "overwrite"}, {"mode": "merge", "keys": "id"}, {"mode": "overwrite_partitions"}]
+)
+def test_a_run_whose_table_another_has_changed_meanwhile_is_told_and_leaves_nothing(
+    tmp_path: Path, local: ps.LocalEngine, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    rows = pa.table({"id": [1, 2], "k": ["a", "b"]})
+    write(local, tmp_path / "t", rows, partition_by="k")
+    options |= {"partition_by": "k"} if options["mode"] == "overwrite_partitions" else {}
+    between_parts_and_commit(monkeypatch, lambda: write(local, tmp_path / "t", rows, mode="append"))
+    with pytest.raises(CommitConflictError, match="another run has changed the table"):
+        write(local, tmp_path / "t", rows, **options)
+    assert len(rows_of(tmp_path / "t")) == 4
+    assert parts_not_listed(tmp_path / "t") == []
+
+
+def test_two_runs_that_overwrite_different_partitions_both_come_through(
+    tmp_path: Path, local: ps.LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, options = tmp_path / "t", {"mode": "overwrite_partitions", "partition_by": "k"}
+    write(local, table, pa.table({"id": [1, 2], "k": ["a", "b"]}), partition_by="k")
+    between_parts_and_commit(monkeypatch, lambda: write(local, table, pa.table({"id": [3], "k": ["a"]}), **options))
+    write(local, table, pa.table({"id": [4], "k": ["b"]}), **options)
+    assert rows_of(table) == [{"id": 3, "k": "a"}, {"id": 4, "k": "b"}]
+
+
+def test_a_run_that_is_killed_before_its_commit_leaves_the_table_as_it_was_and_a_vacuum_nothing(
+    tmp_path: Path, local: ps.LocalEngine
+) -> None:
+    table = tmp_path / "t"
+    write(local, table, pa.table({"id": [1]}))
+    script = (
+        "import penstock as ps, pyarrow as pa, sys;"
+        "data = ps.LocalEngine(device='cpu').from_arrow(pa.table({'id': [2]}));"
+        "data.write(sys.argv[1], format='delta', mode='overwrite')"
+    )
+    environment = {**os.environ, "PENSTOCK_FAILPOINT": "table-parts-put"}
+    assert subprocess.run([sys.executable, "-c", script, str(table)], env=environment, check=False).returncode == -9
+    assert rows_of(table) == [{"id": 1}] == local.read_delta(table).to_arrow().to_pylist()
+    assert len(parts_not_listed(table)) == 1
+    write(local, table, pa.table({"id": [3]}), mode="append")
+    DeltaTable(table).vacuum(0, enforce_retention_duration=False, dry_run=False, full=True)
+    assert parts_not_listed(table) == []
+    assert rows_of(table) == [{"id": 1}, {"id": 3}]
+
+
+def test_a_write_that_fails_leaves_no_part(tmp_path: Path, local: ps.LocalEngine) -> None:
+    for name, value in (("a", 1.0), ("b", None)):
+        pq.write_table(pa.table({"x": pa.array([value], pa.float64())}), tmp_path / f"{name}.parquet")
+    data = local.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"], fragment_bytes=1)
+    (tmp_path / "b.parquet").write_bytes(b"")
+    with pytest.raises(PenstockError):
+        data.write(tmp_path / "t", format="delta")
+    assert list((tmp_path / "t").rglob("*.parquet")) == []
+
+
+def test_rows_that_are_set_aside_lie_beside_the_table_and_are_counted(tmp_path: Path, local: ps.LocalEngine) -> None:
+    data = local.from_arrow(pa.table({"x": [1, -1, 2]}))
+    model = ps.Pipeline(ps.stages.Expect("x > 0", action="quarantine")).fit(data)
+    result = model.transform(data).write(tmp_path / "t", format="delta")
+    assert (result.read, result.rows, sum(result.quarantined.values())) == (3, 2, 1)
+    assert result.quarantine == f"{tmp_path}/t.quarantine"
+    assert local.read_parquet(result.quarantine).to_arrow()["x"].to_pylist() == [-1]
+    assert [row["x"] for row in rows_of(tmp_path / "t")] == [1, 2]
