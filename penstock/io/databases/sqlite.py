@@ -1,0 +1,169 @@
+"""SQLite: values have types and columns have none, so that all of them are looked at when a read is planned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.errors import CommitConflictError, MissingInputError, SchemaError
+from penstock.core.extras import importing
+from penstock.io.databases.base import Column, Database, Session, TableName
+from penstock.io.sinks.locks import FileLock
+
+_KINDS = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
+_NAMES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.binary(): "BLOB"}
+_EXACT = 2**53
+_PATIENCE = 600_000
+"""Milliseconds that a worker waits while others write."""
+
+
+@dataclass(frozen=True)
+class Sqlite(Database):
+    """A file of SQLite: ``sqlite:///relative.db``, ``sqlite:////absolute.db``."""
+
+    title: ClassVar[str] = "SQLite"
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        path = os.path.abspath(self.uri.removeprefix("sqlite:///"))
+        return path[1:] if path.startswith("//") else path
+
+    def connect(self, *, writes: bool) -> Any:
+        """Return a connection; one that only reads does not make the file."""
+        with importing("adbc-driver-sqlite", "sql"):
+            import adbc_driver_sqlite.dbapi as driver
+        if not writes and not os.path.isfile(self.path):
+            raise MissingInputError(
+                f"there is no file {self.path}",
+                hint="An absolute path has four slashes: sqlite:////data/shop.db.",
+                path=self.path,
+            )
+        connection = driver.connect(self.path if writes else f"file:{quote(self.path)}?mode=ro")
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+        return connection
+
+    def columns(self, session: Session, relation: str) -> list[Column]:
+        """Return the columns, whose types are those of all their values."""
+        names = session.fetch(f"SELECT * FROM {relation} LIMIT 0").schema.names
+        asked = [f"COALESCE(SUM({test}), 0)" for name in names for test in self._tests(name)]
+        counts = session.first(f"SELECT {', '.join(asked)} FROM {relation}")
+        width = len(_KINDS) + 1
+        return [self._column(name, counts[width * place : width * (place + 1)]) for place, name in enumerate(names)]
+
+    def _tests(self, name: str) -> list[str]:
+        column = self.quote(name)
+        large = f"typeof({column}) = 'integer' AND ({column} > {_EXACT} OR {column} < -{_EXACT})"
+        return [*(f"typeof({column}) = '{kind}'" for kind in _KINDS), large]
+
+    def _column(self, name: str, counts: list[int]) -> Column:
+        *rows, large = counts
+        kinds = {kind: count for kind, count in zip(_KINDS, rows, strict=True) if count}
+        column = self.quote(name)
+        if set(kinds) == {"integer", "real"} and not large:
+            return Column(name, pa.float64(), f"CAST({column} AS REAL)", column)
+        if len(kinds) > 1:
+            shown = ", ".join(f"{kind} in {count} row(s)" for kind, count in kinds.items())
+            raise SchemaError(
+                f"column {name!r} has values of several types: {shown}",
+                hint="Cast it in the query: SELECT CAST(x AS TEXT) AS x, ...",
+                column=name,
+            )
+        return Column(name, _KINDS[next(iter(kinds), "text")], column, column)
+
+    def convert(self, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        """Return values in a canonical type, which a text may be of; of nothing but null the driver has no type."""
+        if values.null_count == len(values):
+            return pa.chunked_array([pa.nulls(len(values), kind)])
+        if pa.types.is_boolean(kind) and not set(values.unique().to_pylist()) <= {0, 1, None}:
+            raise pa.ArrowInvalid("a value is neither 0 nor 1")
+        if pa.types.is_time(kind) and pa.types.is_string(values.type):
+            moments = pc.binary_join_element_wise(pa.scalar("1970-01-01"), values, " ")
+            return moments.cast(pa.timestamp(kind.unit)).cast(kind)
+        return values.cast(kind)
+
+    def fetch_options(self, rows: int) -> dict[str, str]:
+        """Have the driver choose types by all rows, not by the first of them."""
+        return {"adbc.sqlite.query.batch_rows": str(max(1, rows))}
+
+    def literal(self, value: pa.Scalar) -> str:
+        """Return a whole number."""
+        return str(value.as_py())
+
+    def partitions_by(self, kind: pa.DataType) -> bool:
+        """Return whether a type is that of whole numbers; times are texts here."""
+        return bool(pa.types.is_integer(kind))
+
+    def stored_type(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return one of the four types of SQLite: times, days and decimals are texts."""
+        if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and kind != pa.uint64()):
+            return pa.int64()
+        if pa.types.is_float16(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind):
+            return pa.float64()
+        texts = (
+            pa.types.is_date32,
+            pa.types.is_timestamp,
+            pa.types.is_time,
+            pa.types.is_decimal128,
+            pa.types.is_string,
+        )
+        if any(test(kind) for test in texts):
+            return pa.string()
+        return kind if kind == pa.binary() else None
+
+    def declare(self, kind: pa.DataType) -> str:
+        """Return the name of a stored type, by which values keep it."""
+        return _NAMES[kind]
+
+    @contextmanager
+    def lock(self, table: TableName, run_id: str) -> Iterator[None]:
+        """Hold the lock of a file beside the database, which is there as long as somebody has it."""
+        held = FileLock.acquire(Path(f"{self.path}.{quote(table.name, safe='')}.penstock-lock"))
+        if held is None:
+            raise CommitConflictError(
+                f"another run is writing {table.name} in {self.path}",
+                hint="Run again once it has ended.",
+                path=self.path,
+                run_id=run_id,
+            )
+        try:
+            yield
+        finally:
+            held.release()
+
+    def tables_like(self, session: Session, table: TableName, prefix: str) -> list[str]:
+        """Return tables of the file."""
+        text = prefix.replace("'", "''")
+        query = f"SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, {len(prefix)}) = '{text}'"
+        names: list[str] = session.fetch(query).column(0).to_pylist()
+        return names
+
+    def target_columns(self, session: Session, table: TableName) -> dict[str, pa.DataType | str]:
+        """Return the columns of a table, with what it turns values into."""
+        rows = session.fetch(f"SELECT name, type FROM pragma_table_info('{table.name.replace(chr(39), 2 * chr(39))}')")
+        return {row["name"]: _affinity(row["type"] or "") for row in rows.to_pylist()}
+
+    def holds(self, column: pa.DataType | str, kind: pa.DataType) -> bool:
+        """Return whether a column leaves values of a stored type as they are."""
+        return column in ("BLOB", _NAMES[kind]) or (column == "NUMERIC" and kind == pa.int64())
+
+
+def _affinity(declared: str) -> str:
+    """Return what SQLite takes a declared type for; https://sqlite.org/datatype3.html, 3.1."""
+    name = declared.upper()
+    if "INT" in name:
+        return "INTEGER"
+    if any(part in name for part in ("CHAR", "CLOB", "TEXT")):
+        return "TEXT"
+    if not name or "BLOB" in name:
+        return "BLOB"
+    return "REAL" if any(part in name for part in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
