@@ -21,7 +21,7 @@ from penstock import frames
 from penstock import stages as st
 from penstock.engines.base import Engine
 from penstock.errors import CorruptFileError, IncompleteInputError, InputError, SchemaDriftError, SchemaError
-from penstock.io.sources import parquet
+from penstock.io.sources import columnar
 from penstock.io.sources.files import Storage
 from penstock.pipeline import Pipeline
 
@@ -499,4 +499,4 @@ def test_a_hash_is_computed_once_for_each_version_of_a_file(
     for _ in range(3):
         data.to_arrow()
     assert len(opened) == 1
-    assert opened[0] in {path for path, *_ in parquet._digests}
+    assert opened[0] in {path for path, *_ in columnar._digests}

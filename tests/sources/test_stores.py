@@ -45,6 +45,12 @@ class Flaky(MemoryFileSystem):
         self.fail("info")
         return super().info(path, **options)
 
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+        self.fail("open")
+        content: bytes = super().cat_file(path, start, end, **options)
+        self.fail("read")
+        return content
+
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         if mode != "rb":
             return super()._open(path, mode, **options)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import io
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from penstock.core.errors import InputError, PenstockError
+import fsspec
+
+from penstock.core.errors import ConfigError, InputError, MissingExtraError, PenstockError
 from penstock.core.redaction import redact_error, secrets_in_url
 
 Result = TypeVar("Result")
@@ -22,7 +24,39 @@ _FINAL = (
 )  # fmt: skip
 
 
-def patiently(ask: Callable[[], Result], path: str, secrets: Iterable[str] = ()) -> Result:
+def _refuse_read(path: str, problem: str) -> PenstockError:
+    hint = "Look whether the store answers, and whether these credentials may read there."
+    return InputError(f"cannot read {path}: {problem}", hint=hint, path=path, attempt=ATTEMPTS)
+
+
+def connect(url: str, options: Mapping[str, Any], verb: str = "read") -> tuple[Any, str]:
+    """Return the file system that a URL is of, and the path in it.
+
+    Raises
+    ------
+    MissingExtraError, ConfigError
+        The package for it is not installed, or fsspec knows no such URL; `verb` is what was to be done with it.
+    """
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url, **options)
+    except ImportError as error:
+        hint = "Install the package it names."
+        raise MissingExtraError(f"{url} cannot be {_PARTICIPLES[verb]}: {error}", hint=hint, path=url) from error
+    except ValueError as error:
+        hint = "Pass a URL that fsspec knows; tables of databases are read by engine.read_sql."
+        raise ConfigError(f"{url} cannot be {_PARTICIPLES[verb]}: {error}", hint=hint, path=url) from error
+    return filesystem, path
+
+
+_PARTICIPLES = {"read": "read", "write": "written"}
+
+
+def patiently(
+    ask: Callable[[], Result],
+    path: str,
+    secrets: Iterable[str] = (),
+    refuse: Callable[[str, str], PenstockError] = _refuse_read,
+) -> Result:
     """Return what a store answers; a failure that may pass is met with two more attempts, 0.2 and 0.8 s later.
 
     Stores raise what they like, so every error may pass but those whose types say that asking again is no use: a file
@@ -32,7 +66,8 @@ def patiently(ask: Callable[[], Result], path: str, secrets: Iterable[str] = ())
     Raises
     ------
     InputError
-        All attempts failed; the message has the store's last words, without credentials, and ``attempt`` the number.
+        Or what `refuse` makes of the path and the problem: all attempts failed; the message has the store's last
+        words, without credentials, and ``attempt`` the number.
 
     Examples
     --------
@@ -54,9 +89,7 @@ def patiently(ask: Callable[[], Result], path: str, secrets: Iterable[str] = ())
             if isinstance(error, _FINAL):
                 raise
             if attempt == ATTEMPTS:
-                problem = f"cannot read {path}: {why(error)}, in the last of {ATTEMPTS} attempts"
-                hint = "Look whether the store answers, and whether these credentials may read there."
-                raise InputError(problem, hint=hint, path=path, attempt=ATTEMPTS) from error
+                raise refuse(path, f"{why(error)}, in the last of {ATTEMPTS} attempts") from error
         time.sleep(_PAUSE * 4 ** (attempt - 1))
         attempt += 1
 
@@ -72,6 +105,12 @@ def why(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None and error.strerror:
         return f"{error.strerror} ({errno.errorcode.get(error.errno, error.errno)})"
     return f"{type(error).__name__}: {error}"
+
+
+def modified(info: Mapping[str, Any]) -> float:
+    """Return when a file of an fsspec file system was changed, in seconds; 0.0 where that is not known."""
+    stamp = info.get("mtime") or info.get("LastModified") or info.get("created") or 0.0
+    return float(stamp.timestamp() if hasattr(stamp, "timestamp") else stamp) if not isinstance(stamp, str) else 0.0
 
 
 def open_patiently(make: Callable[[], Any], path: str, secrets: Iterable[str] = ()) -> io.BufferedReader:

@@ -1,0 +1,7 @@
+"""Outputs in object stores: parts at their final places, committed by a conditional write of the manifest."""
+
+from penstock.io.sinks.stores.commit import StoreCommit
+from penstock.io.sinks.stores.directory import StoreDirectory
+from penstock.io.sinks.stores.file import StoreFile
+
+__all__ = ["StoreCommit", "StoreDirectory", "StoreFile"]

@@ -1,0 +1,276 @@
+"""Datasets written to a disk, to memory and to S3: one body of checks, since they all promise the same."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import narwhals as nw
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.errors import (
+    CommitConflictError,
+    ConfigError,
+    CorruptFileError,
+    IncompleteInputError,
+    OutputError,
+    OutputExistsError,
+    UserCodeError,
+)
+from penstock.io.sinks import OutputCommit, output_directory
+from tests.stores.conftest import BUCKET, Place
+
+pytestmark = pytest.mark.xdist_group("s3")
+
+TABLE = pa.table(
+    {
+        "x": pa.array([None if row % 7 == 0 else row / 3 for row in range(300)]),
+        "s": [f"text {row}" for row in range(300)],
+        "t": pa.array(range(300), pa.timestamp("us", "UTC")),
+    }
+)
+
+
+@pytest.fixture
+def data(local: Engine) -> Dataset:
+    """Three hundred rows in several fragments."""
+    data = local.from_arrow(TABLE, fragment_bytes=4000)
+    assert len(data.fragments) > 2
+    return data
+
+
+def write(data: Dataset, place: Place, name: str = "out", **options: object) -> str:
+    return data.write(place.at(name), storage_options=place.options, **options).run_id  # type: ignore[arg-type]
+
+
+def read(place: Place, name: str = "out", engine: Engine | None = None) -> pa.Table:
+    engine = engine or ps.LocalEngine(device="cpu")
+    return engine.read_parquet(place.at(name), storage_options=place.options).to_arrow()
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "json_lines"])
+def test_what_is_written_is_read_again_to_the_bit(local: Engine, data: Dataset, place: Place, format: str) -> None:
+    write(data, place, format=format)
+    again = local.read(format, place.at("out"), schema=TABLE.schema, storage_options=place.options)
+    assert again.to_arrow() == TABLE
+
+
+def test_an_engine_with_workers_writes_to_a_store_and_reads_it_again(distributed_engine: Engine, s3: Place) -> None:
+    write(distributed_engine.from_arrow(TABLE, fragment_bytes=4000), s3)
+    assert read(s3, engine=distributed_engine) == TABLE
+    assert read(s3) == TABLE
+
+
+def test_a_second_write_is_refused_and_changes_nothing(data: Dataset, place: Place) -> None:
+    write(data, place)
+    before = place.files()
+    with pytest.raises(OutputExistsError, match="exists and holds the output of run") as caught:
+        write(data, place)
+    assert "overwrite=True" in str(caught.value.hint)
+    assert place.files() == before
+
+
+def test_an_overwrite_leaves_nothing_of_the_old_output(data: Dataset, place: Place) -> None:
+    write(data, place)
+    old = place.files()
+    run = write(data.filter(nw.col("x") > 50), place, overwrite=True)
+    manifest = json.loads(place.read("out/_manifest.json"))
+    assert manifest["run_id"] == run
+    assert place.files().keys() == {"out/_manifest.json", *(f"out/{entry['path']}" for entry in manifest["files"])}
+    assert place.url.startswith("/") or not place.files().keys() & (old.keys() - {"out/_manifest.json"})
+    assert read(place)["x"].to_pylist() == [value for value in TABLE["x"].to_pylist() if value and value > 50]
+
+
+def test_what_has_no_manifest_is_not_replaced_even_if_asked(data: Dataset, place: Place) -> None:
+    place.put("out/notes.txt", b"of somebody")
+    with pytest.raises(OutputExistsError, match="holds no manifest") as caught:
+        write(data, place, overwrite=True)
+    assert "remove it yourself" in str(caught.value.hint)
+    assert place.files() == {"out/notes.txt": 11}
+
+
+@pytest.mark.thorough
+def test_rows_set_aside_lie_beside_and_go_with_the_next_run_that_has_none(data: Dataset, place: Place) -> None:
+    clean = ps.Pipeline(st.Expect("x is None or x < 90", action="quarantine")).fit(data).transform(data)
+    result = clean.write(place.at("out"), storage_options=place.options)
+    assert result.quarantine == place.at("out.quarantine")
+    assert len(read(place)) + len(read(place, "out.quarantine")) == 300
+    write(data, place, overwrite=True)
+    assert read(place) == TABLE
+    assert not [name for name in place.files() if name.startswith("out.quarantine")]
+
+
+def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(data: Dataset, place: Place) -> None:
+    write(data, place)
+    before = place.files()
+
+    def fail(frame: nw.DataFrame) -> nw.DataFrame:
+        if "text 200" in frame["s"].to_list():
+            raise ValueError("no more")
+        return frame
+
+    with pytest.raises(UserCodeError, match="no more"):
+        write(data.map_partitions(fail, TABLE.schema), place, overwrite=True)
+    assert place.files() == before
+    assert read(place) == TABLE
+
+
+@pytest.mark.parametrize("damage", ["missing", "shorter", "other"])
+def test_an_output_that_is_not_as_its_manifest_says_is_refused(data: Dataset, place: Place, damage: str) -> None:
+    write(data, place)
+    part = sorted(name for name in place.files() if name.endswith(".parquet"))[1]
+    content = place.read(part)
+    if damage == "missing":
+        place.remove(part)
+    else:
+        place.put(part, content[:-1] if damage == "shorter" else content[:30] + bytes([content[30] ^ 1]) + content[31:])
+    with pytest.raises(CorruptFileError if damage == "other" else IncompleteInputError):
+        read(place)
+
+
+def test_a_file_that_is_none_of_a_run_is_refused_beside_a_manifest(data: Dataset, place: Place) -> None:
+    write(data, place)
+    place.put("out/part-00009.parquet", place.read(next(name for name in place.files() if name.endswith(".parquet"))))
+    with pytest.raises(IncompleteInputError, match=r"part-00009\.parquet"):
+        read(place)
+
+
+@pytest.mark.parametrize("pattern", ["out", "out/*.parquet"])
+def test_parts_of_a_run_at_work_are_no_rows_yet(data: Dataset, store: Place, pattern: str) -> None:
+    write(data, store)
+    later = output_directory(store.at("out"), overwrite=True, run_id="later", storage_options=store.options)
+    with OutputCommit(later):
+        later.parts.put("part-00000.parquet", lambda path: Path(path).write_bytes(b"PAR1"), rows=1, kind="parquet")
+        assert any("later" in name for name in store.files())
+        assert read(store, pattern) == TABLE
+    assert not any("later" in name for name in store.files())
+
+
+def test_a_pattern_does_not_select_parts_that_no_manifest_lists(data: Dataset, store: Place) -> None:
+    first = output_directory(store.at("out"), run_id="first", storage_options=store.options)
+    with OutputCommit(first):
+        first.parts.put("part-00000.parquet", lambda path: Path(path).write_bytes(b"PAR1"), rows=1, kind="parquet")
+        with pytest.raises(IncompleteInputError, match="no manifest beside it"):
+            read(store, "out/*.parquet")
+
+
+def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data: Dataset, local: Engine, store: Place) -> None:
+    write(data, store)
+    other = local.from_arrow(TABLE.slice(0, 100), fragment_bytes=2000)
+    done = threading.Event()
+
+    def overwrite() -> None:
+        try:
+            for turn in range(6):
+                write(other if turn % 2 == 0 else data, store, overwrite=True)
+        finally:
+            done.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(overwrite)
+        seen = []
+        while not done.is_set():
+            with suppress(IncompleteInputError):  # replaced between planning and reading
+                seen.append(read(store))
+        writing.result()
+    assert all(table in (TABLE, TABLE.slice(0, 100)) for table in seen)
+    assert read(store) == TABLE
+
+
+def test_of_two_writers_at_once_one_wins_and_the_other_is_told(data: Dataset, local: Engine, store: Place) -> None:
+    tables = [TABLE.slice(0, 50), TABLE.slice(50, 70)]
+    write(data, store)
+    for turn in range(10):
+        together = threading.Barrier(2)
+
+        def attempt(rows: pa.Table, together: threading.Barrier = together) -> bool:
+            def wait(frame: nw.DataFrame, together: threading.Barrier = together) -> nw.DataFrame:
+                together.wait(60)  # both have entered then
+                return frame
+
+            try:
+                write(local.from_arrow(rows).map_partitions(wait, TABLE.schema), store, overwrite=True)
+            except CommitConflictError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(2) as pool:
+            won = list(pool.map(attempt, tables))
+        assert sorted(won) == [False, True], turn
+        assert read(store) == tables[won.index(True)]
+    listed = {f"out/{entry['path']}" for entry in json.loads(store.read("out/_manifest.json"))["files"]}
+    assert store.files().keys() == listed | {"out/_manifest.json"}
+
+
+def test_an_output_in_its_own_input_is_refused(local: Engine, data: Dataset, place: Place) -> None:
+    write(data, place)
+    again = local.read_parquet(place.at("out"), storage_options=place.options)
+    for name in ("out", "out/inner") if place.url.startswith("/") else ("out",):
+        with pytest.raises(ConfigError, match="its own input"):
+            write(again, place, name, overwrite=True)
+
+
+def test_outputs_that_lie_in_each_other_are_refused(data: Dataset, place: Place) -> None:
+    with pytest.raises(ConfigError, match="would lie in each other"):
+        write(data, place, quarantine=place.at("out/bad"))
+
+
+@pytest.mark.parametrize("url", ["s3://bucket", "memory://", "zip://a::memory://b/c", "nosuch://b/c"])
+def test_a_url_that_cannot_be_an_output_is_refused_before_any_work(data: Dataset, url: str) -> None:
+    with pytest.raises(ConfigError):
+        data.write(url)
+
+
+def test_a_bucket_that_is_not_there_is_not_made(data: Dataset, s3: Place) -> None:
+    missing = Place("s3://penstock-no-such-bucket/x", s3.options)
+    with pytest.raises(OutputError, match="bucket does not exist") as caught:
+        write(data, missing)
+    assert "hunter2" not in str(caught.value)
+    names = [bucket["Name"] for bucket in s3._filesystem()[0].call_s3("list_buckets")["Buckets"]]
+    assert names == [BUCKET]
+
+
+def test_runs_that_append_at_once_both_come_through(data: Dataset, local: Engine, place: Place) -> None:
+    write(data, place, mode="append")
+    together = threading.Barrier(2)
+
+    def add(start: int) -> str:
+        def wait(frame: nw.DataFrame) -> nw.DataFrame:
+            together.wait(60)  # both have entered then
+            return frame
+
+        rows = local.from_arrow(TABLE.slice(start, 20)).map_partitions(wait, TABLE.schema)
+        return write(rows, place, mode="append")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(add, (0, 100)))
+    rows = read(place)
+    assert rows.slice(0, 300) == TABLE
+    added = rows.slice(300)["s"].to_pylist()
+    assert sorted([added[:20], added[20:]]) == sorted(TABLE.slice(s, 20)["s"].to_pylist() for s in (0, 100))
+    assert len([name for name in place.files() if ".penstock" in name]) == 0
+
+
+def test_partitions_are_replaced_one_by_one(local: Engine, place: Place) -> None:
+    days = pa.table({"day": ["mon", "mon", "tue", "wed"], "x": [1, 2, 3, 4]})
+    write(local.from_arrow(days), place, partition_by="day", max_rows_per_file=1)
+    assert sum(name.startswith("out/day=mon/") for name in place.files()) == 2
+    new = local.from_arrow(pa.table({"day": ["tue"], "x": [30]}))
+    write(new, place, partition_by="day", mode="overwrite_partitions")
+    rows = read(place).to_pylist()
+    assert sorted((row["day"], row["x"]) for row in rows) == [("mon", 1), ("mon", 2), ("tue", 30), ("wed", 4)]
+    assert sum("day=tue" in name for name in place.files()) == 1
+
+
+def test_rows_of_a_run_that_is_done_again_are_there_once(data: Dataset, place: Place) -> None:
+    for _ in range(2):
+        write(data, place, mode="append", run_id="nightly 7")
+    assert read(place) == TABLE
