@@ -37,7 +37,7 @@ TABLE = pa.table(
 
 
 @dataclass(frozen=True)
-class OrcHead:
+class OwnHead:
     """Reads the schema and the rows of a file."""
 
     storage: Storage
@@ -49,7 +49,7 @@ class OrcHead:
 
 
 @dataclass(frozen=True)
-class OrcSource:
+class OwnSource:
     schema: pa.Schema
     storage: Storage
 
@@ -60,52 +60,52 @@ class OrcSource:
 
 
 @dataclass(frozen=True)
-class OrcWriter(PartWriter):
+class OwnWriter(PartWriter):
     compression: str = "zstd"
 
-    kind: ClassVar[str] = "orc"
-    suffix: ClassVar[str] = ".orc"
+    kind: ClassVar[str] = "own"
+    suffix: ClassVar[str] = ".own"
 
     def __call__(self, frame: nw.DataFrame, path: str) -> None:
         with open(path, "xb") as sink:
             pa.orc.write_table(frames.to_arrow(frame, self.schema), sink, compression=self.compression)
 
 
-class Orc(Format[TableOptions]):
-    name: ClassVar[str] = "orc"
-    suffixes: ClassVar[tuple[str, ...]] = (".orc",)
-    writer: ClassVar[type[PartWriter] | None] = OrcWriter
+class Own(Format[TableOptions]):
+    name: ClassVar[str] = "own"
+    suffixes: ClassVar[tuple[str, ...]] = (".own",)
+    writer: ClassVar[type[PartWriter] | None] = OwnWriter
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: TableOptions
-    ) -> tuple[OrcSource, tuple[Fragment, ...]]:
-        heads = list(scheduler.map(OrcHead(storage), files, label="footers"))
+    ) -> tuple[OwnSource, tuple[Fragment, ...]]:
+        heads = list(scheduler.map(OwnHead(storage), files, label="footers"))
         schema = heads[0][0]
         pieces = [
             Piece(file.path, 0, rows, file.size, file.mtime, names=tuple(schema.names))
             for file, (_, rows) in zip(files, heads, strict=True)
         ]
-        return OrcSource(schema, storage), pack(pieces, row_bytes(schema), options.fragment_bytes)
+        return OwnSource(schema, storage), pack(pieces, row_bytes(schema), options.fragment_bytes)
 
 
-for each in (OrcHead, OrcSource, OrcWriter):
+for each in (OwnHead, OwnSource, OwnWriter):
     each.__module__ = "__main__"  # so that they travel to workers, which cannot import this file
 
 
 @pytest.fixture
-def orc() -> Iterator[Orc]:
-    format = Orc()
+def own() -> Iterator[Own]:
+    format = Own()
     ps.register_format(format)
     yield format
-    del FORMATS["orc"]
+    del FORMATS["own"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two files of ORC."""
+    """Two files of a format that is not of the table; inside they are ORC."""
     (tmp_path / "in").mkdir()
-    pa.orc.write_table(TABLE.slice(0, 25), tmp_path / "in" / "a.orc")
-    pa.orc.write_table(TABLE.slice(25), tmp_path / "in" / "b.orc")
+    pa.orc.write_table(TABLE.slice(0, 25), tmp_path / "in" / "a.own")
+    pa.orc.write_table(TABLE.slice(25), tmp_path / "in" / "b.own")
     return tmp_path / "in"
 
 
@@ -116,23 +116,23 @@ def fitted(data: ps.Dataset) -> tuple[str, list[Any]]:
 
 
 def test_a_format_made_outside_the_package_is_read_fitted_on_and_scored_as_parquet_is(
-    engine: Engine, orc: Orc, folder: Path, tmp_path: Path
+    engine: Engine, own: Own, folder: Path, tmp_path: Path
 ) -> None:
     pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=25)
     size = 25 * row_bytes(TABLE.schema)
-    data = engine.read("orc", folder, allow_unmanifested=True, fragment_bytes=size)
+    data = engine.read("own", folder, allow_unmanifested=True, fragment_bytes=size)
     assert len(data.fragments) == 2
     assert data.to_arrow().equals(TABLE)
     assert data.filter(nw.col("id") >= 30).count() == 10
     assert fitted(data) == fitted(engine.read_parquet(tmp_path / "a.parquet", fragment_bytes=size))
-    data.write(tmp_path / "out", format="orc", compression="snappy")
-    assert sorted(os.listdir(tmp_path / "out")) == ["_manifest.json", "part-00000.orc", "part-00001.orc"]
-    assert engine.read("orc", tmp_path / "out").to_arrow().equals(TABLE)
+    data.write(tmp_path / "out", format="own", compression="snappy")
+    assert sorted(os.listdir(tmp_path / "out")) == ["_manifest.json", "part-00000.own", "part-00001.own"]
+    assert engine.read("own", tmp_path / "out").to_arrow().equals(TABLE)
 
 
-def test_the_command_line_finds_a_registered_format_by_its_suffix(local: Engine, orc: Orc, folder: Path) -> None:
-    assert inputs.format_of([str(folder / "a.orc")]) == "orc"
-    assert inputs.read(local, [str(folder / "*.orc")]).to_arrow().equals(TABLE)
+def test_the_command_line_finds_a_registered_format_by_its_suffix(local: Engine, own: Own, folder: Path) -> None:
+    assert inputs.format_of([str(folder / "a.own")]) == "own"
+    assert inputs.read(local, [str(folder / "*.own")]).to_arrow().equals(TABLE)
 
 
 def test_a_format_that_is_not_known_is_told_with_the_nearest_name(local: Engine) -> None:
@@ -147,14 +147,14 @@ def test_an_option_that_a_format_does_not_have_is_told_with_the_nearest_name(loc
         local.read("parquet", tmp_path, max_bad_records=1)
 
 
-def test_a_name_that_another_format_has_is_refused(orc: Orc) -> None:
-    class Other(Orc):
+def test_a_name_that_another_format_has_is_refused(own: Own) -> None:
+    class Other(Own):
         aliases = ("jsonl",)
 
     with pytest.raises(ConfigError, match="format 'jsonl' is there already"):
         ps.register_format(Other())
     with pytest.raises(ConfigError, match=r"takes a Format, found abc\.ABCMeta"):
-        ps.register_format(Orc)
+        ps.register_format(Own)
 
 
 def test_the_general_door_logs_and_refuses_what_the_reader_of_one_format_does(

@@ -17,6 +17,7 @@ from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.bad_records import check_limit
 from penstock.io.sources.base import Source
 from penstock.io.sources.files import InputFile, Storage
+from penstock.io.sources.paths import expand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,31 @@ class Format(ABC, Generic[Options]):
     writer: ClassVar[type[PartWriter] | None] = None
     whole_files: ClassVar[bool] = False
 
+    def open(
+        self, paths: Any, scheduler: Scheduler, storage: Storage, options: Options, *, allow_unmanifested: bool = False
+    ) -> tuple[Source, tuple[Fragment, ...]]:
+        """Return what reads pieces of the files that `paths` stand for, and the fragments.
+
+        A format whose files are listed elsewhere than in folders, as in the log of a table, looks there.
+
+        Parameters
+        ----------
+        paths : path or sequence of paths
+        scheduler : Scheduler
+        storage : Storage
+        options : ReadOptions
+        allow_unmanifested : bool
+            Read a directory that does not say it is whole.
+
+        Raises
+        ------
+        InputError
+            As `plan`, and where a path stands for no file.
+        """
+        unmanifested = allow_unmanifested or self.whole_files
+        files = expand(paths, self.suffixes, storage, allow_unmanifested=unmanifested, whole_files=self.whole_files)
+        return self.plan(files, scheduler, storage, options)
+
     @abstractmethod
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: Options
@@ -152,7 +178,9 @@ class Format(ABC, Generic[Options]):
             The format is only read, cannot hold a type of the schema, or has no option of a name; says the nearest one.
         """
         if self.writer is None:
-            raise ConfigError(f"{self.name} is only read, not written", hint="Write parquet, csv or json_lines.")
+            raise ConfigError(
+                f"{self.name} is only read, not written", hint="Write parquet, orc, avro, arrow, csv or json_lines."
+            )
         known = [field.name for field in fields(self.writer) if field.name != "schema"]
         check_options(options, known, f"writing {self.name}")
         return self.writer(schema, **options)

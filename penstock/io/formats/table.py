@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.core.errors import ConfigError, check_one_of, class_name
+from penstock.io.formats.arrow import Arrow
+from penstock.io.formats.avro import Avro
 from penstock.io.formats.base import Format
 from penstock.io.formats.csv import Csv
+from penstock.io.formats.delta import Delta
+from penstock.io.formats.iceberg import Iceberg
 from penstock.io.formats.json_lines import JsonLines
+from penstock.io.formats.libsvm import Libsvm
+from penstock.io.formats.orc import Orc
 from penstock.io.formats.parquet import Parquet
 from penstock.io.formats.whole_files import WholeFiles
 
-FORMATS: dict[str, Format[Any]] = {each.name: each for each in (Parquet(), Csv(), JsonLines(), WholeFiles())}
+_OURS: tuple[Format[Any], ...] = (
+    Parquet(), Csv(), JsonLines(), WholeFiles(), Orc(), Avro(), Arrow(), Libsvm(), Delta(), Iceberg(),
+)  # fmt: skip
+FORMATS = {each.name: each for each in _OURS}
 """Every format by its name."""
 
 

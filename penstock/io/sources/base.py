@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self, runtime_checkable
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.errors import PenstockError
 from penstock.core.notices import get_logger
 from penstock.core.schemas import shorten
 from penstock.frames import ROW, Kind, matrices
 from penstock.io.fragments import Fragment, Piece, Sample, bad_records, kept_rows
-from penstock.io.sinks import TemporaryFolder
+from penstock.io.persisted import FragmentRows, Persistence, store_of
+from penstock.io.sinks.staging_place import StagingFolder
 from penstock.io.sources.bad_records import quarantined
+from penstock.io.sources.files import Storage
 
 logger = get_logger(__name__)
 
@@ -34,6 +37,28 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class FileSource(Protocol):
+    """A source of files."""
+
+    @property
+    def storage(self) -> Storage:
+        """What opens them."""
+        ...
+
+
+class RowAccount(Protocol):
+    """What is told how many rows are read, and which records are none."""
+
+    read: int
+
+    def quarantine_unparsed(self, records: pa.Table) -> None:
+        """Take records that could not be parsed."""
+
+    def repeat(self, other: Any, /) -> None:
+        """Take all of an account of the same rows, which stays as it is."""
+
+
 @dataclass(frozen=True)
 class Reader:
     """Reads a fragment: its pieces, the row numbers where they are asked for, the rows that the samples keep.
@@ -42,13 +67,35 @@ class Reader:
     ----------
     source : Source
     samples : tuple of Sample
-    folder : TemporaryFolder, optional
+    folder : TemporaryFolder or TemporaryStoreFolder, optional
         Where the files of the source lie, which is not removed as long as a reader has it.
+    persistence : Persistence, optional
+        How columns are held once they are read; they are read every time unless it is given.
     """
 
     source: Source
     samples: tuple[Sample, ...] = ()
-    folder: TemporaryFolder | None = None
+    folder: StagingFolder | None = None
+    persistence: Persistence | None = field(default=None, repr=False)
+
+    @property
+    def sampled_times(self) -> int:
+        """How many samples one row may have gone through."""
+        return len(self.samples)
+
+    def sampled(self, sample: Sample) -> Self:
+        """Return a reader of those of the rows that a sample keeps."""
+        return replace(self, samples=(*self.samples, sample))
+
+    def read_accounted(
+        self, fragment: Fragment, columns: Sequence[str], kind: Kind, account: RowAccount
+    ) -> nw.DataFrame:
+        """Read a fragment, with an account of its rows and of the records that are none."""
+        frame = self.read(fragment, columns, kind)
+        account.read += len(frame)
+        if any(piece.bad for piece in fragment.pieces):
+            account.quarantine_unparsed(self.unparsed(fragment))
+        return frame
 
     def read(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
         """Return a frame of `columns`, which may name ``__row__`` (int64) or be only that."""
@@ -66,9 +113,29 @@ class Reader:
         """Return the records of a fragment that could not be parsed, as the quarantine has them."""
         return quarantined(bad_records(fragment, self.samples))
 
+    def version(self, fragment: Fragment) -> Hashable:
+        """Return what changes with the files of a fragment; None where reading them would say that they did."""
+        if not isinstance(self.source, FileSource):
+            return ()
+        storage, files = self.source.storage, {piece.path: piece for piece in fragment.pieces}
+        try:
+            for piece in files.values():
+                storage.check_unchanged(piece)
+            return tuple(storage.version(piece) for piece in files.values())
+        except PenstockError:
+            return None
+
     def _stored(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
-        wanted = columns or self.source.schema.names[:1]
-        return frames.concat([self.source.read(piece, wanted, kind) for piece in fragment.pieces])
+        wanted = list(columns) or self.source.schema.names[:1]
+        if self.persistence is None or self.persistence.released or (version := self.version(fragment)) is None:
+            return self._decoded(fragment, wanted, kind)
+        store = store_of(self.persistence, kind)
+        return store.read(
+            fragment, wanted, version, lambda names: FragmentRows(self._decoded(fragment, names, kind))
+        ).frame
+
+    def _decoded(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
+        return frames.concat([self.source.read(piece, columns, kind) for piece in fragment.pieces])
 
 
 def log_absent(schema: pa.Schema, fragments: Sequence[Fragment]) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,8 @@ from penstock.config.secrets import secret_values
 from penstock.core.errors import CorruptFileError, IncompleteInputError, InputError
 from penstock.core.locations import check_name, is_url
 from penstock.io.fragments import Piece
-from penstock.io.sources.stores import open_patiently, patiently, why
+from penstock.io.sinks.partitions import PartitionColumn
+from penstock.io.sources.stores import modified, open_patiently, patiently, why
 
 _OF_A_PROCESS = re.compile("/(dev/(std(in|out|err)$|fd/)|proc/)")
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
@@ -37,6 +38,8 @@ class InputFile:
     mtime: float
     sha256: str | None = None
     keys: tuple[tuple[str, str | None], ...] = ()
+    key_columns: tuple[PartitionColumn, ...] = ()
+    """What the manifest says of the columns that `keys` are values of."""
     inode: tuple[int, int] | None = None
     """Device and number of a local file, the same under all of its names."""
 
@@ -96,6 +99,36 @@ class Storage:
         except OSError as error:
             raise InputError(f"cannot open {path}: {why(error)}", path=path) from error
 
+    def fetch(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return ranges of bytes of a store's file, asked for side by side where the store's client can.
+
+        Raises
+        ------
+        IncompleteInputError, InputError
+            The file is gone, or shorter; or the store fails three times.
+        """
+
+        def ask() -> list[bytes]:
+            filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
+            starts, ends = [begin for begin, _ in ranges], [end for _, end in ranges]
+            blocks: list[Any] = filesystem.cat_ranges([inner] * len(ranges), starts, ends, on_error="raise")
+            for block in blocks:
+                if isinstance(block, Exception):  # clients that ask side by side return them
+                    raise block
+            return blocks
+
+        try:
+            blocks = patiently(ask, path, self.secrets)
+        except FileNotFoundError as error:
+            raise _gone(path) from error
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
+        for (begin, end), block in zip(ranges, blocks, strict=True):
+            if len(block) != end - begin:
+                problem = f"{path} has {len(block)} bytes from byte {begin} on, where {end - begin} were planned"
+                raise IncompleteInputError(problem, hint="Plan the dataset again.", path=path)
+        return blocks
+
     def sha256(self, path: str) -> str:
         """Return the digest of the content of a file."""
         with self.open(path) as stream:
@@ -111,15 +144,7 @@ class Storage:
     def check_unchanged(self, file: InputFile | Piece) -> None:
         """Raise IncompleteInputError when a file, local or not, is not the one that was planned."""
         path = file.path
-        if self.is_local(path):
-            status = _status(path)
-            size, mtime = status.st_size, status.st_mtime
-        else:
-            try:
-                info = patiently(lambda: self._info(path), path, self.secrets)
-            except FileNotFoundError as error:
-                raise _gone(path) from error
-            size, mtime = int(info["size"] or 0), modified(info)
+        size, mtime = self.measure(path)
         if (size, mtime) != (file.size, file.mtime):
             times = f"; modified {_show_time(file.mtime)} and {_show_time(mtime)}" if mtime != file.mtime else ""
             raise IncompleteInputError(
@@ -128,16 +153,21 @@ class Storage:
                 path=path,
             )
 
+    def measure(self, path: str) -> tuple[int, float]:
+        """Return the size of a file in bytes, and when it was changed, as it is now; IncompleteInputError if gone."""
+        if self.is_local(path):
+            status = _status(path)
+            return status.st_size, status.st_mtime
+        try:
+            info = patiently(lambda: self._info(path), path, self.secrets)
+        except FileNotFoundError as error:
+            raise _gone(path) from error
+        return int(info["size"] or 0), modified(info)
+
     def _info(self, path: str) -> Mapping[str, Any]:
         filesystem, inner = fsspec.core.url_to_fs(path, **self.options)
         info: Mapping[str, Any] = filesystem.info(inner)
         return info
-
-
-def modified(info: Mapping[str, Any]) -> float:
-    """Return when a file of an fsspec file system was changed, in seconds; 0.0 where that is not known."""
-    stamp = info.get("mtime") or info.get("LastModified") or info.get("created") or 0.0
-    return float(stamp.timestamp() if hasattr(stamp, "timestamp") else stamp) if not isinstance(stamp, str) else 0.0
 
 
 def _status(path: str) -> os.stat_result:
@@ -164,15 +194,17 @@ def _show_time(stamp: float) -> str:
 
 _MAGIC = {
     b"PAR1": "Parquet", b"PARE": "encrypted Parquet", b"ORC": "ORC", b"Obj\x01": "Avro", b"ARROW1\0\0": "Arrow",
+    b"FEA1": "Feather, version 1",
     b"\xff\xff\xff\xff": "an Arrow stream", b"SQLite format 3\0": "SQLite", b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz",
 }  # fmt: skip
 _READERS = {
-    "ORC": "pyarrow.orc.read_table(path), and pass the table to engine.from_arrow",
-    "Avro": "polars.read_avro(path), and pass the frame to engine.from_polars",
-    "Arrow": "pyarrow.feather.read_table(path), and pass the table to engine.from_arrow",
-    "an Arrow stream": "pyarrow.ipc.open_stream(path).read_all(), and pass the table to engine.from_arrow",
-    "SQLite": "polars.read_database(query, sqlite3.connect(path)), and pass the frame to engine.from_polars",
+    "ORC": "engine.read_orc",
+    "Avro": "engine.read_avro",
+    "Arrow": "engine.read_arrow",
+    "an Arrow stream": "engine.read_arrow",
+    "Feather, version 1": "pyarrow.feather.read_table(path), and pass the table to engine.from_arrow",
+    "SQLite": "engine.read_sql(table, 'sqlite:///path')",
     "Parquet": "engine.read_parquet",
 }
 

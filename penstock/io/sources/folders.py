@@ -10,8 +10,10 @@ from typing import Any
 
 from penstock.core.errors import IncompleteInputError
 from penstock.io.sinks import MANIFEST_NAME, FileEntry, Manifest, read_manifest, verify_files
-from penstock.io.sources.files import InputFile, modified
+from penstock.io.sinks.stores.names import is_control, run_of
+from penstock.io.sources.files import InputFile
 from penstock.io.sources.globs import fixed_folder, match_local, visible
+from penstock.io.sources.stores import modified
 
 _SHOWN = 5
 
@@ -37,12 +39,12 @@ class Folders:
         """Return the files and folders that the path stands for."""
         return [str(Path(path).absolute()) for path in ([self._path] if self.named else match_local(self._path))]
 
-    def near(self) -> tuple[str, str, list[str]]:
-        """Return where the path is looked for, in words, the nearest folder, and what is in it."""
-        folder = os.path.dirname(self._path.split("*", 1)[0]) or "."
+    def near(self) -> tuple[str, str, str, list[str]]:
+        """Return where a path is looked for, in words, the nearest folder, what is not in it, and what is."""
+        folder, absent = os.path.dirname(self._path.split("*", 1)[0]) or ".", os.path.basename(self._path)
         while not os.path.isdir(folder):
-            folder = os.path.dirname(folder) or "."
-        return f"working directory {os.getcwd()}", folder, sorted(os.listdir(folder))
+            folder, absent = os.path.dirname(folder) or ".", os.path.basename(folder)
+        return f"working directory {os.getcwd()}", folder, absent, sorted(os.listdir(folder))
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder, which is about to be read."""
@@ -67,6 +69,10 @@ class Folders:
     def check(self, root: str, manifest: Manifest) -> None:
         """Raise IncompleteInputError unless a folder holds exactly the files of its manifest, in their sizes."""
         verify_files(root, manifest)
+
+    def is_of_run(self, name: str) -> bool:
+        """Return whether a file below an output is named as a part that is one only if the manifest lists it."""
+        return False
 
     def holds(self, folder: str, name: str) -> bool:
         """Return whether a folder holds an entry of that name."""
@@ -104,25 +110,44 @@ class StoreFolders(Folders):
     """
 
     def __init__(self, filesystem: Any, path: str) -> None:
+        filesystem.invalidate_cache()
         self._filesystem, self._path, self.named = filesystem, path, exists(filesystem, path)
         self._root = (path if self.named else fixed_folder(path)).rstrip("/")
         self._infos: dict[str, Any] = {}
         self._below: dict[str, list[str]] = {}
         self._names: dict[str, set[str]] = {}
+        self._manifests: dict[str, Manifest | None] = {}
 
     def matches(self) -> list[str]:
         return [self._path] if self.named else visible(self._filesystem.glob(self._path), self._path)
 
-    def near(self) -> tuple[str, str, list[str]]:
+    def near(self) -> tuple[str, str, str, list[str]]:
         folder = posixpath.dirname(self._path) if self.named else fixed_folder(self._path)
         paths = self._filesystem.ls(folder, detail=False) if self._filesystem.isdir(folder) else []
-        return f"in {self.show(folder)}", folder, [os.path.basename(path) for path in paths]
+        absent = posixpath.basename(self._path)
+        return f"in {self.show(folder)}", folder, absent, [os.path.basename(path) for path in paths]
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder; all below it is listed then."""
         self._infos[path] = self._filesystem.info(path)
         if self._infos[path]["type"] != "directory":
             return False
+        manifest = self._read_manifest(path)
+        self._list(path)
+        while self._differs(path, manifest) and manifest != (now := self._read_manifest(path)):
+            manifest = now  # another run has replaced the output since, and removed what it replaced
+            self._list(path)
+        self._manifests[path.rstrip("/") or path] = manifest
+        return True
+
+    def _differs(self, path: str, manifest: Manifest | None) -> bool:
+        present = self._below[path.rstrip("/") or path]
+        if manifest is None:
+            return MANIFEST_NAME in present
+        return not {entry.path for entry in manifest.files}.issubset(present)
+
+    def _list(self, path: str) -> None:
+        self._filesystem.invalidate_cache()
         files = {posixpath.relpath(name, path): info for name, info in self._filesystem.find(path, detail=True).items()}
         root = path.rstrip("/") or path
         self._below[root] = list(files)
@@ -130,7 +155,6 @@ class StoreFolders(Folders):
         for name, info in files.items():
             self._infos[posixpath.join(root, name)] = info
             self._remember(root, posixpath.join(root, name))
-        return True
 
     def _remember(self, root: str, path: str) -> None:
         while len(path) > len(root.rstrip("/")):
@@ -149,7 +173,11 @@ class StoreFolders(Folders):
 
     def check(self, root: str, manifest: Manifest) -> None:
         listed: dict[str, FileEntry] = {entry.path: entry for entry in manifest.files}
-        sizes = {name: int(self._infos[posixpath.join(root, name)]["size"]) for name in self._below[root]}
+        sizes = {
+            name: int(self._infos[posixpath.join(root, name)]["size"])
+            for name in self._below[root]
+            if name in listed or not (is_control(name) or run_of(name))
+        }
         differences = {
             "lacks": listed.keys() - sizes.keys(),
             "holds, beside those of its manifest,": sizes.keys() - listed.keys() - {MANIFEST_NAME},
@@ -165,6 +193,9 @@ class StoreFolders(Folders):
                     hint="Restore the files of that run, or write the output again.",
                     path=self.show(root),
                 )
+
+    def is_of_run(self, name: str) -> bool:
+        return run_of(name) is not None
 
     def holds(self, folder: str, name: str) -> bool:
         if f"{folder}/".startswith(f"{self._root}/"):
@@ -187,10 +218,16 @@ class StoreFolders(Folders):
             folder = parent
 
     def manifest(self, folder: str) -> Manifest | None:
-        if not self.holds(folder, MANIFEST_NAME):
+        if folder not in self._manifests:
+            self._manifests[folder] = self._read_manifest(folder) if self.holds(folder, MANIFEST_NAME) else None
+        return self._manifests[folder]
+
+    def _read_manifest(self, folder: str) -> Manifest | None:
+        path = f"{folder.rstrip('/')}/{MANIFEST_NAME}"
+        try:
+            return Manifest.decode(self._filesystem.cat_file(path), path=self.show(path))
+        except FileNotFoundError:
             return None
-        path = f"{folder}/{MANIFEST_NAME}"
-        return Manifest.decode(self._filesystem.cat_file(path), path=self.show(path))
 
     def show(self, folder: str) -> str:
         return str(self._filesystem.unstrip_protocol(folder))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import SchemaDriftError
 from penstock.io.fragments import Piece
+from penstock.io.sinks.partitions import read_name
 from penstock.io.sources.files import InputFile
 
 
@@ -28,8 +28,7 @@ def hive_keys(name: str) -> tuple[tuple[str, str | None], ...]:
     (('year', '2024'), ('city', 'São'))
     """
     keys: dict[str, str | None] = {}
-    for key, value in (part.split("=", 1) for part in PurePosixPath(name).parts[:-1] if "=" in part):
-        text = None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
+    for key, text in (read_name(part) for part in PurePosixPath(name).parts[:-1] if "=" in part):
         if keys.setdefault(key, text) != text:
             raise SchemaDriftError(
                 f"column {key!r} is {keys[key]!r} and {text!r} in the folder names of {name}",
@@ -41,7 +40,10 @@ def hive_keys(name: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
-    """Return `schema` with the Hive keys of the files that it lacks: int64 when all values are whole, else string.
+    """Return `schema` with the Hive keys of the files that it lacks.
+
+    Those of an output with a manifest have their type and their place among the columns from it; others come last, and
+    are int64 when all values are whole, else string.
 
     Raises
     ------
@@ -58,12 +60,22 @@ def with_keys(schema: pa.Schema, files: Sequence[InputFile]) -> pa.Schema:
     for file in files:
         for key, value in file.keys:
             values.setdefault(key, {}).setdefault(value, file.path)
-    fields = {field.name: field.type for field in schema}
+    fields = _with_listed({field.name: field.type for field in schema}, files)
     for key, texts in values.items():
         fields.setdefault(key, pa.int64() if all(map(_is_int64, texts)) else pa.string())
         for value, path in texts.items():
             _check_key(key, value, fields[key], path)
     return pa.schema(list(fields.items()))
+
+
+def _with_listed(fields: dict[str, pa.DataType], files: Sequence[InputFile]) -> dict[str, pa.DataType]:
+    """Return columns with those that manifests say that folders name, each in its place."""
+    listed = {column.name: column for file in files for column in file.key_columns if column.name not in fields}
+    for column in sorted(listed.values(), key=lambda column: column.position):
+        items = list(fields.items())
+        items.insert(column.position, (column.name, column.type))
+        fields = dict(items)
+    return fields
 
 
 def _is_int64(text: str | None) -> bool:

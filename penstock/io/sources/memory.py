@@ -26,8 +26,17 @@ class MemorySource:
         return frames.from_arrow(piece.table.select(list(columns)), kind)
 
     @classmethod
-    def plan(cls, table: pa.Table, fragment_bytes: int) -> tuple[MemorySource, tuple[Fragment, ...]]:
+    def plan(
+        cls, table: pa.Table, fragment_bytes: int, *, is_own: bool = False
+    ) -> tuple[MemorySource, tuple[Fragment, ...]]:
         """Cut a table to fragments.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        fragment_bytes : int
+        is_own : bool
+            Whether nothing else has its buffers; else they are copied.
 
         Raises
         ------
@@ -45,8 +54,9 @@ class MemorySource:
         width = row_bytes(schema)
         step = max(1, fragment_bytes // width)
         pieces = [
-            Piece("<memory>", first, min(step, table.num_rows - first), table=own(table.slice(first, step)))
+            Piece("<memory>", first, rows.num_rows, table=rows if is_own and rows.num_rows == len(table) else own(rows))
             for first in range(0, table.num_rows, step)
+            if (rows := table.slice(first, step))
         ]
         return cls(schema), pack(pieces or [Piece("<memory>", 0, 0, table=table)], width, fragment_bytes)
 

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import fsspec
-
-from penstock.core.errors import ConfigError, InputError, MissingExtraError, MissingInputError
-from penstock.core.locations import read_location
+from penstock.core.errors import ConfigError, InputError, MissingInputError
+from penstock.core.locations import read_location, same_scheme
 from penstock.io.sources.directories import list_directory
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.folders import Folders, StoreFolders
 from penstock.io.sources.selections import Selections
-from penstock.io.sources.stores import patiently, why
+from penstock.io.sources.stores import connect, patiently, why
 from penstock.io.sources.tables import refuse_tables
 
 
@@ -97,7 +95,7 @@ class _Expansion:
             if folders.is_folder(path):
                 below = list_directory(path, self.suffixes, folders, allow_unmanifested=self.allow_unmanifested)
                 files += [self._compare(file, folders, f"{path}/*") for file in below]
-            else:
+            elif folders.named or not self.selections.leaves_out(path, folders):
                 files.append(self._compare(folders.file(path), folders, None if folders.named else text))
         if not files:
             raise _missing(text, *folders.near())
@@ -113,14 +111,7 @@ class _Expansion:
         return replace(file, sha256=self.selections.add(folders.strip(file.path), file.size, folders, pattern))
 
     def _store(self, text: str) -> StoreFolders:
-        try:
-            filesystem, path = fsspec.core.url_to_fs(text, **self.storage.options)
-        except ImportError as error:
-            hint = "Install the package it names."
-            raise MissingExtraError(f"{text} cannot be read: {error}", hint=hint, path=text) from error
-        except ValueError as error:
-            hint = "Pass a URL that fsspec knows."
-            raise ConfigError(f"{text} cannot be read: {error}", hint=hint, path=text) from error
+        filesystem, path = connect(text, self.storage.options)
         return StoreFolders(filesystem, path)
 
 
@@ -128,7 +119,7 @@ def _refuse_repeated(files: Sequence[InputFile]) -> None:
     """Raise ConfigError for a file that is named twice, whatever its names: its rows would count twice."""
     first: dict[object, str] = {}
     for file in files:
-        identity = file.inode or file.path
+        identity = file.inode or same_scheme(file.path)
         if identity in first:
             before = first[identity]
             problem = f"{before} is named twice" if before == file.path else f"{before} and {file.path} are one file"
@@ -140,7 +131,7 @@ def _refuse_repeated(files: Sequence[InputFile]) -> None:
         first[identity] = file.path
 
 
-def _missing(text: str, where: str, folder: str, names: list[str]) -> MissingInputError:
-    near = difflib.get_close_matches(os.path.basename(text), names, n=3, cutoff=0.4) or names[:3]
+def _missing(text: str, where: str, folder: str, absent: str, names: list[str]) -> MissingInputError:
+    near = difflib.get_close_matches(absent, names, n=3, cutoff=0.4) or names[:3]
     shown = ", ".join(os.path.join(folder, name) for name in near) or "nothing"
     return MissingInputError(f"{text!r} matches no file ({where})", hint=f"Near it: {shown}.", path=text)

@@ -77,6 +77,23 @@ class Selections:
         selection.selected.add(name)
         return entry.sha256
 
+    def leaves_out(self, path: str, folders: Folders) -> bool:
+        """Return whether a file that a pattern matched is a part of a run that its output does not list.
+
+        Raises
+        ------
+        IncompleteInputError
+            There is no output yet that could list it.
+        """
+        if not folders.is_of_run(posixpath.basename(path)):
+            return False
+        root = self._root(posixpath.dirname(path), folders)
+        if root is None:
+            shown = folders.show(path)
+            message = f"{shown} is a part of a run, and no manifest beside it says that all parts are there"
+            raise IncompleteInputError(message, hint="Read it once that run is done, or name the file.", path=shown)
+        return posixpath.relpath(path, root) not in self._by_root[root].entries
+
     def check_whole(self, suffixes: tuple[str, ...]) -> None:
         """Warn of outputs of which globs select a part.
 

@@ -10,10 +10,9 @@ from penstock.io.sources.folders import Folders
 
 _ICEBERG_METADATA = re.compile(r"(v\d+|\d+-[0-9a-f-]{36})(\.gz)?\.metadata\.json(\.gz)?")
 _HINTS = {
-    "Delta": "Read the files of its newest version: engine.read_parquet(deltalake.DeltaTable({path!r}).file_uris());"
-    " right where it has no deletion vectors, and without the columns that it is partitioned by.",
-    "Iceberg": "Read the files of its snapshot: engine.read_parquet([task.file.file_path for task in"
-    " table.scan().plan_files()]), with the table as pyiceberg loads it; right where it has no delete files.",
+    "Delta": "Read it by its log: engine.read_delta({path!r}).",
+    "Iceberg": "Read it by its metadata: engine.read_iceberg(identifier, catalog=...), or of one of the files"
+    " {path}/metadata/*.metadata.json.",
     "Hudi": "Pass a list of the base files of its newest file slices, as Hudi's own reader names them.",
 }
 

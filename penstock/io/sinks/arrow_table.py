@@ -1,0 +1,80 @@
+"""Parts that a library of Arrow's writes: columns stored in the types that a format has for those of the schema."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.errors import DataValueError
+from penstock.io.sinks.part_writer import PartWriter, check_types
+
+Stored = Callable[[pa.DataType], pa.DataType | None]
+
+
+@dataclass(frozen=True)
+class ArrowTableWriter(PartWriter):
+    """Writes the rows of a part as one table, null in place of NaN.
+
+    Attributes
+    ----------
+    form : str
+        What messages call the format.
+    """
+
+    form: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_types(self.schema, lambda kind: self.stored_type(kind) is not None, self.form)
+
+    @staticmethod
+    @abstractmethod
+    def stored_type(kind: pa.DataType) -> pa.DataType | None:
+        """Return as what the format stores a type; None where it has none that holds all of its values."""
+
+    @abstractmethod
+    def write(self, table: pa.Table, sink: BinaryIO) -> None:
+        """Write a table of stored types to an open file."""
+
+    def __call__(self, frame: nw.DataFrame, path: str) -> None:
+        """Write one part."""
+        table = frames.to_arrow(frames.nan_to_null(frame), self.schema)
+        columns = [_cast(table[field.name], self.stored_type(field.type), field) for field in self.schema]
+        with open(path, "xb") as sink:
+            self.write(pa.table(columns, self.schema.names), sink)
+
+
+def _cast(values: pa.ChunkedArray, kind: pa.DataType | None, field: pa.Field) -> pa.ChunkedArray:
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DataValueError(
+            f"column {field.name!r} is {field.type}, stored as {kind}, which does not hold all of its values: {error}",
+            hint="Write Parquet, or leave such rows out.",
+            column=field.name,
+        ) from error
+
+
+def stored_inside(kind: pa.DataType, stored: Stored) -> pa.DataType | None:
+    """Return a type with what is inside of its lists, structs and maps as `stored` has it; None where that is None.
+
+    Examples
+    --------
+    >>> stored_inside(pa.list_(pa.int8()), lambda kind: pa.int32())
+    ListType(list<item: int32>)
+    """
+    if pa.types.is_list(kind):
+        item = stored_inside(kind.value_type, stored)
+        return None if item is None else pa.list_(item)
+    if pa.types.is_struct(kind):
+        fields = {field.name: stored_inside(field.type, stored) for field in kind}
+        return None if not fields or None in fields.values() else pa.struct(list(fields.items()))
+    if pa.types.is_map(kind):
+        key, item = stored_inside(kind.key_type, stored), stored_inside(kind.item_type, stored)
+        return None if key is None or item is None else pa.map_(key, item)
+    return stored(kind)

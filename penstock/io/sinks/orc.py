@@ -1,0 +1,84 @@
+"""Parts in ORC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import pyarrow as pa
+from pyarrow import orc
+
+from penstock.core.errors import DataValueError, check_one_of
+from penstock.io.sinks.arrow_table import ArrowTableWriter, stored_inside
+
+_WIDER = {
+    pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.float16(): pa.float32(),
+}  # fmt: skip
+_PLAIN = (
+    pa.types.is_boolean, pa.types.is_signed_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string,
+    pa.types.is_binary, pa.types.is_date32, pa.types.is_decimal128,
+)  # fmt: skip
+COMPRESSIONS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return as what ORC stores a type: times are in nanoseconds, those with a zone in UTC; numbers have a sign.
+
+    Examples
+    --------
+    >>> stored_type(pa.timestamp("us", "Europe/Berlin")), stored_type(pa.uint64())
+    (TimestampType(timestamp[ns, tz=UTC]), None)
+    """
+    return stored_inside(kind, _stored)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("ns", kind.tz and "UTC")
+    return kind if any(test(kind) for test in _PLAIN) else _WIDER.get(kind)
+
+
+def _check_times(values: pa.Array, name: str) -> None:
+    """Raise DataValueError for a time before 1970 with a fraction of a second: readers in Java fail on pyarrow's."""
+    kind = values.type
+    if pa.types.is_nested(kind):
+        inner = values.flatten() if pa.types.is_struct(kind) else [values.values]
+        for each in inner:
+            _check_times(each, name)
+    elif pa.types.is_timestamp(kind):
+        numbers = values.drop_null().view(pa.int64()).to_numpy()
+        if ((numbers < 0) & (numbers % 10**9 != 0)).any():
+            raise DataValueError(
+                f"column {name!r} has a time before 1970 with a fraction of a second, which readers in Java fail on"
+                " as pyarrow writes it",
+                hint="Write Parquet, or round such times to seconds.",
+                column=name,
+            )
+
+
+@dataclass(frozen=True)
+class OrcWriter(ArrowTableWriter):
+    """Writes ORC.
+
+    Parameters
+    ----------
+    compression : {"zstd", "zlib", "snappy", "lz4", "uncompressed"}
+    """
+
+    compression: str = "zstd"
+
+    kind: ClassVar[str] = "orc"
+    suffix: ClassVar[str] = ".orc"
+    form: ClassVar[str] = "ORC"
+    stored_type = staticmethod(stored_type)
+
+    def __post_init__(self) -> None:
+        check_one_of("compression", self.compression, COMPRESSIONS)
+        super().__post_init__()
+
+    def write(self, table: pa.Table, sink: BinaryIO) -> None:
+        """Write a table in stripes of 64 MiB."""
+        for name in table.column_names:
+            for chunk in table[name].chunks:
+                _check_times(chunk, name)
+        orc.write_table(table, sink, compression=self.compression)

@@ -1,0 +1,110 @@
+"""Arrow IPC, files and streams: planned from their record batches, read by batches, in the columns needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.io.fragments import Piece
+from penstock.io.sources.columnar import ArrowSource, Footer, check_head, narrowest, overlapping, read_once, refuse_file
+from penstock.io.sources.files import InputFile, Storage
+
+_MAGIC = b"ARROW1\0\0"
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """The rows of the record batches of a file, and of a stream also where they begin."""
+
+    schema: pa.Schema
+    rows: tuple[int, ...]
+    begins: tuple[int, ...] = ()
+
+
+def read_footer(storage: Storage, file: InputFile) -> Footer:
+    """Return the schema of a file and the rows of its record batches; a stream is read once as a whole.
+
+    Raises
+    ------
+    CorruptFileError
+        The file is empty, cut off, or not Arrow IPC.
+    """
+    with storage.open(file.path) as stream:
+        head = check_head(file, stream, "an Arrow file")
+        try:
+            batches = _scan(stream, file.size)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            why = "record batches cannot be counted"
+            raise refuse_file(file, head, "an Arrow file", ("Arrow", "an Arrow stream"), error, why) from error
+    return Footer(file, batches.schema, batches.rows)
+
+
+def _scan(stream: Any, size: int) -> _Batches:
+    is_file = stream.read(len(_MAGIC)) == _MAGIC
+    stream.seek(0)
+    return _scan_file(stream) if is_file else _scan_stream(stream, size)
+
+
+def _scan_file(stream: Any) -> _Batches:
+    schema = pa.ipc.open_file(stream).schema
+    included = [narrowest(schema)] if len(schema) else []
+    reader = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=included))
+    return _Batches(schema, tuple(reader.get_batch(place).num_rows for place in range(reader.num_record_batches)))
+
+
+def _scan_stream(stream: Any, size: int) -> _Batches:
+    reader = pa.ipc.open_stream(stream)
+    rows, begins, place = [], [], stream.tell()
+    for batch in reader:
+        rows.append(batch.num_rows)
+        begins.append(place)
+        place = stream.tell()
+    if stream.tell() == place:
+        raise ValueError("it ends without the mark of its end")
+    if stream.tell() != size:
+        raise ValueError(f"{size - stream.tell()} bytes follow the end of the stream")
+    return _Batches(reader.schema, tuple(rows), tuple(begins))
+
+
+@dataclass(frozen=True)
+class ArrowIpcSource(ArrowSource):
+    """Pieces of Arrow files and streams; see `penstock.io.formats.arrow`."""
+
+    def read_table(self, piece: Piece, columns: Sequence[str]) -> pa.Table:
+        """Return columns of `piece`, in the types of the file."""
+        with self.storage.open(piece.path) as stream:
+            batches = read_once(self.storage, piece, lambda: _scan(stream, piece.size))
+            wanted, skip = overlapping(batches.rows, piece)
+            stream.seek(0)
+            read = list(_read_batches(stream, batches, wanted, columns))
+        schema = pa.schema([batches.schema.field(name) for name in columns])
+        return pa.Table.from_batches(read, schema).slice(skip, piece.rows)
+
+
+def _read_batches(
+    stream: Any, batches: _Batches, wanted: Sequence[int], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    places = [batches.schema.get_field_index(name) for name in columns]
+    options = pa.ipc.IpcReadOptions(included_fields=places)
+    if not batches.begins:
+        reader = pa.ipc.open_file(stream, options=options)
+        yield from (reader.get_batch(place).select(list(columns)) for place in wanted)
+    elif _has_dictionary(batches.schema):  # a dictionary stands anywhere before the batches that refer to it
+        for place, batch in enumerate(pa.ipc.open_stream(stream, options=options)):
+            if place in wanted:
+                yield batch.select(list(columns))
+    else:
+        for place in wanted:
+            stream.seek(batches.begins[place])
+            message = pa.ipc.read_message(stream)
+            yield pa.ipc.read_record_batch(message, batches.schema).select(list(columns))
+
+
+def _has_dictionary(schema: pa.Schema | pa.DataType) -> bool:
+    kinds = [
+        schema.field(place).type for place in range(len(schema) if isinstance(schema, pa.Schema) else schema.num_fields)
+    ]
+    return any(pa.types.is_dictionary(kind) or _has_dictionary(kind) for kind in kinds)

@@ -1,0 +1,95 @@
+"""Every type that a format holds, written and read again to the bit; the others are refused by name."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as hs
+
+import penstock as ps
+from penstock.errors import ConfigError
+
+NOON = dt.datetime(1969, 12, 31, 12)
+LATE = dt.datetime(2200, 1, 1, 0, 0, 0, 5000)
+VALUES: dict[pa.DataType, list[Any]] = {
+    pa.bool_(): [True, None, False],
+    pa.int8(): [-128, None, 127],
+    pa.int16(): [-(2**15), None, 2**15 - 1],
+    pa.int32(): [-(2**31), None, 2**31 - 1],
+    pa.int64(): [-(2**63), None, 2**63 - 1],
+    pa.uint8(): [0, None, 255],
+    pa.uint16(): [0, None, 2**16 - 1],
+    pa.uint32(): [0, None, 2**32 - 1],
+    pa.uint64(): [0, None, 2**64 - 1],
+    pa.float32(): [-0.0, None, 1.401298464324817e-45],
+    pa.float64(): [float("-inf"), None, 5e-324],
+    pa.string(): ["", None, "größe\n\0"],
+    pa.binary(): [b"", None, b"\0\xff"],
+    pa.date32(): [dt.date(1, 1, 1), None, dt.date(9999, 12, 31)],
+    pa.timestamp("ms"): [NOON, None, LATE],
+    pa.timestamp("us"): [NOON, LATE, dt.datetime(1700, 1, 1)],
+    pa.timestamp("ns"): [-(10**9), None, 2**62 + 1],
+    pa.timestamp("us", "UTC"): [NOON, None, LATE],
+    pa.timestamp("ms", "Europe/Berlin"): [NOON, None, LATE],
+    pa.timestamp("ns", "UTC"): [-(10**9), None, 2**62 + 1],
+    pa.time64("us"): [dt.time(0), None, dt.time(23, 59, 59, 999_999)],
+    pa.time64("ns"): [1, None, 2],
+    pa.duration("us"): [dt.timedelta(-1), None, dt.timedelta(1)],
+    pa.decimal128(10, 2): [Decimal("-0.01"), None, Decimal("99999999.99")],
+    pa.decimal128(38, 0): [Decimal(-(10**37)), None, Decimal(10**38 - 1)],
+    pa.null(): [None, None, None],
+    pa.list_(pa.int64()): [[], None, [1, None]],
+    pa.list_(pa.list_(pa.string())): [[["a", None], None, []], None, []],
+    pa.list_(pa.timestamp("us")): [[NOON, None], None, []],
+    pa.list_(pa.int8()): [[1, None], None, []],
+    pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))]): [{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}],
+    pa.map_(pa.string(), pa.int64()): [[("a", 1), ("b", None)], None, []],
+}
+REFUSED = {
+    "orc": {pa.uint64(), pa.time64("us"), pa.time64("ns"), pa.duration("us"), pa.null()},
+    "avro": {pa.uint64(), pa.time64("ns"), pa.duration("us"), pa.null(), pa.map_(pa.string(), pa.int64())},
+    "arrow": set[pa.DataType](),
+}
+CASES = [(format, kind) for format in REFUSED for kind in VALUES]
+
+
+@pytest.mark.parametrize(("format", "kind"), CASES, ids=[f"{format}-{kind}" for format, kind in CASES])
+def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(
+    local: ps.LocalEngine, format: str, kind: pa.DataType, tmp_path: Path
+) -> None:
+    rows = pa.table({"x": pa.array(VALUES[kind], kind), "row": [0, 1, 2]})
+    data = local.from_arrow(rows)
+    if kind in REFUSED[format]:
+        with pytest.raises(ConfigError, match=r"column 'x' is .*, which .* cannot hold"):
+            data.write(tmp_path / "out", format=format)
+        return
+    data.write(tmp_path / "out", format=format)
+    again = local.read(format, tmp_path / "out", schema=rows.schema).to_arrow()
+    assert again.schema == rows.schema
+    assert again.equals(rows)
+
+
+@pytest.mark.parametrize("format", REFUSED)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=hs.lists(
+        hs.tuples(hs.none() | hs.integers(-(2**63), 2**63 - 1), hs.none() | hs.text(), hs.floats()), max_size=9
+    )
+)
+def test_any_rows_come_back_null_in_place_of_nan(
+    local: ps.LocalEngine, format: str, values: list[tuple[int | None, str | None, float]], tmp_path: Path
+) -> None:
+    columns = list(zip(*values, strict=True)) or [(), (), ()]
+    kinds = {"i": pa.int64(), "s": pa.string(), "x": pa.float64()}
+    texts = [text if text is None or text.isprintable() or text.encode(errors="ignore") else "" for text in columns[1]]
+    numbers = [None if number != number else number for number in columns[2]]
+    rows = pa.table({"i": columns[0], "s": texts, "x": columns[2]}, pa.schema(kinds))
+    local.from_arrow(rows).write(tmp_path / "out", format=format, overwrite=True)
+    again = local.read(format, tmp_path / "out").to_arrow()
+    assert again.equals(pa.table({"i": columns[0], "s": texts, "x": numbers}, pa.schema(kinds)))
