@@ -20,8 +20,9 @@ import pytest
 from penstock import frames
 from penstock import stages as st
 from penstock.dataset import Dataset
+from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.steps import RowLog
-from penstock.dataset.writing import check_rows, stage_parts
+from penstock.dataset.writing import stage_parts
 from penstock.engines.base import Engine
 from penstock.errors import (
     ConfigError,
@@ -32,6 +33,7 @@ from penstock.errors import (
     UserCodeError,
 )
 from penstock.io.formats import find_format
+from penstock.io.sinks.part_folder import LocalPartFolder
 from penstock.pipeline import Pipeline
 
 ROWS = 30
@@ -134,7 +136,7 @@ def test_an_overwrite_that_fails_leaves_the_old_output(data: Dataset, tmp_path: 
 def test_a_part_that_cannot_be_written_is_an_output_error(
     data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(frame: nw.DataFrame, path: str, schema: pa.Schema) -> None:
+    def refuses(frame: nw.DataFrame, path: str, schema: pa.Schema, **_: object) -> None:
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(frames, "write_parquet", refuses)
@@ -165,11 +167,6 @@ def test_an_output_beside_a_single_input_file_is_fine(local: Engine, tmp_path: P
     pq.write_table(TABLE, tmp_path / "in.parquet")
     local.read_parquet(tmp_path / "in.parquet").write_parquet(tmp_path / "out")
     assert pq.read_table(tmp_path / "out").num_rows == ROWS
-
-
-def test_a_url_is_no_target(data: Dataset) -> None:
-    with pytest.raises(ConfigError, match="expected a path of this machine's file systems"):
-        data.write_parquet("memory://out")
 
 
 @pytest.mark.parametrize("place", ["out", "out/bad", "."])
@@ -334,8 +331,9 @@ def test_a_committer_of_ones_own_takes_the_parts_and_the_counts(data: Dataset, t
         def __init__(self, path: Path) -> None:
             self.path = path
             self.path.mkdir()
+            self.parts = LocalPartFolder(str(path))
 
-        def seal(self, files: Any, *, metadata: Any = None) -> None:
+        def seal(self, files: Any, *, metadata: Any = None, keep: Any = ()) -> None:
             entry = {"add": [file.path for file in files], **metadata}
             (self.path / "_log").write_text(json.dumps(entry))
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
-from penstock.core.errors import ConfigError, RowCountError
-from penstock.core.locations import is_url, local_path
-from penstock.core.scheduler import map_all
-from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import WriteTask, Written
-from penstock.io.formats import find_format
-from penstock.io.sinks import MANIFEST_NAME, JointCommit, Json, StagedDirectory, new_run_id, resolve
+from penstock.core.errors import CommitConflictError, ConfigError
+from penstock.core.locations import is_url
+from penstock.core.redaction import redact
+from penstock.dataset.outputs.additions import Description
+from penstock.dataset.outputs.destination import Destination, beside
+from penstock.dataset.outputs.parts import write_parts
+from penstock.dataset.outputs.revision import Revision, counts
+from penstock.dataset.outputs.tables import check_table, write_table
+from penstock.dataset.tasks import Written
+from penstock.io.sinks import MANIFEST_NAME, OutputCommit, check_apart, locate, new_run_id, output_directory
 from penstock.io.sinks.committer import Committer
+from penstock.io.sinks.layout import Layout
 from penstock.io.sinks.part_writer import PartWriter
+from penstock.io.sources.files import Storage
+from penstock.io.tables.committer import TableCommitter
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -27,7 +34,12 @@ class WriteResult:
     """What a write did.
 
     ``rows`` were written to ``path``; ``read`` is how many came in, ``dropped`` and ``quarantined`` count the others by
-    reason, and ``quarantine`` is where the latter went (None if there were none).
+    reason, and ``quarantine`` is where the latter went (None if there were none). ``nulled`` counts values, by what
+    made them null.
+
+    Of what the output is made: ``files`` were written, into ``partitions`` folders (0 where it is not partitioned).
+    ``rows_replaced`` of the output that was there gave way, and ``rows_unchanged`` are in it still; with
+    ``mode="error"`` and ``"overwrite"`` nothing is kept and nothing counted.
     """
 
     path: str
@@ -37,65 +49,157 @@ class WriteResult:
     quarantined: dict[str, int]
     quarantine: str | None
     run_id: str
+    nulled: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+    partitions: int = 0
+    rows_replaced: int = 0
+    rows_unchanged: int = 0
 
 
-def write(
-    dataset: Dataset,
-    target: str | Path,
-    format: str,
-    options: Mapping[str, Any],
-    *,
-    overwrite: bool = False,
-    quarantine: str | Path | None = None,
-) -> WriteResult:
-    """Write a dataset as a directory; see `Dataset.write`."""
-    staged = StagedDataset(
-        target, format=format, options=options, overwrite=overwrite, quarantine=quarantine, run_id=new_run_id()
-    )
+def write(dataset: Dataset, destination: Destination) -> WriteResult:
+    """Write a dataset as a directory, or into a table; see `Dataset.write`."""
+    if destination.table_format is not None:
+        table, written, aside = write_table(dataset, destination.table_format, destination)
+        return _result_of(table, written, aside, destination.placement.run_id or table.folder.run)
+    staged = StagedDataset(destination, run_id=new_run_id())
     staged.writer(dataset)
     refuse_inputs(dataset, [output.target for output in staged.outputs])
-    with JointCommit(*staged.outputs) as joint:
-        result = staged.seal(dataset)
-        joint.commit()
-    return result
+    with OutputCommit(*staged.outputs) as joint:
+        staged.seal(dataset)
+        commit_together(joint, [staged])
+        return staged.result()
+
+
+def check_target(destination: Destination, *, apart_from: str | Path) -> None:
+    """Raise what entering an output raises, before there are rows for it, and settle what dead runs left there.
+
+    Of a table that is all in its log, which is asked when the rows are known.
+    """
+    if destination.table_format is None:
+        joint = OutputCommit(*StagedDataset(destination, run_id=new_run_id()).outputs)
+        check_apart([apart_from, *joint.targets])
+        joint.check()
+
+
+def check_write(dataset: Dataset, destination: Destination) -> None:
+    """Raise what `write` raises before it reads rows: they do not fit the output that is there. Nothing is written."""
+    if destination.table_format is not None:
+        check_table(dataset, destination.table_format, destination)
+    else:
+        StagedDataset(destination, run_id=new_run_id()).check(dataset)
+
+
+def commit_together(joint: OutputCommit, staged: Iterable[StagedDataset]) -> None:
+    """Put in place what was sealed; where other runs have added to outputs meanwhile, beside what they added.
+
+    Parameters
+    ----------
+    joint : OutputCommit
+    staged : iterable of StagedDataset
+        Those of its outputs that are datasets.
+
+    Raises
+    ------
+    CommitConflictError
+        Another run has changed what this one was to replace.
+    """
+    datasets = list(staged)
+    while True:
+        try:
+            return joint.commit()
+        except CommitConflictError:
+            changed = {id(output) for output in joint.changed()}
+            behind = [each for each in datasets if not changed.isdisjoint(map(id, each.outputs))]
+            rebased = {id(output) for each in behind for output in each.outputs}
+            if not changed or not changed <= rebased or not all(each.rebase() for each in behind):
+                raise
+
+
+def _result_of(table: TableCommitter, written: Written, quarantine: str | None, run_id: str) -> WriteResult:
+    log = written.log
+    folders = {posixpath.dirname(entry.path) for entry in written.files if entry.rows}
+    return WriteResult(
+        table.path,
+        log.kept,
+        log.read,
+        log.dropped,
+        log.quarantined,
+        quarantine,
+        run_id,
+        log.nulled,
+        files=sum(bool(entry.rows) for entry in written.files),
+        partitions=len(folders) if table.partition_by else 0,
+        rows_replaced=table.rows_replaced,
+        rows_unchanged=table.rows_unchanged,
+    )
 
 
 class StagedDataset:
     """Rows as a directory, and those set aside as another beside it, in Parquet, to be put in place together.
 
-    Parameters are those of `Dataset.write`; `outputs` are what a `JointCommit` takes.
+    `run_id` is of what is staged, that of the user is in the destination; `outputs` are what an `OutputCommit` takes.
     """
 
-    def __init__(
-        self,
-        target: str | Path,
-        *,
-        format: str = "parquet",
-        options: Mapping[str, Any] | None = None,
-        overwrite: bool = False,
-        quarantine: str | Path | None = None,
-        run_id: str,
-    ) -> None:
-        self._format, self._options = find_format(format), options or {}
-        self._path = local_path(target, "target")
-        beside = f"{self._path.rstrip(os.sep)}.quarantine"
-        self._aside = beside if quarantine is None else local_path(quarantine, "quarantine")
-        self._kept = StagedDirectory(self._path, overwrite=overwrite, run_id=run_id)
-        self._quarantine = StagedDirectory(self._aside, overwrite=True, run_id=run_id)
-        self.outputs = (self._kept, self._quarantine)
+    def __init__(self, destination: Destination, *, run_id: str) -> None:
+        self._destination, options = destination, destination.storage_options
+        replaces = destination.placement.mode != "error"
+        self._rows = output_directory(destination.path, overwrite=replaces, run_id=run_id, storage_options=options)
+        self._aside = destination.quarantine or beside(destination.path)
+        self._quarantine = output_directory(self._aside, overwrite=True, run_id=run_id, storage_options=options)
+        self.outputs = (self._rows, self._quarantine)
 
     def writer(self, dataset: Dataset) -> PartWriter:
-        """Return what writes the parts; ConfigError where the format cannot hold a column."""
-        return self._format.part_writer(dataset.schema, self._options)
+        """Return what writes the parts; ConfigError where the format cannot hold a column, or it is not one of keys."""
+        layout = self._destination.placement.layout(dataset.schema, self._rows.run_id)
+        stored = dataset.schema if layout.partitioning is None else layout.partitioning.stored(dataset.schema)
+        return self._destination.format.part_writer(stored, self._destination.options)
+
+    def check(self, dataset: Dataset) -> None:
+        """Raise what `seal` raises before it reads rows; for before the outputs are entered, and nothing is written."""
+        self._rows.rebase()
+        self._revise(dataset).check()
 
     def seal(self, dataset: Dataset) -> WriteResult:
         """Stage a dataset, every row of it accounted for."""
-        written = stage_parts(dataset, self.writer(dataset), self._kept, self._quarantine)
-        log, where = written.log, self._aside if written.quarantine else None
-        return WriteResult(self._path, log.kept, log.read, log.dropped, log.quarantined, where, self._kept.run_id)
+        self._revision = self._revise(dataset)
+        self._revision.stage(dataset)
+        self._revision.seal()
+        return self.result()
+
+    def rebase(self) -> bool:
+        """Go on from what is there now, ready for the commit; return False where that would undo another run."""
+        if not self._revision.rebase():
+            return False
+        self._revision.seal()
+        return True
+
+    def result(self) -> WriteResult:
+        """Return what was sealed, beside what else the output holds by then."""
+        revision, log = self._revision, self._revision.log
+        return WriteResult(
+            redact(self._destination.path),
+            log.kept,
+            log.read,
+            log.dropped,
+            log.quarantined,
+            redact(self._aside) if revision.written.quarantine else None,
+            self._destination.placement.run_id or self._rows.run_id,
+            log.nulled,
+            files=len(revision.written.files),
+            partitions=revision.partitions,
+            rows_replaced=revision.addition.rows_replaced,
+            rows_unchanged=revision.addition.rows_unchanged,
+        )
+
+    def _revise(self, dataset: Dataset) -> Revision:
+        to, writer = self._destination, self.writer(dataset)
+        description = Description(to.path, dataset.schema, to.placement, to.format, writer)
+        return Revision(description, self._rows, self._quarantine, storage=Storage(to.storage_options))
 
 
-def stage_parts(dataset: Dataset, writer: PartWriter, rows: Committer, quarantine: Committer) -> Written:
+def stage_parts(
+    dataset: Dataset, writer: PartWriter, rows: Committer, quarantine: Committer, layout: Layout | None = None
+) -> Written:
     """Write the parts of a dataset to where two committers want them, and seal both; return what became of the rows.
 
     Raises
@@ -103,45 +207,23 @@ def stage_parts(dataset: Dataset, writer: PartWriter, rows: Committer, quarantin
     RowCountError
         Rows in are not rows out and those dropped or quarantined; nothing is sealed.
     """
-    total = Written()
-    work = WriteTask(dataset.scan(), writer, str(rows.path), str(quarantine.path))
-    for part in map_all(dataset.engine, work, dataset.fragments, label="write"):
-        total.files += part.files
-        total.quarantine += part.quarantine
-        total.log.add(part.log)
-    log = total.log
-    check_rows(log)
+    total = write_parts(dataset, writer, rows.parts, quarantine.parts, layout or Layout())
     if total.quarantine:
-        quarantine.seal(total.quarantine, metadata={"quarantined": log.quarantined})
+        quarantine.seal(total.quarantine, metadata={"quarantined": total.log.quarantined})
     else:
         quarantine.omit()
-    rows.seal(total.files, metadata=_counts(log))
+    rows.seal(total.files, metadata=counts(total.log))
     return total
-
-
-def _counts(log: RowLog) -> dict[str, Json]:
-    return {"rows_read": log.read, "rows": log.kept, "dropped": log.dropped, "quarantined": log.quarantined}
-
-
-def check_rows(log: RowLog) -> None:
-    """Raise RowCountError unless rows in are rows out and those dropped or quarantined for a reason."""
-    aside, dropped = sum(log.quarantined.values()), sum(log.dropped.values())
-    if log.read != log.kept + dropped + aside:
-        raise RowCountError(
-            f"{log.read} rows in are not {log.kept} out, {dropped} dropped and {aside} quarantined:"
-            f" {log.read - log.kept - dropped - aside} are unaccounted for",
-            rows=log.read,
-        )
 
 
 def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
     """Raise ConfigError for an output that would replace, hold or lie in what the dataset reads."""
     read = {piece.path for fragment in dataset.fragments for piece in fragment.pieces if piece.table is None}
-    sources = {os.path.realpath(path) for path in read if not is_url(path)}
+    sources = {locate(path) if is_url(path) else Path(os.path.realpath(path)) for path in read}
     for output in outputs:
-        goal = resolve(output)
-        overlap = next((source for source in sources if goal in (Path(source), *Path(source).parents)), None)
-        overlap = overlap or next((str(folder) for folder in goal.parents if _is_read(folder, sources)), None)
+        goal = locate(output)
+        overlap = next((source for source in sources if goal in (source, *source.parents)), None)
+        overlap = overlap or next((folder for folder in goal.parents if _is_read(folder, sources)), None)
         if overlap is not None:
             raise ConfigError(
                 f"the output {output} would replace, hold or lie in its own input {overlap}",
@@ -150,7 +232,7 @@ def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
             )
 
 
-def _is_read(folder: Path, sources: set[str]) -> bool:
-    """Return whether a folder is a dataset, with a marker of its own, from which a file is read."""
-    marked = any((folder / marker).exists() for marker in (MANIFEST_NAME, "_SUCCESS"))
-    return marked and any(source.startswith(f"{folder}{os.sep}") for source in sources)
+def _is_read(folder: PurePath, sources: Iterable[PurePath]) -> bool:
+    """Return whether a folder of a disk is a dataset, with a marker of its own, from which a file is read."""
+    marked = isinstance(folder, Path) and any((folder / marker).exists() for marker in (MANIFEST_NAME, "_SUCCESS"))
+    return marked and any(folder in source.parents for source in sources)

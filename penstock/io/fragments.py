@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ class Piece:
     """Consecutive rows of one file, or of a table in memory.
 
     ``first`` is the row of the file at which the piece starts and ``rows`` how many it has. ``size`` and ``mtime`` are
-    the file's when the dataset was planned. ``begin`` and ``end`` are bytes, for text. ``keys`` are the values of Hive
+    the file's when the dataset was planned. ``begin`` and ``end`` are bytes, for text. ``keys`` are the values of
     partition columns. ``sha256`` is known for files that a Penstock manifest lists. ``bad`` are the records between
     ``begin`` and ``end`` that are no rows.
     """
@@ -53,7 +53,7 @@ class Piece:
     begin: int = 0
     end: int = 0
     names: tuple[str, ...] = ()
-    keys: tuple[tuple[str, str | int | None], ...] = ()
+    keys: tuple[tuple[str, Any], ...] = ()
     sha256: str | None = None
     table: pa.Table | None = None
     bad: tuple[BadRecord, ...] = ()
@@ -63,6 +63,11 @@ class Piece:
         """Whether a part of its rows can be read; bytes of text can only be parsed as a whole."""
         return not self.end
 
+    @property
+    def left_out(self) -> bytes:
+        """What tells the rows of the file that are none of the dataset's, where a log says which; else nothing."""
+        return b""
+
     def cut(self, start: int, stop: int) -> Piece:
         """Return rows `start` to `stop` of the piece."""
         table = None if self.table is None else self.table.slice(start, stop - start)
@@ -71,11 +76,15 @@ class Piece:
 
 @dataclass(frozen=True)
 class Fragment:
-    """Pieces that are read and processed as one; ``start`` is the number of its first row in the dataset."""
+    """Pieces that are read and processed as one; ``start`` is the number of its first row in the dataset.
+
+    ``persisted`` says that a process that reads it may hold what it reads, so that it is best read there again.
+    """
 
     index: int
     start: int
     pieces: tuple[Piece, ...]
+    persisted: bool = False
 
     @property
     def rows(self) -> int:
@@ -170,33 +179,47 @@ def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows whose hashed number falls between two fractions: the same rows on every engine, device and partitioning."""
+    """Rows whose hashed number falls between two fractions: the same rows on every engine, device and partitioning.
+
+    ``first`` is added to the numbers: of rows that are part of a larger dataset, that of the first one there.
+    """
 
     seed: int
     low: float
     high: float
+    first: int = field(default=0, repr=False)
 
     def mask(self, rows: np.ndarray) -> np.ndarray:
         """Return which of the row numbers `rows` (uint64) are in the sample."""
-        unit = hash_rows(rows, self.seed)
+        unit = hash_rows(rows + np.uint64(self.first), self.seed)
         return (unit >= self.low) & (unit < self.high)
 
 
 def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Hash row numbers to fractions in [0, 1): the high 53 bits of the SplitMix64 stream of `seed` at each row.
-
-    SplitMix64 is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    """Hash row numbers to fractions in [0, 1): the high 53 bits of :func:`random_bits`.
 
     Examples
     --------
     >>> int(hash_rows(np.arange(1, dtype=np.uint64), seed=1234567)[0] * 2**53) == 6457827717110365317 >> 11
     True
     """
+    unit: np.ndarray = (random_bits(rows, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return unit
+
+
+def random_bits(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Return the SplitMix64 stream of `seed` at each of the row numbers `rows`, both uint64: no two rows have the same.
+
+    SplitMix64 is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+
+    Examples
+    --------
+    >>> int(random_bits(np.arange(1, dtype=np.uint64), seed=1234567)[0])
+    6457827717110365317
+    """
     state = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
-        mixed = mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
-    unit: np.ndarray = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return unit
+        return mix(state + (rows + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
 def mix(state: np.ndarray) -> np.ndarray:
@@ -283,7 +306,7 @@ def _between(fragments: Sequence[Fragment], low: int, high: int) -> Iterator[Fra
                 pieces.append(piece if end - begin == piece.rows else piece.cut(begin, end))
             start += piece.rows
         if first is not None:
-            yield Fragment(fragment.index, first, tuple(pieces))
+            yield replace(fragment, start=first, pieces=tuple(pieces))
 
 
 def _overlap(piece: Piece, start: int, low: int, high: int) -> tuple[int, int]:

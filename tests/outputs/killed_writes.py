@@ -6,13 +6,11 @@ Run by test_commit_killed in a process of its own, which imports once: a line is
 from __future__ import annotations
 
 import errno
-import json
 import os
-import sys
-import traceback
 
 from penstock.io.sinks import JointCommit, StagedDirectory, file_entry, swap
 from penstock.io.sinks.failpoints import VARIABLE
+from tests.forked import answer_lines
 
 
 def refuse(*_: object) -> None:
@@ -27,26 +25,14 @@ def write(target: str, run_id: str, way: str, failpoint: str | None) -> None:
     with JointCommit(staged := StagedDirectory(target, overwrite=way != "new", run_id=run_id)) as joint:
         entries = []
         for part in range(2):
-            path = staged.path / f"part-{part}.csv"
+            path = staged.path / f"part-{run_id}-{part}.csv"
             path.write_text(run_id * 3)
             entries.append(file_entry(path, staged.path, rows=1, kind="csv"))
-        staged.seal(entries)
+        old = staged.previous() if way == "keep" else None
+        kept = () if old is None else old.files
+        staged.seal([*kept, *entries], keep=kept)
         joint.commit()
 
 
-def forked(line: str) -> int:
-    """Write in a child, and return its exit status; that of a signal is negative."""
-    child = os.fork()
-    if child == 0:
-        try:
-            write(*json.loads(line))
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 if __name__ == "__main__":
-    for line in sys.stdin:
-        print(forked(line), flush=True)
+    answer_lines(write)

@@ -76,8 +76,8 @@ def run(folder: Path, run_id: str, *names: str) -> JointCommit:
 
 
 def seal(joint: JointCommit) -> None:
-    for output in joint._outputs:
-        output.seal(output.run_id.encode() if isinstance(output, StagedFile) else [])  # type: ignore[attr-defined]
+    for output in joint.outputs:
+        output.seal(output.run_id.encode() if isinstance(output, StagedFile) else [])
 
 
 def save(folder: Path, run_id: str, *names: str) -> None:
@@ -323,7 +323,7 @@ def test_outputs_in_each_other_are_refused(tmp_path: Path) -> None:
 def test_an_output_that_was_forgotten_stops_the_commit(tmp_path: Path) -> None:
     save(tmp_path, "old", "a", "b")
     with pytest.raises(ConfigError, match="b was neither sealed nor left out"), run(tmp_path, "new", "a", "b") as joint:
-        joint._outputs[0].seal([])  # type: ignore[attr-defined]
+        joint.outputs[0].seal([])
         joint.commit()
     assert state(tmp_path) == {"a": "old", "b": "old"}
 

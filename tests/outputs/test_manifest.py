@@ -87,7 +87,7 @@ def test_directory_without_manifest_has_none(tmp_path: Path, place: str) -> None
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "delta"}, "format 'delta'"),
+        ({"format": "hudi"}, "format 'hudi'"),
         ({"format_version": 2}, "format version 2"),
         ({"format_version": True}, "'format_version' is bool"),
         ({"run_id": None}, "'run_id' is NoneType"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -239,3 +240,91 @@ def test_same_run_cannot_write_one_target_twice_at_a_time(tmp_path: Path) -> Non
         ):
             pytest.fail("the block was entered")
         assert first.path.is_dir()
+
+
+def extend(staged: StagedDirectory, *entries: FileEntry) -> None:
+    """Commit what was there and more."""
+    before = staged.previous()
+    assert before is not None
+    staged.commit([*before.files, *entries], keep=before.files)
+
+
+def test_kept_files_are_those_of_the_old_output_beside_the_new_ones(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with StagedDirectory(target, run_id="r1") as staged:
+        staged.commit([write(staged, "a"), write(staged, "b", "day=1/part-1.csv")])
+    inode = (target / "day=1" / "part-1.csv").stat().st_ino
+    with StagedDirectory(target, overwrite=True, run_id="r2") as staged:
+        extend(staged, write(staged, "c", "part-r2.csv"))
+    manifest = read_manifest(target)
+    assert manifest is not None
+    verify_content(target, manifest)
+    assert [entry.path for entry in manifest.files] == ["part-0.csv", "day=1/part-1.csv", "part-r2.csv"]
+    assert (target / "day=1" / "part-1.csv").stat().st_ino == inode
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("reason", [errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP])
+def test_kept_files_are_copied_where_there_are_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    def refuse(source: Path, *_: object, **__: object) -> None:
+        raise OSError(reason, os.strerror(reason), str(source))
+
+    target = tmp_path / "out"
+    save(target, "r1")
+    monkeypatch.setattr(os, "link", refuse)
+    with StagedDirectory(target, overwrite=True, run_id="r2") as staged:
+        extend(staged, write(staged, "r2", "part-r2.csv"))
+    assert {name: text for name, text in snapshot(target).items() if name != MANIFEST_NAME} == {
+        "part-0.csv": b"r1", "part-r2.csv": b"r2",
+    }  # fmt: skip
+
+
+def test_files_that_are_not_kept_are_gone_with_their_folders(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with StagedDirectory(target, run_id="r1") as staged:
+        staged.commit([write(staged, "a"), write(staged, "b", "day=1/part-1.csv")])
+    with StagedDirectory(target, overwrite=True, run_id="r2") as staged:
+        before = staged.previous()
+        assert before is not None
+        write(staged, "x", "day=2/part-2.csv")
+        staged.commit(before.files[:1], keep=before.files[:1])
+    assert sorted(os.listdir(target)) == [MANIFEST_NAME, "part-0.csv"]
+
+
+@pytest.mark.parametrize("damage", ["gone", "grown"])
+def test_kept_file_that_is_not_as_the_manifest_has_it_stops_the_commit(tmp_path: Path, damage: str) -> None:
+    target = tmp_path / "out"
+    save(target, "r1")
+    path = target / "part-0.csv"
+    path.unlink() if damage == "gone" else path.write_text("r1r1")
+    with (
+        pytest.raises(OutputError, match=r"part-0\.csv"),
+        StagedDirectory(target, overwrite=True, run_id="r2") as staged,
+    ):
+        extend(staged, write(staged, "r2", "part-r2.csv"))
+    manifest = read_manifest(target)
+    assert (manifest and manifest.run_id, os.listdir(tmp_path)) == ("r1", ["out"])
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_run_that_rebases_goes_on_from_what_another_has_put_there_meanwhile(tmp_path: Path, existing: bool) -> None:
+    target = tmp_path / "out"
+    if existing:
+        save(target, "r0")
+    with StagedDirectory(target, overwrite=True, run_id="r2") as staged:
+        before = staged.previous()
+        kept = before.files if before else ()
+        entry = write(staged, "r2", "part-r2.csv")
+        with StagedDirectory(target, overwrite=True, run_id="r1") as other:
+            other.commit([write(other, "r1", "part-r1.csv")])
+        with pytest.raises(CommitConflictError):  # on sealing, where a file to keep is gone by then
+            staged.commit([*kept, entry], keep=kept)
+        staged.rebase()
+        extend(staged, entry)
+    manifest = read_manifest(target)
+    assert manifest is not None
+    verify_content(target, manifest)
+    assert [entry.path for entry in manifest.files] == ["part-r1.csv", "part-r2.csv"]
+    assert os.listdir(tmp_path) == ["out"]

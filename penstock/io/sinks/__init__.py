@@ -1,14 +1,15 @@
-"""Outputs on disk: staged beside their target, swapped in whole, described and verified by a manifest."""
+"""Outputs on disk and in stores: staged, put in place whole, described and verified by a manifest."""
 
 from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, file_entry
 from penstock.io.sinks.joint_commit import JointCommit
 from penstock.io.sinks.manifest import DATASET, MODEL, Manifest, read_manifest
 from penstock.io.sinks.os_errors import error_number, translate_os_error, translating
+from penstock.io.sinks.outputs import OutputCommit, OutputDirectory, OutputFile, output_directory, output_file
 from penstock.io.sinks.staged_directory import StagedDirectory
 from penstock.io.sinks.staged_file import StagedFile
 from penstock.io.sinks.staging import new_run_id
 from penstock.io.sinks.strict_json import Json, encode_json, read_json
-from penstock.io.sinks.target import check_apart, resolve
+from penstock.io.sinks.target import check_apart, locate, resolve
 from penstock.io.sinks.temporary import TemporaryFolder
 from penstock.io.sinks.verify import verify_files
 
@@ -20,6 +21,9 @@ __all__ = [
     "JointCommit",
     "Json",
     "Manifest",
+    "OutputCommit",
+    "OutputDirectory",
+    "OutputFile",
     "StagedDirectory",
     "StagedFile",
     "TemporaryFolder",
@@ -27,7 +31,10 @@ __all__ = [
     "encode_json",
     "error_number",
     "file_entry",
+    "locate",
     "new_run_id",
+    "output_directory",
+    "output_file",
     "read_json",
     "read_manifest",
     "resolve",

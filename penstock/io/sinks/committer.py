@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Protocol
 
 from penstock.io.sinks.files import FileEntry
+from penstock.io.sinks.manifest import Manifest
+from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.strict_json import Json
 
 
@@ -21,11 +22,41 @@ class Committer(Protocol):
     run_id: str
 
     @property
-    def path(self) -> Path:
-        """The directory that workers write parts to; a part that is written twice is written to the same name."""
+    def parts(self) -> PartFolder:
+        """The folder that workers put parts into."""
 
-    def seal(self, files: Iterable[FileEntry], *, metadata: Mapping[str, Json] | None = None) -> object:
-        """Make the output ready to be seen, of exactly these files; others were left by abandoned attempts."""
+    def seal(
+        self, files: Iterable[FileEntry], *, metadata: Mapping[str, Json] | None = None, keep: Iterable[FileEntry] = ()
+    ) -> object:
+        """Make the output ready to be seen, of exactly these files; others were left by abandoned attempts.
+
+        Parameters
+        ----------
+        files : iterable of FileEntry
+            Every file of the output, in the order of its rows.
+        metadata : mapping of str to JSON values, optional
+            What the output says of itself beside its files.
+        keep : iterable of FileEntry
+            Those of `files` that were not put now: the output that is there has them, under the same names.
+        """
 
     def omit(self) -> None:
         """Leave the output out: there is nothing for it."""
+
+
+class ManifestCommitter(Committer, Protocol):
+    """A committer of outputs with a manifest, which may go on from the one that is there.
+
+    Two runs that add to one output may both be right: the one that comes second learns of the first by a
+    `CommitConflictError`, and may `rebase`, `seal` again with the files that it keeps now, and commit.
+    """
+
+    def previous(self) -> Manifest | None:
+        """Return the manifest of the output that is there, as the run found it or as of the last `rebase`.
+
+        None where there is nothing. If another run replaces the output after this run entered, the commit conflicts,
+        whether or not this was asked before.
+        """
+
+    def rebase(self) -> None:
+        """Go on from the output that is there now; what was put stays, and `seal` is to be called again."""

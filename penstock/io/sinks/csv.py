@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import ConfigError, DataValueError
+from penstock.io.sinks.compression import SUFFIXES, check_text_compression, open_new
 from penstock.io.sinks.part_writer import PartWriter, check_types
+from penstock.io.sinks.strict_json import Json
 from penstock.io.sinks.texts import TEXT, as_bytes, batches, concat, is_exact, plain_text
 from penstock.io.sources.csv_dialect import Dialect, can_hold
 
@@ -27,19 +29,32 @@ class CsvWriter(PartWriter):
     null_value : str
         What is written for null; no text may be spelled so. With the empty one, an empty string is refused, since it
         would be read as null: pass ``null_value="\\N"`` here, and ``null_values=["\\N"]`` to `Engine.read_csv`.
+    compression : {"gzip", "zstd"}, optional
     """
 
     delimiter: str = ","
     null_value: str = ""
+    compression: str | None = None
 
     kind: ClassVar[str] = "csv"
     suffix: ClassVar[str] = ".csv"
 
     def __post_init__(self) -> None:
         Dialect(self.delimiter)
+        check_text_compression(self.compression)
         if re.search(self._special, self.null_value) or "\0" in self.null_value:
             raise ConfigError(f"null_value is {self.null_value!r}, expected a text that needs no quotes")
         check_types(self.schema, lambda kind: is_exact(kind) and can_hold(kind), "CSV")
+
+    @property
+    def ending(self) -> str:
+        """How the names of the parts end."""
+        return self.suffix + SUFFIXES[self.compression]
+
+    @property
+    def reading(self) -> dict[str, Json]:
+        """The options of `Engine.read_csv` that read what was written."""
+        return {"delimiter": self.delimiter, "null_values": [self.null_value]}
 
     @property
     def _special(self) -> str:
@@ -48,7 +63,7 @@ class CsvWriter(PartWriter):
     def __call__(self, frame: nw.DataFrame, path: str) -> None:
         """Write one part."""
         names = self._quoted(pa.array(self.schema.names, TEXT), alone=False).to_pylist()
-        with open(path, "xb") as sink:
+        with open_new(path, self.compression) as sink:
             sink.write((self.delimiter.join(names) + "\n").encode())
             for batch in batches(frame, self.schema):
                 sink.write(self._records(batch))

@@ -31,6 +31,8 @@ class FileEntry:
         What the file is read as, such as ``"parquet"``.
     rows : int, optional
         Rows in it, where rows mean something.
+    run : str, optional
+        The run that its rows are of, as the user names it: rows of a run that is done again take their place.
 
     Raises
     ------
@@ -48,6 +50,7 @@ class FileEntry:
     sha256: str
     kind: str
     rows: int | None = None
+    run: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a path that no output may hold."""

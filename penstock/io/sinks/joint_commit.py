@@ -84,25 +84,25 @@ class JointCommit:
 
     def __init__(self, *outputs: Staged) -> None:
         check_apart(output.target for output in outputs)
-        self._outputs = sorted(outputs, key=lambda output: output.target)
+        self.outputs = sorted(outputs, key=lambda output: output.target)
 
     @property
     def targets(self) -> list[Path]:
         """Where the outputs go, in the order in which they get there."""
-        return [output.target for output in self._outputs]
+        return [output.target for output in self.outputs]
 
     def __enter__(self) -> Self:
         """Check that the targets may be written, settle what dead runs left, and make what is staged into."""
-        if not self._outputs:
+        if not self.outputs:
             return self
         failpoint("entered")
         atexit.register(self._abandon)
         try:
-            for output in self._outputs:
+            for output in self.outputs:
                 with translating(output.target):
                     output.target.parent.mkdir(parents=True, exist_ok=True)
             with self._hold_targets():
-                for output in self._outputs:
+                for output in self.outputs:
                     output.claim(self.targets)
         except BaseException:
             self._close()
@@ -123,13 +123,13 @@ class JointCommit:
 
         Each must have been sealed, or left out by `StagedDirectory.omit`.
         """
-        changes = [change for output in self._outputs if (change := output.change()) is not None]
+        changes = [change for output in self.outputs if (change := output.change()) is not None]
         if changes:
             with self._hold_targets():
                 failpoint("locked")
                 self._check_unchanged()
                 failpoint("checked")
-                self._replace(Journal(self._outputs[0].names.journal, changes))
+                self._replace(Journal(self.outputs[0].names.journal, changes))
             failpoint("unlocked")
         self._close()
 
@@ -155,7 +155,7 @@ class JointCommit:
             logger.error("cannot undo what %s says; the next run settles it: %s", journal.path, error)
 
     def _check_unchanged(self) -> None:
-        for output in self._outputs:
+        for output in self.outputs:
             output.check_unchanged()
 
     @contextmanager
@@ -163,10 +163,10 @@ class JointCommit:
         """Hold the locks of all targets, with no outputs of another run half in place at any of them."""
         deadline = time.monotonic() + _SETTLING_SECONDS
         while True:
-            for output in self._outputs:
+            for output in self.outputs:
                 with translating(output.target):
                     recover(output.names, _LOCK_PATIENCE)
-            with translating(self.targets[0]), commit_locks((output.names for output in self._outputs), _LOCK_PATIENCE):
+            with translating(self.targets[0]), commit_locks((output.names for output in self.outputs), _LOCK_PATIENCE):
                 pending = self._pending()
                 if pending is None:
                     yield
@@ -176,7 +176,7 @@ class JointCommit:
             time.sleep(_PAUSE)
 
     def _pending(self) -> CommitConflictError | None:
-        for output in self._outputs:
+        for output in self.outputs:
             journal = find_pending(output.names)
             if journal is not None:
                 message = f"{output.target} cannot be written: outputs of another run are half in place"
@@ -186,12 +186,12 @@ class JointCommit:
 
     def _abandon(self) -> None:
         """Remove what is staged at the end of a process that does not leave this in its turn; not during a commit."""
-        with suppress(PenstockError, OSError), commit_locks((output.names for output in self._outputs), 0.0):
+        with suppress(PenstockError, OSError), commit_locks((output.names for output in self.outputs), 0.0):
             self._close()
 
     def _close(self) -> None:
         """Remove what is left beside the targets, unless a journal still speaks of it."""
         atexit.unregister(self._abandon)
-        pending = any(os.path.lexists(output.names.journal) for output in self._outputs)
-        for output in self._outputs:
+        pending = any(os.path.lexists(output.names.journal) for output in self.outputs)
+        for output in self.outputs:
             output.release(keep=pending)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import DataValueError
+from penstock.io.sinks.compression import SUFFIXES, check_text_compression, open_new
 from penstock.io.sinks.part_writer import PartWriter, check_types
 from penstock.io.sinks.texts import TEXT, as_bytes, batches, concat, is_exact, plain_text
 from penstock.io.sources import json_objects
@@ -21,17 +22,30 @@ _TEXTS = (pa.types.is_string, pa.types.is_date, pa.types.is_timestamp)
 
 @dataclass(frozen=True)
 class JsonLinesWriter(PartWriter):
-    """Writes an object in a line, with every key, null where there is no value; times are strings."""
+    """Writes an object in a line, with every key, null where there is no value; times are strings.
+
+    Parameters
+    ----------
+    compression : {"gzip", "zstd"}, optional
+    """
+
+    compression: str | None = None
 
     kind: ClassVar[str] = "json_lines"
     suffix: ClassVar[str] = ".jsonl"
 
     def __post_init__(self) -> None:
+        check_text_compression(self.compression)
         check_types(self.schema, _can_hold, "JSON lines")
+
+    @property
+    def ending(self) -> str:
+        """How the names of the parts end."""
+        return self.suffix + SUFFIXES[self.compression]
 
     def __call__(self, frame: nw.DataFrame, path: str) -> None:
         """Write one part; of no rows an empty line, since a file of no bytes is taken for one that was cut off."""
-        with open(path, "xb") as sink:
+        with open_new(path, self.compression) as sink:
             for batch in batches(frame, self.schema):
                 sink.write(_lines(batch))
             if not len(frame):

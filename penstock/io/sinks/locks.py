@@ -11,6 +11,7 @@ import fcntl
 import os
 import socket
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -54,6 +55,22 @@ class Owner:
         """Return this process."""
         return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), targets)
 
+    def encode(self, **more: str) -> bytes:
+        """Return it as the bytes of a record, with more that makes it the only one of its kind."""
+        return encode_json({**asdict(self), **more}, _RECORD_LIMIT, path="owner record")
+
+    @classmethod
+    def decode(cls, data: bytes) -> Owner | None:
+        """Return the owner that a record names; None for one that is damaged."""
+        try:
+            document = read_json(data, _RECORD_LIMIT)
+        except CorruptFileError:
+            return None
+        match document:
+            case {"host": str(host), "pid": int(pid), "started": int() | None as started, **rest}:
+                return cls(host, pid, started, _texts(rest.get("targets")))
+        return None
+
     def is_here(self) -> bool:
         """Return whether it runs, or ran, on this host."""
         return self.host == socket.gethostname()
@@ -94,7 +111,7 @@ def claim(record: Path, targets: Sequence[str] = ()) -> int:
     descriptor = os.open(record, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.write(descriptor, encode_json(asdict(Owner.here(targets)), _RECORD_LIMIT, path=str(record)))
+        os.write(descriptor, Owner.here(targets).encode())
         os.fsync(descriptor)
     except BaseException:
         record.unlink()
@@ -113,6 +130,36 @@ def release(descriptor: int) -> None:
     """Let go of a claim."""
     _claims.remove(descriptor)
     os.close(descriptor)
+
+
+class FileLock:
+    """A lock that this process has on a file, which is there while somebody has it; children do not inherit it.
+
+    It ends with `release`, with the last reference to it, and with the process.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        _claims.add(descriptor)
+        self.release = weakref.finalize(self, _unlock, path, descriptor)
+
+    @classmethod
+    def acquire(cls, path: Path) -> FileLock | None:
+        """Return the lock, or None while another has it.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        descriptor = _open_locked(path)
+        return None if descriptor is None else cls(path, descriptor)
+
+
+def _unlock(path: Path, descriptor: int) -> None:
+    if is_claimed(descriptor):
+        with suppress(OSError):
+            path.unlink()
+        release(descriptor)
 
 
 def _leave_to_parent() -> None:
@@ -140,7 +187,7 @@ def unlocked(record: Path) -> Iterator[Owner | None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not _is_still(record, descriptor):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(record))
-        yield _parse(os.pread(descriptor, _RECORD_LIMIT, 0))
+        yield Owner.decode(os.pread(descriptor, _RECORD_LIMIT, 0))
     finally:
         os.close(descriptor)
 
@@ -148,7 +195,7 @@ def unlocked(record: Path) -> Iterator[Owner | None]:
 def read_owner(record: Path) -> Owner | None:
     """Return the owner that a record names; None for one that is damaged, gone, or not for us to read."""
     try:
-        return _parse(record.read_bytes())
+        return Owner.decode(record.read_bytes())
     except OSError:
         return None
 
@@ -229,17 +276,6 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def _parse(data: bytes) -> Owner | None:
-    try:
-        document = read_json(data, _RECORD_LIMIT)
-    except CorruptFileError:
-        return None
-    match document:
-        case {"host": str(host), "pid": int(pid), "started": int() | None as started, **rest}:
-            return Owner(host, pid, started, _texts(rest.get("targets")))
-    return None
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -175,8 +175,9 @@ class _Reader:
         if not is_inside(path) or path == MANIFEST_NAME:
             raise unsafe(f"{self.path} lists {path!r}, which is no path inside the directory", path=self.path)
         rows = self._field(fields, "rows", int) if "rows" in fields else None
+        run = self._field(fields, "run", str) if "run" in fields else None
         texts = {name: self._field(fields, name, str) for name in ("sha256", "kind")}
-        return FileEntry(path=path, bytes=self._field(fields, "bytes", int), rows=rows, **texts)
+        return FileEntry(path=path, bytes=self._field(fields, "bytes", int), rows=rows, run=run, **texts)
 
     def _object(self, document: Json) -> dict[str, Any]:
         if not isinstance(document, dict):

@@ -11,6 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.io.sinks.strict_json import Json
 
 _HINT = "Write Parquet, leave the column out by select, or make it text or numbers in a stage."
 
@@ -43,6 +44,16 @@ class PartWriter(ABC):
 
     kind: ClassVar[str]
     suffix: ClassVar[str]
+
+    @property
+    def ending(self) -> str:
+        """How the names of the parts end: `suffix`, and that of the compression where it has one."""
+        return self.suffix
+
+    @property
+    def reading(self) -> dict[str, Json]:
+        """What ``engine.read`` has to be told besides the schema, so that it reads what was written."""
+        return {}
 
     @abstractmethod
     def __call__(self, frame: nw.DataFrame, path: str) -> None:

@@ -13,6 +13,7 @@ from penstock.core.notices import get_logger
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.journal import Change, encode_path
 from penstock.io.sinks.locks import claim, is_claimed, release
+from penstock.io.sinks.os_errors import translating
 from penstock.io.sinks.staging import RUN_ID, Siblings, discard
 from penstock.io.sinks.target import describe, fingerprint, resolve
 
@@ -39,10 +40,19 @@ class Staged(ABC):
         """What is written to until this is sealed; only this user can read it."""
         return self.names.staging
 
+    def check_target(self) -> None:
+        """Raise OutputExistsError for a target that may not be replaced; nothing is written."""
+        with translating(self.target):
+            self._check_target()
+
+    def describe_target(self) -> str:
+        """Say for people what lies at the target."""
+        return describe(self.target)
+
     def claim(self, targets: Sequence[Path]) -> None:
         """Check that the target may be written, note what is there, and record who is about to write to all targets."""
         self._check_target()
-        self._before, self._described = fingerprint(self.target), describe(self.target)
+        self._note_target()
         try:
             folder = self.target.parent
             self._record = claim(self.names.record, [encode_path(target, folder) for target in targets])
@@ -54,6 +64,10 @@ class Staged(ABC):
         self._mode = self._final_mode()
         self._make()
         failpoint("staged")
+
+    def _note_target(self) -> None:
+        """Note what is at the target, which the commit is to find there still."""
+        self._before, self._described = fingerprint(self.target), describe(self.target)
 
     def change(self) -> Change | None:
         """Return what the commit is to do, None for nothing.
@@ -67,9 +81,13 @@ class Staged(ABC):
             raise ConfigError(f"{self.target} was neither sealed nor left out", path=str(self.target))
         return Change(self.names, self._before, fingerprint(self.names.sealed))
 
+    def is_unchanged(self) -> bool:
+        """Return whether the target is what it was when it was claimed."""
+        return fingerprint(self.target) == self._before
+
     def check_unchanged(self) -> None:
         """Raise CommitConflictError if the target is not what it was when it was claimed."""
-        if fingerprint(self.target) == self._before:
+        if self.is_unchanged():
             return
         message = (
             f"run {self.run_id!r} cannot commit: {self.target} now holds {describe(self.target)}, "
@@ -95,7 +113,9 @@ class Staged(ABC):
             self._record = None
 
     def _seal(self) -> Path:
-        """Rename what was staged to a name that no worker knows, and return that."""
+        """Rename what was staged to a name that no worker knows, unless that is done, and return that."""
+        if self._sealed:
+            return self.names.sealed
         failpoint("committing")
         os.rename(self.path, self.names.sealed)
         failpoint("sealed")

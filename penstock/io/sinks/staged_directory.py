@@ -16,11 +16,12 @@ from penstock.core.errors import OutputError, OutputExistsError
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, compare_files
 from penstock.io.sinks.journal import Change
-from penstock.io.sinks.manifest import DATASET, Manifest
+from penstock.io.sinks.manifest import DATASET, Manifest, read_manifest
 from penstock.io.sinks.os_errors import translate_os_error, translating
+from penstock.io.sinks.part_folder import LocalPartFolder
 from penstock.io.sinks.staged import Staged
 from penstock.io.sinks.strict_json import Json
-from penstock.io.sinks.swap import sync_directories, sync_files
+from penstock.io.sinks.swap import link_or_copy, sync_directories, sync_files
 from penstock.io.sinks.target import describe, is_replaceable
 
 
@@ -75,8 +76,32 @@ class StagedDirectory(Staged):
         self.overwrite = overwrite
         self._omitted = False
 
+    @property
+    def parts(self) -> LocalPartFolder:
+        """The folder that workers put parts into."""
+        return LocalPartFolder(str(self.path))
+
+    def previous(self) -> Manifest | None:
+        """Return the manifest of the output at the target when this was claimed, or when it was last rebased.
+
+        Raises
+        ------
+        CorruptFileError
+            It is damaged.
+        """
+        return None if self._before is None else read_manifest(self.target)
+
+    def rebase(self) -> None:
+        """Go on from what is at the target now; `seal` is to be called again."""
+        self._note_target()
+
     def seal(
-        self, files: Iterable[FileEntry], *, format: str = DATASET, metadata: Mapping[str, Json] | None = None
+        self,
+        files: Iterable[FileEntry],
+        *,
+        format: str = DATASET,
+        metadata: Mapping[str, Json] | None = None,
+        keep: Iterable[FileEntry] = (),
     ) -> Manifest:
         """Complete the output, on the device, for `JointCommit.commit`, and return its manifest.
 
@@ -89,11 +114,16 @@ class StagedDirectory(Staged):
             ``"penstock/dataset"`` or ``"penstock/model"``.
         metadata : mapping of str to JSON values, optional
             Stored in the manifest beside its own fields.
+        keep : iterable of FileEntry
+            Those of `files` that are taken from the output at the target: as links, or as copies where the file system
+            has none.
 
         Raises
         ------
         ConfigError
             A file listed twice, or metadata that is not strict JSON.
+        CommitConflictError
+            A file to keep is gone, since another run replaced the output.
         OutputError, DiskFullError
             The file system refused, or a file is not as it was listed.
         """
@@ -101,9 +131,10 @@ class StagedDirectory(Staged):
         content = manifest.encode()
         with translating(self.target):
             sealed = self._seal()
+            linked = self._keep(sealed, keep)
             self._sweep(sealed, manifest)
             failpoint("swept")
-            sync_files(sealed / entry.path for entry in manifest.files)
+            sync_files(sealed / entry.path for entry in manifest.files if entry.path not in linked)
             failpoint("files-synced")
             self._write_manifest(sealed, content)
         return manifest
@@ -132,6 +163,19 @@ class StagedDirectory(Staged):
     def _make(self) -> None:
         os.mkdir(self.path, 0o700)
 
+    def _keep(self, sealed: Path, entries: Iterable[FileEntry]) -> set[str]:
+        """Put files of the output at the target beside those that were staged; return which need no flush."""
+        linked = set()
+        for entry in entries:
+            try:
+                if link_or_copy(self.target / entry.path, sealed / entry.path):
+                    linked.add(entry.path)
+            except FileNotFoundError:
+                self.check_unchanged()
+                raise
+            failpoint("kept")
+        return linked
+
     def _sweep(self, sealed: Path, manifest: Manifest) -> None:
         difference = compare_files(sealed, manifest.files)
         for wrong in (*difference.missing, *difference.resized):
@@ -140,6 +184,9 @@ class StagedDirectory(Staged):
             raise OutputError(message, hint=hint, path=wrong.path, run_id=self.run_id)
         for name in (*difference.extra, MANIFEST_NAME):
             (sealed / name).unlink(missing_ok=True)
+        for folder, _, _ in os.walk(sealed, topdown=False):
+            if folder != str(sealed) and not os.listdir(folder):
+                os.rmdir(folder)
 
     def _write_manifest(self, sealed: Path, content: bytes) -> None:
         try:

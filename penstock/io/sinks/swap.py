@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from penstock.io.sinks.failpoints import failpoint
 _AT_FDCWD = -100
 _NOREPLACE = 1
 _EXCHANGE = 2
+_UNLINKABLE = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP)
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
@@ -57,6 +59,24 @@ def take_back(new: Path, target: Path, aside: Path, *, replaced: bool) -> None:
     os.rename(target, new)
     if replaced:
         os.rename(aside, target)
+
+
+def link_or_copy(source: Path, target: Path) -> bool:
+    """Give a file a second name, in the place of whatever has it; copy it where that cannot be. Return if it is linked.
+
+    A link is refused between file systems, by some of them altogether, beyond a number of names, and where the kernel
+    protects the files of others.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _UNLINKABLE:
+            raise
+        shutil.copy2(source, target, follow_symlinks=False)
+        return False
+    return True
 
 
 def sync_files(paths: Iterable[Path]) -> None:

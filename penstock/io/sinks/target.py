@@ -6,10 +6,10 @@ import hashlib
 import os
 from collections.abc import Iterable
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from penstock.core.errors import ConfigError, PenstockError
-from penstock.core.locations import local_path
+from penstock.core.locations import is_url, local_path, read_location, same_scheme
 from penstock.io.sinks.files import MANIFEST_NAME
 from penstock.io.sinks.manifest import read_manifest
 
@@ -23,12 +23,28 @@ def resolve(target: str | os.PathLike[str]) -> Path:
     return resolved
 
 
-def check_apart(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise ConfigError if two paths are one, or one lies in the other."""
-    for one, other in combinations([resolve(path) for path in paths], 2):
+def check_apart(locations: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise ConfigError if two paths or URLs are one, or one lies in the other."""
+    for one, other in combinations([locate(location) for location in locations], 2):
         if one == other or one in other.parents or other in one.parents:
             hint = "Name places apart; the quarantine of rows is beside them unless you name another."
-            raise ConfigError(f"{one} and {other} would lie in each other", hint=hint, path=str(other))
+            raise ConfigError(f"{_show(one)} and {_show(other)} would lie in each other", hint=hint, path=_show(other))
+
+
+def locate(location: str | os.PathLike[str]) -> PurePath:
+    """Return a path as `resolve` does, and a URL as a path of its parts, which is no path of this machine.
+
+    Examples
+    --------
+    >>> locate("s3://bucket/a//b/"), locate("s3a://bucket/a")
+    (PurePosixPath('s3:/bucket/a/b'), PurePosixPath('s3:/bucket/a'))
+    """
+    text = read_location(location, "target")
+    return PurePosixPath(same_scheme(text)) if is_url(text) else resolve(location)
+
+
+def _show(place: PurePath) -> str:
+    return str(place) if place.is_absolute() else str(place).replace(":/", "://", 1)
 
 
 def fingerprint(target: Path) -> str | None:

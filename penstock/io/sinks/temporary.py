@@ -18,6 +18,7 @@ from typing import Self
 from penstock.core.notices import get_logger
 from penstock.io.sinks.locks import claim, is_claimed, is_dead, release, unlocked
 from penstock.io.sinks.os_errors import translating
+from penstock.io.sinks.part_folder import LocalPartFolder
 
 logger = get_logger(__name__)
 
@@ -60,6 +61,14 @@ class TemporaryFolder:
             lock = claim(_record_of(self.path))
             self._finalizer = weakref.finalize(self, _remove, self.path, lock)
             self.path.mkdir(mode=0o700)
+
+    def parts(self, name: str) -> LocalPartFolder:
+        """Return a folder in it, for workers."""
+        return LocalPartFolder(str(self.path / name))
+
+    def discard(self, name: str) -> None:
+        """Remove what lies in a folder in it, which nobody reads any more."""
+        shutil.rmtree(self.path / name, ignore_errors=True)
 
     def remove(self) -> None:
         """Remove it now; once is enough."""

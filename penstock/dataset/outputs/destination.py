@@ -1,0 +1,85 @@
+"""Where the rows of a dataset go, and how they lie there: all that `Dataset.write` is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from penstock.core.locations import read_location
+from penstock.dataset.outputs.placement import Placement, placement_of
+from penstock.io.formats import Format, find_format
+from penstock.io.formats.table_format import TableFormat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Destination:
+    """What `Dataset.write` is told; the same for the command line, for a catalog and for Python.
+
+    Parameters
+    ----------
+    path : str
+    format : Format
+    placement : Placement
+    options : mapping
+        The format's own.
+    quarantine : str, optional
+        Beside the output unless given.
+    storage_options : mapping
+    """
+
+    path: str
+    format: Format[Any]
+    placement: Placement
+    options: Mapping[str, Any]
+    quarantine: str | None
+    storage_options: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        path: str | Path,
+        *,
+        format: str = "parquet",
+        mode: str = "error",
+        overwrite: bool = False,
+        partition_by: str | Sequence[str] = (),
+        keys: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
+        max_rows_per_file: int | None = None,
+        compression: str | None = None,
+        run_id: str | None = None,
+        quarantine: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return where rows go; parameters are those of `Dataset.write`, and ConfigError says what is wrong in them."""
+        kind = find_format(format)
+        placement = placement_of(
+            mode=mode,
+            overwrite=overwrite,
+            partition_by=partition_by,
+            keys=keys,
+            sort_by=sort_by,
+            max_rows_per_file=max_rows_per_file,
+            run_id=run_id,
+        )
+        return cls(
+            path=read_location(path, "target"),
+            format=kind,
+            placement=placement,
+            options=options if compression is None else {**options, "compression": compression},
+            quarantine=None if quarantine is None else read_location(quarantine, "quarantine"),
+            storage_options=dict(storage_options or {}),
+        )
+
+    @property
+    def table_format(self) -> TableFormat[Any] | None:
+        """The format of a table that keeps a log of its own; None where the output is a directory with a manifest."""
+        return self.format if isinstance(self.format, TableFormat) else None
+
+
+def beside(path: str) -> str:
+    """Return where rows that are set aside go, unless that is given."""
+    return f"{path.rstrip('/')}.quarantine"

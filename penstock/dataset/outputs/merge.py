@@ -1,0 +1,144 @@
+"""Merging: each row of an output with the key of a new row gives way to it, and the other new rows come after.
+
+The new rows are read once and staged by their keys, in buckets that fit into memory. Each file of the output is then
+looked at by itself: a task reads it, looks its keys up in every bucket, and writes it again only if one is there. What
+is left of the new rows after that is written as any rows are. All of this goes by the values of rows and the order of
+fragments alone, so that it is the same on every engine.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.core.errors import RowCountError
+from penstock.core.scheduler import map_all
+from penstock.dataset.outputs.additions import Addition, Description, count_rows
+from penstock.dataset.outputs.merging import InsertTask, Replaced, ReplaceTask, Rest
+from penstock.dataset.outputs.new_rows import CheckTask, KeyBuckets, NewRows, staged_schema
+from penstock.dataset.outputs.parts import in_order, write_parts
+from penstock.dataset.outputs.planned import plan_files
+from penstock.dataset.tasks import Written
+from penstock.io.fragments import row_bytes
+from penstock.io.sinks import FileEntry, Manifest
+from penstock.io.sinks.layout import Layout
+from penstock.io.sinks.parquet import ParquetWriter
+from penstock.io.sinks.part_folder import PartFolder
+from penstock.io.sources.files import Storage
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+_BUCKET_BYTES = 256 * 2**20
+_MOST_BUCKETS = 4096
+
+
+@dataclass(frozen=True)
+class MergeByKeys:
+    """A merge of the rows of a dataset into the output that is there.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    description : Description
+    layout : Layout
+        Of the new files.
+    before : Manifest or None
+        The output that is there.
+    rows, quarantine : PartFolder
+        Where parts go.
+    storage : Storage
+        Opens the files of the output.
+    """
+
+    dataset: Dataset
+    description: Description
+    layout: Layout
+    before: Manifest | None
+    rows: PartFolder
+    quarantine: PartFolder
+    storage: Storage
+
+    def stage(self) -> tuple[Written, Addition]:
+        """Write all files that change, and return them, with what becomes of the output.
+
+        Raises
+        ------
+        DataValueError
+            A key is twice among the new rows.
+        CommitConflictError
+            Another run has replaced the output.
+        RowCountError
+            Rows would be lost, or be there twice.
+        """
+        new, written = self._new_rows()
+        replaced = self._replaced(new)
+        inserted = self._inserted(new, replaced.values())
+        written.files = [*(entry for each in replaced.values() for entry in each.files), *inserted]
+        return written, self._addition(replaced, inserted)
+
+    def _new_rows(self) -> tuple[NewRows, Written]:
+        """Read the dataset once, and stage its rows by their keys."""
+        schema, keys = self.dataset.schema, tuple(self.description.placement.keys)
+        rows = sum(fragment.rows for fragment in self.dataset.fragments)
+        buckets = KeyBuckets(keys, _number_of_buckets(rows * row_bytes(schema)), self.layout.prefix)
+        writer = ParquetWriter(staged_schema(schema))
+        written = write_parts(self.dataset, writer, self.rows, self.quarantine, buckets)
+        return NewRows(self.rows, self.storage, schema, keys, tuple(written.files)), written
+
+    def _replaced(self, new: NewRows) -> Mapping[str, Replaced]:
+        """Write files again in which new rows take places; return what became of each that was looked at."""
+        engine = self.dataset.engine
+        check = CheckTask(new, self.layout.partitioning)
+        touched = set().union(*map_all(engine, check, new.buckets, label="merge: keys"))
+        if self.before is None or not new.buckets:
+            return {}
+        paths = {entry.path for entry in self.before.files if entry.rows and _is_touched(entry, touched)}
+        files = plan_files(engine, self.description, self.before, paths, self.storage)
+        task = ReplaceTask(new, self.description.writer, self.rows, self.layout)
+        replaced = map_all(engine, task, files, label="merge: replace")
+        return {file.entry.path: each for file, each in zip(files, replaced, strict=True) if each.files}
+
+    def _inserted(self, new: NewRows, replaced: Iterable[Replaced]) -> list[FileEntry]:
+        """Write the new rows that took no place, in the order of their fragments."""
+        taken = {index: np.zeros(rows, bool) for index, rows in new.rows_of_fragments.items()}
+        for each in replaced:
+            for index in np.unique(each.fragments):
+                taken[int(index)][each.places[each.fragments == index]] = True
+        rests = [Rest(index, np.packbits(taken[index])) for index in sorted(taken)]
+        first = 0 if self.before is None else len(self.before.files)
+        task = InsertTask(new, self.description.writer, self.rows, self.layout, first)
+        files = [
+            entry for entries in map_all(self.dataset.engine, task, rests, label="merge: insert") for entry in entries
+        ]
+        left = sum(int(np.count_nonzero(~rows)) for rows in taken.values())
+        if count_rows(files) != left:
+            raise RowCountError(f"{left} of the rows to merge are new, and {count_rows(files)} were written")
+        return files if self.layout.partitioning is None else in_order(files, self.layout.partitioning)
+
+    def _addition(self, replaced: Mapping[str, Replaced], inserted: list[FileEntry]) -> Addition:
+        """Return the files of the output: those there, or what became of them, in their order, and the new ones."""
+        there = () if self.before is None else self.before.files
+        kept = tuple(entry for entry in there if entry.path not in replaced)
+        files: list[FileEntry] = []
+        for entry in there:  # what was written in the place of a file is of the run that the file is of
+            again = replaced.get(entry.path)
+            files += [entry] if again is None else [replace(part, run=entry.run) for part in again.files]
+        gone = tuple(entry for entry in there if entry.path in replaced)
+        rows = sum(len(each.places) for each in replaced.values())
+        run_id = self.description.placement.run_id
+        files += [replace(entry, run=run_id) for entry in inserted]
+        return Addition(kept, gone, tuple(files), rows_replaced=rows, rows_unchanged=count_rows(there) - rows)
+
+
+def _number_of_buckets(size: int) -> int:
+    return min(_MOST_BUCKETS, 1 + size // _BUCKET_BYTES)
+
+
+def _is_touched(entry: FileEntry, folders: set[str]) -> bool:
+    """Return whether new rows may have keys of a file; without folders, all files may."""
+    return not folders or posixpath.dirname(entry.path) in folders

@@ -1,0 +1,93 @@
+"""Rows to parts: one scan, every row of it accounted for."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from penstock import frames
+from penstock.core.errors import RowCountError
+from penstock.core.scheduler import map_all
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import WriteTask, WriteTogetherTask, Written, put_parts
+from penstock.io.fragments import row_bytes
+from penstock.io.sinks import FileEntry
+from penstock.io.sinks.layout import Layout, RowLayout, check_number
+from penstock.io.sinks.part_folder import PartFolder
+from penstock.io.sinks.part_writer import PartWriter
+from penstock.io.sinks.partitions import Partitioning
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+_TOGETHER = 4
+_COPIES = 4
+"""How much memory a fragment takes while it is split, in its own size."""
+
+
+def write_parts(
+    dataset: Dataset, writer: PartWriter, rows: PartFolder, quarantine: PartFolder, layout: RowLayout
+) -> Written:
+    """Write the parts of a dataset into two folders; return the files in the order of their rows, and the account.
+
+    Partitions come in the order of their values, null first; within one, rows keep their order.
+
+    Raises
+    ------
+    ConfigError
+        There are more files than a write may make.
+    RowCountError
+        Rows in are not rows out and those dropped or quarantined.
+    """
+    total = Written()
+    for part in _written(dataset, WriteTask(dataset.scan(), writer, rows, quarantine, layout)):
+        total.files += part.files
+        total.quarantine += part.quarantine
+        total.log.add(part.log)
+        check_number(len(total.files))
+    check_rows(total.log)
+    if layout.partitioning is not None:
+        total.files = in_order(total.files, layout.partitioning)
+    return total
+
+
+def _written(dataset: Dataset, task: WriteTask) -> Iterator[Written]:
+    layout, together = task.layout, _together(dataset)
+    if not isinstance(layout, Layout) or layout.partitioning is None or layout.sort_by or together == 1:
+        return map_all(dataset.engine, task, dataset.fragments, label="write")
+    groups = [dataset.fragments[place : place + together] for place in range(0, len(dataset.fragments), together)]
+    return map_all(dataset.engine, WriteTogetherTask(task, layout), groups, label="write")
+
+
+def _together(dataset: Dataset) -> int:
+    """Return how many fragments a task writes at once: a few, where memory allows it and all workers have some."""
+    fragments, engine = dataset.fragments, dataset.engine
+    largest = max((fragment.rows for fragment in fragments), default=0) * row_bytes(dataset.schema)
+    fitting = engine.task_memory // (_COPIES * max(1, largest))
+    return max(1, min(_TOGETHER, fitting, len(fragments) // (2 * engine.slots)))
+
+
+def in_order(files: Iterable[FileEntry], partitioning: Partitioning) -> list[FileEntry]:
+    """Return files by the values of their partitions; those of one stay in their order."""
+    files = list(files)
+    ranks = partitioning.ranks(posixpath.dirname(entry.path) for entry in files)
+    return sorted(files, key=lambda entry: ranks[posixpath.dirname(entry.path)])
+
+
+def empty_part(writer: PartWriter, folder: PartFolder, layout: Layout) -> list[FileEntry]:
+    """Write a part without rows, so that an output without any has columns all the same."""
+    name = f"{layout.prefix}-00000"
+    path = name if layout.partitioning is None else f"{layout.partitioning.null_folder}/{name}"
+    return put_parts(writer, [(path, frames.from_arrow(writer.schema.empty_table()))], folder)
+
+
+def check_rows(log: RowLog) -> None:
+    """Raise RowCountError unless rows in are rows out and those dropped or quarantined for a reason."""
+    aside, dropped = sum(log.quarantined.values()), sum(log.dropped.values())
+    if log.read != log.kept + dropped + aside:
+        raise RowCountError(
+            f"{log.read} rows in are not {log.kept} out, {dropped} dropped and {aside} quarantined:"
+            f" {log.read - log.kept - dropped - aside} are unaccounted for",
+            rows=log.read,
+        )

@@ -1,0 +1,112 @@
+"""Writing a dataset to a table: loaded by the workers, every row accounted for, moved in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock import frames
+from penstock.core.names import column_names
+from penstock.core.notices import get_logger
+from penstock.core.redaction import redact
+from penstock.core.scheduler import map_all
+from penstock.dataset.outputs.parts import check_rows
+from penstock.dataset.steps import RowLog
+from penstock.dataset.tasks import ReadTask, put_parts
+from penstock.dataset.writing import WriteResult, refuse_inputs
+from penstock.io.databases import find_database
+from penstock.io.databases.base import TableName
+from penstock.io.fragments import Fragment
+from penstock.io.sinks import FileEntry, OutputCommit, OutputDirectory, new_run_id, output_directory
+from penstock.io.sinks.parquet import ParquetWriter
+from penstock.io.sinks.part_folder import PartFolder
+from penstock.io.sinks.sql import SqlLoader, SqlTable
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+logger = get_logger(__name__)
+
+
+@dataclass
+class Loaded:
+    """The attempt that loaded a fragment, the files of the rows set aside, and what became of all of them."""
+
+    attempts: list[int] = field(default_factory=list)
+    quarantine: list[FileEntry] = field(default_factory=list)
+    log: RowLog = field(default_factory=RowLog)
+
+
+@dataclass(frozen=True)
+class LoadTask:
+    """Loads the rows of one fragment, and writes those set aside as a file where they are asked for."""
+
+    scan: ReadTask
+    loader: SqlLoader
+    quarantine: PartFolder | None
+
+    def __call__(self, fragment: Fragment) -> Loaded:
+        """Load one fragment; the rows of an attempt that nobody is told of are not moved."""
+        loaded = Loaded()
+        load = partial(_load, self.loader)
+        loaded.attempts.append(self.scan.convert(fragment, loaded.log, load))
+        if loaded.log.tables and self.quarantine is not None:
+            aside = frames.from_arrow(pa.concat_tables(loaded.log.tables, promote_options="default"))
+            parts = [(f"part-{fragment.index:05d}", aside)]
+            loaded.quarantine = put_parts(ParquetWriter(None), parts, self.quarantine)
+        loaded.log.tables.clear()
+        return loaded
+
+
+def _load(loader: SqlLoader, frame: nw.DataFrame) -> int:
+    return loader(frames.conform(frame, loader.schema))
+
+
+def write_sql(
+    dataset: Dataset,
+    table: str,
+    uri: str,
+    *,
+    mode: str = "error",
+    keys: str | Sequence[str] = (),
+    quarantine: str | Path | None = None,
+) -> WriteResult:
+    """Write a dataset to a table; see `Dataset.write_sql`."""
+    run_id = new_run_id()
+    target = SqlTable(
+        find_database(uri), TableName.parse(table), dataset.schema, mode, column_names(keys, "keys"), run_id
+    )
+    aside = None if quarantine is None else output_directory(quarantine, overwrite=True, run_id=run_id)
+    outputs = [] if aside is None else [aside]
+    refuse_inputs(dataset, [output.target for output in outputs])
+    with target.staged(), OutputCommit(*outputs) as joint:
+        total = _load_all(dataset, target, aside)
+        target.commit(total.attempts, total.log.kept)
+        joint.commit()
+    log, where = total.log, redact(str(quarantine)) if total.quarantine else None
+    place = f"{target.database.shown} {table}"
+    return WriteResult(place, log.kept, log.read, log.dropped, log.quarantined, where, run_id, log.nulled)
+
+
+def _load_all(dataset: Dataset, target: SqlTable, aside: OutputDirectory | None) -> Loaded:
+    total = Loaded()
+    task = LoadTask(dataset.scan(), target.loader, None if aside is None else aside.parts)
+    for part in map_all(dataset.engine, task, dataset.fragments, label="load"):
+        total.attempts += part.attempts
+        total.quarantine += part.quarantine
+        total.log.add(part.log)
+    check_rows(total.log)
+    if aside is None:
+        if total.log.quarantined:
+            logger.warning("rows are set aside and not kept, since no quarantine is named: %s", total.log.quarantined)
+    elif total.quarantine:
+        aside.seal(total.quarantine, metadata={"quarantined": total.log.quarantined})
+    else:
+        aside.omit()
+    return total

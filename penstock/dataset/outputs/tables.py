@@ -1,0 +1,69 @@
+"""Writing the rows of a dataset into a table that keeps a log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from penstock.dataset.outputs.destination import Destination, beside
+from penstock.dataset.outputs.parts import write_parts
+from penstock.dataset.tasks import Written
+from penstock.io.formats.table_format import TableFormat
+from penstock.io.sinks import OutputCommit, new_run_id, output_directory
+from penstock.io.tables.committer import TableCommitter, TableWrite
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+def write_table(
+    dataset: Dataset, format: TableFormat[Any], destination: Destination
+) -> tuple[TableCommitter, Written, str | None]:
+    """Write a dataset into a table; see `Dataset.write`. Return the table, what was written, and the quarantine.
+
+    Rows that are set aside become visible after those of the table: a process killed between the two loses them.
+    """
+    run, placement = new_run_id(), destination.placement
+    table = format.committer(_described(dataset, destination, run), destination.options)
+    written = Written()
+    if not table.prepare():
+        return table, written, None
+    where = destination.quarantine or beside(table.path)
+    aside = output_directory(where, overwrite=True, run_id=run, storage_options=destination.storage_options)
+    with OutputCommit(aside) as joint:
+        try:
+            layout = replace(
+                replace(placement, partition_by=table.partition_by).layout(table.schema, run),
+                prefix=table.folder.prefix,
+            )
+            stored = table.schema if layout.partitioning is None else layout.partitioning.stored(table.schema)
+            written = write_parts(dataset, table.writer(stored), table.folder.parts, aside.parts, layout)
+            table.commit(written.files)
+        except BaseException:
+            table.folder.discard()
+            raise
+        if written.quarantine:
+            aside.seal(written.quarantine, metadata={"quarantined": written.log.quarantined})
+        else:
+            aside.omit()
+        joint.commit()
+    return table, written, where if written.quarantine else None
+
+
+def check_table(dataset: Dataset, format: TableFormat[Any], destination: Destination) -> None:
+    """Raise what `write_table` raises before it reads rows; nothing is written."""
+    format.committer(_described(dataset, destination, new_run_id()), destination.options).prepare()
+
+
+def _described(dataset: Dataset, destination: Destination, run: str) -> TableWrite:
+    placement = destination.placement
+    return TableWrite(
+        target=destination.path,
+        schema=dataset.schema,
+        mode=placement.mode,
+        partition_by=tuple(placement.partition_by),
+        keys=tuple(placement.keys),
+        run=run,
+        run_id=placement.run_id,
+        storage_options=destination.storage_options,
+    )
