@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
@@ -17,15 +16,24 @@ from penstock.core.errors import ConfigError, ExecutionError, PenstockError, Sch
 from penstock.core.names import check_names
 from penstock.core.scheduler import map_all
 from penstock.core.schemas import shorten
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.outputs.parts import check_rows
+from penstock.dataset.relations.operation import Operation
+from penstock.dataset.relations.order import SortKey
+from penstock.dataset.relations.relation import settled
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask
-from penstock.dataset.writing import check_rows
 from penstock.engines.reading import owning
-from penstock.io.sinks import TemporaryFolder, error_number, translate_os_error
+from penstock.engines.staging import Staging
+from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.sinks import error_number, translate_os_error
 from penstock.io.sinks.parquet import ParquetWriter
+from penstock.io.sinks.part_folder import PartFolder
+from penstock.io.sinks.staging_place import StagingPlace
+from penstock.io.sources.base import Reader
+from penstock.io.sources.memory import MemorySource
 
 if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
     from penstock.engines.relational import RelationalEngine
 
 Function = Callable[..., Any]
@@ -33,25 +41,50 @@ AnyFrame = TypeVar("AnyFrame", nw.LazyFrame, nw.DataFrame)
 
 
 class QueryEngine(ABC):
-    """The query engine of an engine, for one query: datasets enter as its lazy frames, rows leave as Parquet."""
+    """The query engine of an engine, for one query: datasets enter as its lazy frames, rows leave as Parquet.
+
+    Attributes
+    ----------
+    hint : str, optional
+        What to do about a query that this query engine cannot run.
+    keeps_order : bool
+        Whether rows that are read are in order, and stay so where an operation leaves them so: see
+        `Operation.keeping_order`.
+    """
 
     hint: str | None = None
-    """What to do about a query that this query engine cannot run."""
+    keeps_order: bool = False
 
     @abstractmethod
-    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
-        """Return the rows of a dataset as a lazy frame; `folder`, which is empty, is there until the query ends."""
+    def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
+        """Return the rows of a dataset as a lazy frame; what is staged for it goes to `staging`."""
 
-    def sort(self, frame: nw.LazyFrame, order_by: Sequence[str], label: str) -> nw.LazyFrame:
-        """Return the rows sorted, ascending, null first."""
-        return frame.sort(*order_by)
+    @abstractmethod
+    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
+        """Return the rows sorted."""
+
+    @abstractmethod
+    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
+        """Return what an operation makes of frames."""
+
+    def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
+        """Return a frame that is used several times in a query, whose rows are made once."""
+        return frame
+
+    def check(self, schema: pa.Schema, label: str) -> None:  # noqa: B027
+        """Raise SchemaError for a column of a type that this query engine lacks."""
 
     def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
         """Return the columns of `schema`, in its order and types."""
         return frame.select(*(nw.col(name).cast(dtype) for name, dtype in frames.dtypes(schema).items()))
 
+    def run(self, frame: nw.LazyFrame, staging: Staging, label: str) -> pa.Table | None:
+        """Run the query; return its rows where they are few and here, else write them to the rows of `staging`."""
+        self.write(frame, staging.rows, label)
+        return None
+
     @abstractmethod
-    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
+    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
         """Run the query and write its rows to a new folder: files that are in order by their names."""
 
     def window(
@@ -88,48 +121,81 @@ def run(
     *,
     order_by: Sequence[str],
     schema: pa.Schema | None,
-    staging_dir: str | Path | None,
+    place: Callable[[str], StagingPlace],
     fragment_bytes: int,
 ) -> Dataset:
     """Run a query; see `RelationalEngine.query`."""
     label = f"query({getattr(function, '__name__', type(function).__name__)})"
     if not datasets:
         raise ConfigError(f"{label} has no dataset", hint="Pass at least one after the function.", stage=label)
-    parent = engine.staging(staging_dir, label)
     queries = engine.query_engine()
-    made = TemporaryFolder(parent)
+
+    def frame(staging: Staging) -> nw.LazyFrame:
+        given = [_lazy(queries, engine, each, staging, place, label) for place, each in enumerate(datasets)]
+        return _arranged(queries, _called(queries, function, given, label), order_by, schema, label)
+
+    return execute(
+        engine, queries, label, datasets, frame, schema=schema, place=place(label), fragment_bytes=fragment_bytes
+    )
+
+
+def execute(
+    engine: RelationalEngine,
+    queries: QueryEngine,
+    label: str,
+    datasets: Sequence[Dataset],
+    frame: Callable[[Staging], nw.LazyFrame],
+    *,
+    schema: pa.Schema | None = None,
+    place: StagingPlace | None = None,
+    fragment_bytes: int = FRAGMENT_BYTES,
+) -> Dataset:
+    """Run the query that `frame` makes; return its rows, which are staged unless they are few."""
+    made = Staging(engine.staging(None, label) if place is None else place)
     try:
-        with TemporaryFolder(parent) as inputs, queries.settings(datasets), _told(queries, engine, label):
-            given = [_lazy(queries, engine, each, inputs.path, place, label) for place, each in enumerate(datasets)]
-            frame = _called(queries, function, given, label)
-            frame = _arranged(queries, frame, order_by, schema, label)
+        with made as staging, queries.settings(datasets), _told(queries, engine, label):
+            query = frame(staging)
             with engine.progress.track(label, 1) as track:
-                queries.write(frame, made.path / "rows", label)
+                table = queries.run(query, staging, label)
                 track.advance()
-        found = engine.read_parquet(
-            made.path / "rows", schema=schema, allow_unmanifested=True, fragment_bytes=fragment_bytes
-        )
+        if table is None:
+            return owning(read_staged(engine, made.rows, schema, fragment_bytes=fragment_bytes), made.folder)
     except BaseException:
         made.remove()
         raise
-    return owning(found, made)
+    made.remove()
+    plan = MemorySource.plan(table if schema is None else table.cast(schema), fragment_bytes, is_own=True)
+    return Dataset(engine, Reader(plan[0]), plan[1])
 
 
-def stage(dataset: Dataset, folder: Path, label: str) -> None:
-    """Write the rows of a dataset as Parquet, a file a fragment, in order by their names; rows are accounted for."""
-    log = RowLog()
-    work = WriteTask(dataset.scan(), ParquetWriter(dataset.schema), str(folder), None)
+def stage(dataset: Dataset, folder: PartFolder, label: str) -> list[str]:
+    """Write the rows of a dataset as Parquet, and return the files, one a fragment; rows are accounted for."""
+    log, files = RowLog(), []
+    work = WriteTask(dataset.scan(), ParquetWriter(dataset.schema), folder, None)
     for written in map_all(dataset.engine, work, dataset.fragments, label=label):
         log.add(written.log)
+        files += [folder.locate(entry.path) for entry in written.files]
     check_rows(log)
+    return files
+
+
+def read_staged(
+    engine: RelationalEngine, folder: PartFolder, schema: pa.Schema | None = None, fragment_bytes: int = FRAGMENT_BYTES
+) -> Dataset:
+    """Return a dataset of what was staged in a folder."""
+    return engine.read_parquet(
+        folder.location,
+        schema=schema,
+        allow_unmanifested=True,
+        storage_options=folder.storage_options,
+        fragment_bytes=fragment_bytes,
+    )
 
 
 def _lazy(
-    queries: QueryEngine, engine: RelationalEngine, dataset: Dataset, folder: Path, place: int, label: str
+    queries: QueryEngine, engine: RelationalEngine, dataset: Dataset, staging: Staging, place: int, label: str
 ) -> nw.LazyFrame:
-    own = folder / str(place)
-    own.mkdir()
-    return queries.lazy(replace(dataset, engine=engine), own, f"{label}: dataset {place}")
+    return queries.lazy(replace(settled(dataset), engine=engine), staging, f"{label}: dataset {place}")
 
 
 def _called(queries: QueryEngine, function: Function, given: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
@@ -166,7 +232,7 @@ def _arranged(
                 stage=label,
             )
     with _blamed(queries, label):
-        frame = queries.sort(frame, order_by, label) if order_by else frame
+        frame = queries.arrange(frame, [SortKey(name) for name in order_by], label) if order_by else frame
         return frame if schema is None else queries.cast(frame, schema)
 
 

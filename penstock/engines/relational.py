@@ -11,38 +11,61 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.core.locations import absolute_path
 from penstock.core.names import column_names
 from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset, check_callable
+from penstock.dataset.relations.relation import Pending
 from penstock.engines.base import Engine
 from penstock.engines.querying import QueryEngine, run
+from penstock.engines.relating import relate
 from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.sinks.staging_place import StagingPlace
 
 
 class RelationalEngine(Engine, ABC):
-    """An engine with a query engine beside it, which relates the rows of datasets to each other."""
+    """An engine with a query engine beside it, which relates the rows of datasets to each other.
+
+    Attributes
+    ----------
+    staging_dir : path or URL, optional
+        Where the rows that a query makes are kept, unless it is given with the query: a directory that this machine
+        and all workers share, or a folder of a store. On one machine the temporary directory.
+    storage_options : mapping, optional
+        Passed to fsspec for a `staging_dir` in a store; never shown in a message.
+    """
+
+    staging_dir: str | Path | None = None
+    storage_options: Mapping[str, Any] | None = None
 
     @abstractmethod
     def query_engine(self) -> QueryEngine:
         """Return the query engine behind `query`, for one query."""
 
-    def staging(self, staging_dir: str | Path | None, label: str) -> Path | None:
-        """Return, from the root, where files go that all workers see; None for the temporary directory.
+    def staging(
+        self, staging_dir: str | Path | None, label: str, storage_options: Mapping[str, Any] | None = None
+    ) -> StagingPlace:
+        """Return where rows go that all workers see.
 
         Raises
         ------
         ConfigError
-            The workers are on other machines, and `staging_dir` is not given; or it is the URL of a store.
+            The workers are on other machines, and neither `staging_dir` nor that of the engine is given; or it is in
+            the memory of this process, and they are others.
         """
+        staging_dir = self.staging_dir if staging_dir is None else staging_dir
         if staging_dir is not None:
-            return absolute_path(staging_dir, "staging_dir")
-        if (problem := self.unshared()) is not None:
+            options = self.storage_options if storage_options is None else storage_options
+            place = StagingPlace.at(staging_dir, options)
+            problem = "is in the memory of this process" if place.is_in_memory and not self.in_process else None
+        else:
+            place, problem = StagingPlace(), self.unshared()
+        if problem is not None:
+            shown = f"has staging_dir {place.location}, which" if place.location else "needs staging_dir:"
             raise ConfigError(
-                f"{label} needs staging_dir: {problem}",
-                hint="Name a directory on a file system that all machines mount.",
+                f"{label} {shown} {problem}",
+                hint="Name a directory on a file system that all machines mount, or a URL, here or of the engine.",
             )
-        return None
+        return place
 
     def unshared(self) -> str | None:
         """Return why workers may not see the temporary directory of this process; None where they do."""
@@ -55,13 +78,15 @@ class RelationalEngine(Engine, ABC):
         order_by: str | Sequence[str] = (),
         schema: pa.Schema | dict[str, Any] | None = None,
         staging_dir: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
         fragment_bytes: int = FRAGMENT_BYTES,
     ) -> Dataset:
         """Join, group or otherwise relate the rows of datasets, by the engine's own query engine.
 
         It is run once, now: by Polars (streaming, or its GPU engine) on the local engine, by Dask DataFrame on Dask,
-        by Spark SQL on Spark. The rows that come out are staged as Parquet and read like any others; the files are
-        removed when no dataset refers to them any more.
+        by Spark SQL on Spark. The rows that come out are staged as Parquet and read like any others, but for up to
+        32 MiB of them on the local engine, which stay in memory; files are removed when no dataset refers to them any
+        more.
 
         Parameters
         ----------
@@ -79,8 +104,11 @@ class RelationalEngine(Engine, ABC):
         schema : pyarrow.Schema or dict of name to type, optional
             The columns and types that come out, in this order; the result is checked for the columns and cast.
             Without it types are the query engine's own: a sum of int32, say, is int64 in Spark alone.
-        staging_dir : path, optional
-            A directory that this machine and all workers share; on one machine the temporary directory, unless given.
+        staging_dir : path or URL, optional
+            A directory that this machine and all workers share, or a folder of a store; that of the engine unless
+            given, or on one machine the temporary directory.
+        storage_options : mapping, optional
+            Passed to fsspec for a store; those of the engine unless given.
         fragment_bytes : int
             Memory that the rows of one fragment of the result take, about.
 
@@ -126,9 +154,20 @@ class RelationalEngine(Engine, ABC):
             datasets,
             order_by=column_names(order_by, "order_by of query"),
             schema=None if schema is None else declared(schema),
-            staging_dir=staging_dir,
+            place=lambda label: self.staging(staging_dir, label, storage_options),
             fragment_bytes=fragment_bytes,
         )
+
+    def relate(self, pending: Pending) -> Dataset:
+        """Run the query of a pending relation, as the verbs of a dataset make it; return its rows."""
+        return relate(self, pending)
+
+    def check_relation(self, schemas: Sequence[pa.Schema], label: str) -> None:
+        """Raise ConfigError or SchemaError for a query over such columns that cannot be run; see `staging`."""
+        self.staging(None, label)
+        queries = self.query_engine()
+        for schema in schemas:
+            queries.check(schema, label)
 
     def window(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -15,14 +14,19 @@ import pyarrow as pa
 from dask.dataframe.dask_expr._expr import Expr
 
 from penstock.core.names import PARTITION
+from penstock.dataset.relations.operation import Operation
+from penstock.dataset.relations.order import SortKey
+from penstock.engines.dask.operations import operate
 from penstock.engines.dask.query_partition import InPolars, PlaceRows, Read, cuts, sample, sort, to_partition
 from penstock.engines.querying import QueryEngine, with_windows
 from penstock.frames import Kind, conform
+from penstock.io.sinks.part_folder import PartFolder
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from penstock.dataset.dataset import Dataset
+    from penstock.engines.staging import Staging
 
 
 class DaskQueries(QueryEngine):
@@ -51,27 +55,32 @@ class DaskQueries(QueryEngine):
         with dask.config.set(options), self._client.as_current(), _divisions_unlocked():
             yield
 
-    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
+    def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
         meta = to_partition(dataset.schema.empty_table(), self._kind)
         read = Read(dataset.scan(), dataset.schema)
         return _lazy(dd.from_map(read, list(dataset.fragments), meta=meta, enforce_metadata=False))
 
-    def sort(self, frame: nw.LazyFrame, order_by: Sequence[str], label: str) -> nw.LazyFrame:
+    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
         """Sort by ranges of the first column; Dask's own way fails where a partition has nothing but null in it."""
-        native, first = frame.to_native(), order_by[0]
+        native, first = frame.to_native(), order[0]
         if native.npartitions > 1:
-            sampled = self._compute(self._in_polars(native[[first]], sample), f"{label}: order")
+            native = self._client.persist(native)  # it is looked at, and then moved: what is before is done once
+            sampled = self._compute(self._in_polars(native[[first.column]], sample), f"{label}: order")
             bounds = cuts(sampled, self._kind, native.npartitions)
             place = PlaceRows(first, bounds, self._kind)
             placed = native.map_partitions(place, meta=place(native._meta))
-            native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 2)))
-        return _lazy(self._in_polars(native, partial(sort, tuple(order_by))))
+            native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 3)))
+        return _lazy(self._in_polars(native, partial(sort, tuple(order))))
+
+    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
+        """Bring together the rows that have to meet, and leave the operation to Polars."""
+        return _lazy(operate(operation, [frame.to_native() for frame in inputs], self._kind))
 
     def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
         """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
         return _lazy(self._in_polars(frame.to_native()[schema.names], partial(conform, schema=schema), schema))
 
-    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
+    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
         self._compute(to_parquet(frame.to_native(), folder), label)
 
     def window(
@@ -99,9 +108,12 @@ def _lazy(native: dd.DataFrame) -> nw.LazyFrame:
     return frame
 
 
-def to_parquet(frame: dd.DataFrame, folder: str | Path) -> Any:
+def to_parquet(frame: dd.DataFrame, folder: PartFolder) -> Any:
     """Return the writing of a Dask DataFrame without its index; the names of the files are in the order of the rows."""
-    return frame.to_parquet(str(folder), write_index=False, compute=False, name_function=_part)
+    options = dict(folder.storage_options)
+    return frame.to_parquet(
+        folder.location, write_index=False, compute=False, name_function=_part, storage_options=options
+    )
 
 
 def _part(index: int) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.names import PARTITION
+from penstock.dataset.relations.order import SortKey, sorting
 from penstock.dataset.task_errors import translate_errors
 from penstock.dataset.tasks import CollectTask, ReadTask
 from penstock.frames import Kind, cudf
@@ -94,9 +95,9 @@ def sample(frame: nw.DataFrame) -> nw.DataFrame:
     return values.gather_every(max(1, -(-len(values) // _SAMPLED)))
 
 
-def sort(order_by: Sequence[str], frame: nw.DataFrame) -> nw.DataFrame:
-    """Return the rows in ascending order, null first; those that agree in all columns of the order stay as they are."""
-    ordered = nw.to_native(frame).sort(order_by, nulls_last=False, maintain_order=True)
+def sort(order: Sequence[SortKey], frame: nw.DataFrame) -> nw.DataFrame:
+    """Return the rows in an order; those that agree in all columns of it stay as they are."""
+    ordered = nw.to_native(frame).sort(**sorting(order), maintain_order=True)
     return nw.from_native(ordered, eager_only=True)
 
 
@@ -109,17 +110,20 @@ def cuts(sample: Any, kind: Kind, partitions: int) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class PlaceRows:
-    """Tells the partition of each row when a frame is sorted: that of its first column; null goes first."""
+    """Tells the partition of each row when a frame is sorted: that of its first column; null has one by itself."""
 
-    column: str
+    key: SortKey
     cuts: pl.Series
     kind: Kind
 
     @translate_errors
     def __call__(self, partition: Any) -> Any:
         """Return the partition with the column ``__partition__`` (int64)."""
-        values = nw.to_native(from_partition(partition[[self.column]], self.kind)).to_series()
+        values = nw.to_native(from_partition(partition[[self.key.column]], self.kind)).to_series()
         places = self.cuts.search_sorted(values, side="right").to_numpy()
         placed = partition.copy(deep=False)
-        placed[PARTITION] = np.where(values.is_null().to_numpy(), 0, places).astype("int64")
+        last = len(self.cuts)
+        places = (last - places if self.key.descending else places) + 1
+        null = last + 2 if self.key.nulls_last else 0
+        placed[PARTITION] = np.where(values.is_null().to_numpy(), null, places).astype("int64")
         return placed

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock import devices
 from penstock.core.bounded_pool import ahead
-from penstock.core.progress import Progress
+from penstock.core.progress import Progress, usual_progress
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Item, Result
 from penstock.engines.relational import RelationalEngine
@@ -26,6 +27,10 @@ class LocalEngine(RelationalEngine):
     in_flight : int, default 3
         Fragments worked on at the same time: while one is decoded or written, others compute. Memory grows with it.
     progress : Progress, optional
+    staging_dir : path or URL, optional
+        Where the rows that queries make are kept; the temporary directory unless given.
+    storage_options : mapping, optional
+        Passed to fsspec for a `staging_dir` in a store; never shown in a message.
 
     Notes
     -----
@@ -40,11 +45,21 @@ class LocalEngine(RelationalEngine):
     """
 
     name: ClassVar[str] = "local"
+    returns_to_worker: ClassVar[bool] = True
     in_process: ClassVar[bool] = True
 
-    def __init__(self, *, device: str = "auto", in_flight: int = 3, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        device: str = "auto",
+        in_flight: int = 3,
+        progress: Progress | None = None,
+        staging_dir: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.device = devices.choose(device)
-        self.progress = progress or Progress()
+        self.progress = progress or usual_progress()
+        self.staging_dir, self.storage_options = staging_dir, storage_options
         self._in_flight = 1 if self.kind == "gpu" else in_flight
 
     @property

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import polars as pl
+import pyarrow as pa
 from polars.io.plugins import register_io_source
 
 from penstock import frames
 from penstock.core.errors import PenstockError
+from penstock.core.locations import is_url
 from penstock.core.scheduler import map_all
+from penstock.dataset.relations.operation import Operation, polars_types
+from penstock.dataset.relations.order import SortKey, sorting
 from penstock.dataset.tasks import CollectTask
+from penstock.engines.local.results import collect
+from penstock.engines.local.scan import scan_files, scan_tables
+from penstock.engines.plain_files import PlainFiles
 from penstock.engines.querying import QueryEngine, stage
+from penstock.engines.staging import Staging, put_part
 from penstock.frames import Kind
+from penstock.io.sinks import TemporaryFolder
+from penstock.io.sinks.part_folder import PartFolder
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
 class PolarsQueries(QueryEngine):
-    """Reads datasets fragment by fragment, in the columns that the query needs, and streams the result to one file.
+    """Reads datasets in the columns that the query needs, and streams the result to memory or, a large one, to files.
 
     Parameters
     ----------
@@ -31,13 +42,21 @@ class PolarsQueries(QueryEngine):
 
     def __init__(self, kind: Kind) -> None:
         self._gpu = kind == "gpu"
+        self.keeps_order = not self._gpu
         self._errors: list[PenstockError] = []
+        self._read: list[PlainFiles] = []
+        self._staged: list[TemporaryFolder] = []
         self.hint = 'device="cpu" runs what the GPU engine of Polars cannot.' if self._gpu else None
 
-    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
-        if self._gpu:  # which reads no rows from Python
-            stage(dataset, folder, label)
-            return nw.from_native(pl.scan_parquet(sorted(folder.iterdir()), glob=False, hive_partitioning=False))
+    def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
+        if not self._gpu and (scanned := scan_files(dataset, label)) is not None:
+            self._read.append(scanned[1])
+            return _lazy(scanned[0])
+        if not self._gpu and (tables := scan_tables(dataset)) is not None:
+            return _lazy(tables)
+        if self._gpu:  # which reads no rows from Python, and no files of a store
+            files = stage(dataset, self._new_input(staging), label)
+            return nw.from_native(pl.scan_parquet(files, glob=False, hive_partitioning=False))
 
         def rows(columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: Any) -> Iterator[Any]:
             try:
@@ -49,18 +68,55 @@ class PolarsQueries(QueryEngine):
         empty = pl.DataFrame(dataset.schema.empty_table())
         return nw.from_native(register_io_source(rows, schema=empty.schema))
 
-    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
-        folder.mkdir()
-        engine: Any = pl.GPUEngine(raise_on_fail=True) if self._gpu else "streaming"
-        level = None if self._gpu else 1  # a GPU compresses as it does
+    def _new_input(self, staging: Staging) -> PartFolder:
+        folder = staging.new_input()
+        if is_url(folder.location):
+            self._staged.append(TemporaryFolder())
+            folder = self._staged[-1].parts("rows")
+        return folder
+
+    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
+        return _lazy(frame.to_native().sort(**sorting(order), maintain_order=True))
+
+    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
+        kinds = zip(schema.names, polars_types(schema.types), strict=True)
+        return _lazy(frame.to_native().select(pl.col(name).cast(kind) for name, kind in kinds))
+
+    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
+        return _lazy(operation(*(frame.to_native() for frame in inputs)))
+
+    def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
+        """Say so: by itself Polars knows no two readings of rows from Python for one."""
+        return _lazy(frame.to_native().cache())
+
+    def run(self, frame: nw.LazyFrame, staging: Staging, label: str) -> pa.Table | None:
+        with self._reading():
+            if not self._gpu:
+                return collect(frame.to_native(), lambda: staging.rows)
+        return super().run(frame, staging, label)
+
+    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
+        sink = partial(frame.to_native().sink_parquet, compression="zstd", engine=pl.GPUEngine(raise_on_fail=True))
+        with self._reading():
+            put_part(folder, "part-000000.parquet", sink)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise what went wrong with the rows that are read, in place of what Polars makes of it."""
         try:
-            frame.to_native().sink_parquet(
-                folder / "part-000000.parquet", compression="zstd", compression_level=level, engine=engine
-            )
+            yield
         except frames.ERRORS as error:
             if self._errors:
                 raise self._errors[0] from error
             raise
+        finally:
+            for files in self._read:
+                files.check_unchanged()
+
+
+def _lazy(native: pl.LazyFrame) -> nw.LazyFrame:
+    frame: nw.LazyFrame = nw.from_native(native)
+    return frame
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ class LocalSettings(EngineSettings, frozen=True):
 
     engine: Literal["local"] = "local"
     in_flight: int | None = Field(default=None, ge=1)
+    staging_dir: str | None = None
+    storage_options: dict[str, Any] | None = Field(default=None, repr=False)
 
     def start(self, progress: Progress | None) -> Engine:
         from penstock.engines.local.engine import LocalEngine

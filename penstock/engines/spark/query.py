@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import narwhals as nw
@@ -15,16 +14,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.core.errors import SchemaError
+from penstock.dataset.relations.operation import Operation
+from penstock.dataset.relations.order import SortKey
 from penstock.engines.plain_files import PlainFiles, plain_files
 from penstock.engines.querying import QueryEngine, stage
 from penstock.engines.spark.jobs import cause
 from penstock.engines.spark.jvm import naming_lost_jvm
-from penstock.io.sources.parquet import verify
+from penstock.engines.spark.operations import column, operate, sort_columns, spark_carrier
+from penstock.engines.spark.staging import read_rows, write_rows
+from penstock.io.sinks.part_folder import PartFolder
+from penstock.io.sources.columnar import verify
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from penstock.dataset.dataset import Dataset
+    from penstock.engines.staging import Staging
 
 UTC_TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 """Has timestamps written as the instants they are; Spark's default form has no time zone."""
@@ -50,6 +55,7 @@ class SparkQueries(QueryEngine):
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._read: list[PlainFiles] = []
+        self._shared: list[DataFrame] = []
 
     @contextmanager
     def settings(self, datasets: Sequence[Dataset]) -> Iterator[None]:
@@ -57,14 +63,13 @@ class SparkQueries(QueryEngine):
         with naming_lost_jvm(self._session.sparkContext, "query"), set_for(self._session, _SETTINGS):
             yield
 
-    def lazy(self, dataset: Dataset, folder: Path, label: str) -> nw.LazyFrame:
-        _check_types(dataset.schema, label)
+    def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
+        check_types(dataset.schema, label)
         files = plain_files(dataset)
         if files is not None:
             return self._directly(dataset, files, label)
-        stage(dataset, folder, label)
-        frame: nw.LazyFrame = nw.from_native(self._session.read.parquet(f"file://{folder}"))
-        return frame
+        folder = staging.new_input()
+        return _lazy(read_rows(self._session, folder, stage(dataset, folder, label), dataset.schema))
 
     def _directly(self, dataset: Dataset, files: PlainFiles, label: str) -> nw.LazyFrame:
         for _ in dataset.engine.map(partial(verify, files.storage), files.pieces, label=label):
@@ -72,22 +77,50 @@ class SparkQueries(QueryEngine):
         self._read.append(files)
         schema = from_arrow_schema(dataset.schema, prefer_timestamp_ntz=True)
         native = self._session.read.schema(schema).parquet(*(f"file://{path}" for path in files.paths))
-        frame: nw.LazyFrame = nw.from_native(native)
+        frame = _lazy(native)
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
         return frame.with_columns(*(nw.when(~column.is_nan()).then(column) for column in floating))
 
-    def write(self, frame: nw.LazyFrame, folder: Path, label: str) -> None:
+    def check(self, schema: pa.Schema, label: str) -> None:
+        check_types(schema, label)
+
+    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
+        return _lazy(frame.to_native().orderBy(*sort_columns(tuple(order))))
+
+    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
+        """Return the columns of `schema`, unsigned integers as what holds them: Spark has none."""
+        native = frame.to_native()
+        kinds = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in schema])
+        types = from_arrow_schema(kinds, prefer_timestamp_ntz=True)
+        return _lazy(native.select(*(column(each.name).cast(each.dataType).alias(each.name) for each in types)))
+
+    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
+        return _lazy(operate(operation, *(frame.to_native() for frame in inputs)))
+
+    def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
+        """Have the executors hold its rows until the query has run."""
+        self._shared.append(frame.to_native().persist())
+        return _lazy(self._shared[-1])
+
+    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
         self._session.sparkContext.setJobDescription(label)
         try:
-            frame.to_native().write.parquet(f"file://{folder}")
+            write_rows(frame.to_native(), folder)
         finally:
             self._session.sparkContext.setJobDescription(None)
+            for shared in self._shared:
+                shared.unpersist()
             for files in self._read:
                 files.check_unchanged()
 
     def cause(self, error: BaseException) -> str:
         """Return the line that tells, out of what Spark and its JVM say."""
         return cause(error) if isinstance(error, PySparkException | Py4JError) else super().cause(error)
+
+
+def _lazy(native: DataFrame) -> nw.LazyFrame:
+    frame: nw.LazyFrame = nw.from_native(native)
+    return frame
 
 
 @contextmanager
@@ -103,7 +136,7 @@ def set_for(session: SparkSession, settings: dict[str, str]) -> Iterator[None]:
             session.conf.set(name, value)
 
 
-def _check_types(schema: pa.Schema, label: str) -> None:
+def check_types(schema: pa.Schema, label: str) -> None:
     """Raise SchemaError for a column that Spark would refuse, or read as something else."""
     for field in schema:
         if _is_foreign(field.type):

@@ -1,0 +1,128 @@
+"""A dataset as a relation: the steps that are expressions become part of the query, all others are done before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.core.names import check_names, is_hidden
+from penstock.core.scheduler import relational
+from penstock.dataset.relations.operation import Project, Where
+from penstock.dataset.relations.order import Order, SortKey, order_name
+from penstock.dataset.relations.relation import Leaf, Operated, Pending, PendingSource, Relation
+from penstock.dataset.rowwise.rename import RenameColumns
+from penstock.dataset.rowwise.with_columns import WithColumns
+from penstock.dataset.steps import Filter, SelectColumns, Step
+from penstock.expressions.aggregates import columns_in, is_column, without_nan
+
+FOLDED = (SelectColumns, Filter, WithColumns, RenameColumns)
+"""Steps that are expressions."""
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+def relation_of(dataset: Dataset) -> Relation:
+    """Return a dataset as a relation: a pending query and what was done to its rows, or rows that are read."""
+    steps = dataset.steps
+    ahead = max((place + 1 for place, step in enumerate(steps) if not isinstance(step, FOLDED)), default=0)
+    relation = _origin(replace(dataset, steps=steps[:ahead]))
+    for step in steps[ahead:]:
+        relation = fold(relation, step)
+    return relation
+
+
+def _origin(dataset: Dataset) -> Relation:
+    reader = dataset.reader
+    pending = reader.source.pending if isinstance(reader.source, PendingSource) else None
+    as_it_is = not (dataset.steps or reader.samples or reader.persistence)
+    return pending if pending is not None and as_it_is and not pending.is_done else Leaf(dataset)
+
+
+def fold(relation: Relation, step: Step) -> Relation:
+    """Return what a step that is an expression makes of a relation."""
+    if isinstance(step, Filter):
+        return Operated(Where(step.predicate, frozenset(step.columns)), (relation,), relation.schema, relation.order)
+    schema = step.output_schema(relation.schema)
+    if isinstance(step, RenameColumns):
+        before = dict(zip(step.new, step.old, strict=True))
+        names = {name: before.get(name, name) for name in schema.names}
+        reads = {name: frozenset((old,)) for name, old in names.items()}
+        return select(relation, {name: nw.col(old) for name, old in names.items()}, schema, reads)
+    columns = {name: nw.col(name) for name in schema.names}
+    reads = {name: frozenset((name,)) for name in schema.names}
+    if isinstance(step, WithColumns):
+        columns |= {each.name: without_nan(each.value, each.dtype) for each in step.columns}
+        reads |= {each.name: frozenset(each.inputs) for each in step.columns}
+    return select(relation, columns, schema, reads, step.label)
+
+
+def select(
+    relation: Relation,
+    columns: Mapping[str, nw.Expr],
+    schema: pa.Schema,
+    reads: Mapping[str, frozenset[str]],
+    title: str = "select",
+) -> Operated:
+    """Return columns made of a relation, a row for each of its rows; what its order goes by comes along, hidden.
+
+    Parameters
+    ----------
+    reads : mapping
+        The columns that each reads.
+    """
+    hidden, order = carry(relation.order or (), unchanged(columns))
+    made = {**columns, **{name: nw.col(source) for name, source in hidden.items()}}
+    read = {**reads, **{name: frozenset((source,)) for name, source in hidden.items()}}
+    return Operated(Project(made, read, title), (relation,), schema, None if relation.order is None else order)
+
+
+def unchanged(columns: Mapping[str, nw.Expr]) -> frozenset[str]:
+    """Return the columns that are what they are called."""
+    return frozenset(name for name, made in columns.items() if is_column(made) and columns_in(made) == [name])
+
+
+def carry(order: Sequence[SortKey], visible: frozenset[str]) -> tuple[dict[str, str], Order]:
+    """Return hidden columns, by what they are made of, for what an order goes by that is not in `visible`."""
+    taken = {key.column for key in order}
+    free = (name for place in range(len(order) * 2) if (name := order_name(place)) not in taken)
+    hidden: dict[str, str] = {}
+    keys: list[SortKey] = []
+    for key in order:
+        if key.column in visible:
+            keys.append(key)
+            continue
+        name = key.column if is_hidden(key.column) else next(free)
+        hidden[name] = key.column
+        keys.append(replace(key, column=name))
+    return hidden, tuple(keys)
+
+
+def as_dataset(dataset: Dataset, relation: Operated, verb: str) -> Dataset:
+    """Return a dataset of what a verb made, on the engine of the dataset that it was called on.
+
+    Raises
+    ------
+    ConfigError
+        The engine has no query engine, or none that can run it now.
+    SchemaError
+        The query engine lacks the type of a column, or a column that is made has a name that Penstock keeps.
+    """
+    schemas = [relation.schema, *(each.schema for each in relation.inputs)]
+    check_names(relation.schema.names, verb, stage=verb)
+    relational(dataset.engine, verb).check_relation(schemas, verb)
+    return Pending(dataset.engine, relation, verb).dataset()
+
+
+def no_order(verb: str, why: str) -> ConfigError:
+    """Return the error for rows that are in no defined order, where a verb goes by it."""
+    return ConfigError(
+        f"{verb} is called on rows that are in no defined order, and {why}",
+        hint="Leave out maintain_order=False before, or sort.",
+        stage=verb,
+    )

@@ -1,0 +1,232 @@
+"""Group-bys: one row for each key, of aggregates over the rows that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import narwhals as nw
+import polars as pl
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.names import check_names
+from penstock.dataset.relations.folding import as_dataset, no_order, relation_of, select
+from penstock.dataset.relations.operation import Meeting, Operation
+from penstock.dataset.relations.order import Order, SortKey, columns_of, sorting
+from penstock.dataset.relations.relation import Operated
+from penstock.expressions.aggregates import Aggregate, columns_in, take_apart, type_of, without_nan
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregating(Operation):
+    """Makes one row of all rows of a key; of all rows where there is no key.
+
+    Parameters
+    ----------
+    keys : tuple of str
+    kinds : tuple of pyarrow.DataType
+        Of the keys.
+    aggregates : tuple of Aggregate
+    order : tuple of SortKey
+        The order of the rows that ``first`` and ``last`` go by.
+    """
+
+    keys: tuple[str, ...]
+    kinds: tuple[pa.DataType, ...]
+    aggregates: tuple[Aggregate, ...]
+    order: Order | None = ()
+
+    @property
+    def label(self) -> str:
+        return "group_by"
+
+    @property
+    def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
+        return (Meeting(self.keys, self.kinds),)
+
+    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
+        narrow = self.narrow(wanted)
+        columns = {each.column for each in narrow.aggregates if each.column is not None}
+        ordered = columns_of(self.order or ()) if any(each.is_ordered for each in narrow.aggregates) else frozenset()
+        return (frozenset((*self.keys, *columns)) | ordered,)
+
+    def narrow(self, wanted: frozenset[str]) -> Self:
+        return replace(self, aggregates=tuple(each for each in self.aggregates if each.output in wanted))
+
+    def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
+        (frame,) = frames
+        values = [self._value(each).alias(each.output) for each in self.aggregates]
+        return frame.group_by(list(self.keys)).agg(values) if self.keys else frame.select(values or pl.len())
+
+    def _value(self, each: Aggregate) -> pl.Expr:
+        if each.column is None:
+            return pl.len().cast(pl.Int64)
+        column = pl.col(each.column)
+        if each.is_ordered:
+            return getattr(column.sort_by(**sorting(self.order or ())), each.function)()  # type: ignore[no-any-return]
+        return _AGGREGATES[each.function](column, each.parameter)
+
+    def partial(self) -> tuple[Operation, Operation] | None:
+        if any(each.function not in _MERGED for each in self.aggregates):
+            return None
+        before, after = [], []
+        for each in self.aggregates:
+            pieces = _partials(each)
+            before += pieces
+            after.append((each, tuple(piece.output for piece in pieces)))
+        return replace(self, aggregates=tuple(before)), Merging(self.keys, self.kinds, tuple(after))
+
+
+_AGGREGATES: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
+    "sum": lambda column, _: column.sum(),
+    "mean": lambda column, _: column.mean(),
+    "min": lambda column, _: column.min(),
+    "max": lambda column, _: column.max(),
+    "count": lambda column, _: column.count().cast(pl.Int64),
+    "n_unique": lambda column, _: column.n_unique().cast(pl.Int64),
+    "std": lambda column, ddof: column.std(ddof=ddof),
+    "var": lambda column, ddof: column.var(ddof=ddof),
+    "median": lambda column, _: column.median(),
+    "quantile": lambda column, fraction: column.quantile(fraction, interpolation="linear"),
+    "any": lambda column, _: column.any(ignore_nulls=True),
+    "all": lambda column, _: column.all(ignore_nulls=True),
+}
+_MERGED = {
+    "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "count": "sum",
+    "len": "sum",
+    "any": "any",
+    "all": "all",
+    "mean": "",
+}
+"""By what aggregates of partitions are aggregated, where they can be."""
+
+
+def _partials(each: Aggregate) -> list[Aggregate]:
+    """Return the aggregates of a partition that make up one of all."""
+    if each.function != "mean":
+        return [each]
+    return [
+        Aggregate(f"{each.output}sum", "sum", each.column, pa.float64()),
+        Aggregate(f"{each.output}count", "count", each.column, pa.int64()),
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Merging(Operation):
+    """Makes one row of the rows of a key that the partitions have made."""
+
+    keys: tuple[str, ...]
+    kinds: tuple[pa.DataType, ...]
+    parts: tuple[tuple[Aggregate, tuple[str, ...]], ...]
+
+    @property
+    def label(self) -> str:
+        return "group_by"
+
+    @property
+    def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
+        return (Meeting(self.keys, self.kinds),)
+
+    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
+        return (wanted,)
+
+    def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
+        (frame,) = frames
+        values = [self._merged(each, columns).alias(each.output) for each, columns in self.parts]
+        return frame.group_by(list(self.keys)).agg(values) if self.keys else frame.select(values or pl.len())
+
+    def _merged(self, each: Aggregate, columns: tuple[str, ...]) -> pl.Expr:
+        if each.function == "mean":
+            total, count = (pl.col(name).sum() for name in columns)
+            return pl.when(count > 0).then(total / count)
+        return _AGGREGATES[_MERGED[each.function]](pl.col(columns[0]), None)
+
+
+@dataclass(frozen=True)
+class GroupedDataset:
+    """The rows of a dataset by a key, to be aggregated; see `Dataset.group_by`."""
+
+    dataset: Dataset
+    keys: tuple[str, ...]
+    maintain_order: bool = True
+
+    def agg(self, **aggregates: Any) -> Dataset:
+        """Return one row for each key: its columns, and the aggregates by their names.
+
+        Parameters
+        ----------
+        **aggregates : narwhals.Expr or str
+            By the name of the column that each makes: an expression, ``nw.col("x").sum()``, or the name of a function,
+            of the column that is called as the result. Functions are ``sum``, ``mean``, ``min``, ``max``, ``count``
+            (of what is not null), ``len`` (of rows), ``n_unique`` (null is a value), ``std``, ``var``, ``median``,
+            ``quantile`` (linear), ``first``, ``last`` (in the order of the rows), ``any`` and ``all``. What is inside
+            one may be any expression on a row, and so what is around: ``(nw.col("a") * nw.col("b")).sum() / nw.len()``.
+
+        Raises
+        ------
+        ConfigError
+            What is given is no expression, or has a function that is not among these; there is none.
+        SchemaError
+            A column is not there, or not of a type that its function takes; a result is called as a key.
+
+        Notes
+        -----
+        Types are the same on every engine: counts are int64; sums int64 of integers and booleans, float64 of floats,
+        decimals of 38 digits of decimals; mean, median, quantile, std and var float64; min, max, first and last have
+        the type of the values. Null is left out; a sum of nothing is 0, and other aggregates of nothing are null.
+        Sums of floats may differ between engines, and from run to run, in the last bits.
+        """
+        if not aggregates:
+            raise ConfigError(
+                "agg is given no aggregate",
+                hint='Name what comes out: agg(total=nw.col("x").sum()). For distinct keys there is unique.',
+                stage="group_by",
+            )
+        check_names(aggregates, "agg", stage="group_by")
+        twice = next((name for name in aggregates if name in self.keys), None)
+        if twice is not None:
+            raise SchemaError(
+                f"agg would make column {twice!r}, which is a key", hint="Choose another name.", column=twice,
+                stage="group_by",
+            )  # fmt: skip
+        return as_dataset(self.dataset, self._relation(aggregates), "group_by")
+
+    def _relation(self, aggregates: dict[str, Any]) -> Operated:
+        rows = relation_of(self.dataset)
+        parts = take_apart(aggregates, rows.schema, "group_by")
+        keys = {name: nw.col(name) for name in self.keys}
+        kinds = [rows.schema.field(name).type for name in self.keys]
+        key_fields = [rows.schema.field(name) for name in self.keys]
+        if rows.order is None and any(each.is_ordered for each in parts.aggregates):
+            raise no_order("group_by", "first and last go by it")
+        narrow = select(
+            rows,
+            {**keys, **parts.inputs},
+            pa.schema([*key_fields, *parts.kinds.items()]),
+            {**{name: frozenset((name,)) for name in keys}, **parts.reads},
+            "group_by",
+        )
+        operation = Aggregating(self.keys, tuple(kinds), tuple(parts.aggregates), narrow.order)
+        fields = [*key_fields, *(pa.field(each.output, each.kind) for each in parts.aggregates)]
+        order = tuple(SortKey(name) for name in self.keys) if self.maintain_order else None
+        made = Operated(operation, (narrow,), pa.schema(fields), order)
+        return self._outputs(made, parts.outputs)
+
+    def _outputs(self, made: Operated, outputs: dict[str, nw.Expr]) -> Operated:
+        """Return the keys, and what is made of the aggregates."""
+        reads = {name: frozenset(columns_in(output)) for name, output in outputs.items()}
+        kinds = {name: type_of(output, made.schema, "group_by") for name, output in outputs.items()}
+        fields = [*(made.schema.field(name) for name in self.keys), *(pa.field(*each) for each in kinds.items())]
+        values = {name: without_nan(output, kinds[name]) for name, output in outputs.items()}
+        columns = {**{name: nw.col(name) for name in self.keys}, **values}
+        return select(
+            made, columns, pa.schema(fields), {**{name: frozenset((name,)) for name in self.keys}, **reads}, "group_by"
+        )

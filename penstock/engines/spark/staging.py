@@ -1,0 +1,104 @@
+"""Rows of Spark in Parquet: written and read by Spark itself on a disk, and by its Python workers in a store.
+
+Spark's own way to a store is a package of Hadoop's that is often not there, with names and credentials of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from penstock.core.locations import is_url
+from penstock.engines.spark.operations import spark_carrier
+from penstock.io.sinks.part_folder import PartFolder
+from penstock.io.sources.files import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_GROUP_BYTES = 64 * 2**20
+
+
+def write_rows(frame: DataFrame, folder: PartFolder) -> None:
+    """Run the query of a frame, and write a file a partition; their names are in the order of the rows."""
+    if not is_url(folder.location):
+        frame.write.parquet(f"file://{folder.location}")
+        return
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    with warnings.catch_warnings():  # of pandas, of which nothing is used here
+        warnings.simplefilter("ignore", FutureWarning)
+        written = frame.mapInArrow(WritePartition(folder, schema).batches, "part int").collect()
+    if not written:
+        WritePartition(folder, schema).put(0, iter(()))
+
+
+def read_rows(session: SparkSession, folder: PartFolder, files: Sequence[str], schema: pa.Schema) -> DataFrame:
+    """Return the rows that were staged in a folder, a file a partition where Python workers read them."""
+    if not is_url(folder.location):
+        return session.read.parquet(f"file://{folder.location}")
+    carried = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in schema])
+    native = from_arrow_schema(carried, prefer_timestamp_ntz=True)
+    read = ReadFiles(tuple(files), folder.storage_options, to_arrow_schema(native, timezone="UTC"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return session.range(0, len(files), 1, len(files)).mapInArrow(read.batches, native)
+
+
+@dataclass(frozen=True, eq=False)
+class WritePartition:
+    """Puts the rows of a partition into a file; another attempt at it replaces the first."""
+
+    folder: PartFolder
+    schema: pa.Schema
+
+    def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write what a Python worker is given."""
+        number = TaskContext.get().partitionId()
+        self.put(number, batches)
+        yield pa.record_batch({"part": pa.array([number], pa.int32())})
+
+    def put(self, number: int, batches: Iterator[pa.RecordBatch]) -> None:
+        """Write a file, in types that any reader knows by Parquet's own words, as Spark does."""
+
+        def write(path: str) -> None:
+            with pq.ParquetWriter(path, self.schema, compression="zstd", store_schema=False) as writer:
+                for group in _grouped(batches):
+                    writer.write_table(pa.Table.from_batches(group).cast(self.schema))
+
+        self.folder.put(f"part-{number:06d}.parquet", write, rows=None, kind="parquet")
+
+
+def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Yield batches together that make a row group."""
+    group: list[pa.RecordBatch] = []
+    for batch in batches:
+        group.append(batch)
+        if sum(each.nbytes for each in group) >= _GROUP_BYTES:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+@dataclass(frozen=True, eq=False)
+class ReadFiles:
+    """Reads the files whose numbers a Python worker is given."""
+
+    files: tuple[str, ...]
+    options: Mapping[str, Any]
+    schema: pa.Schema
+
+    def batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield their rows."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                with Storage(self.options).open(self.files[number]) as stream:
+                    for rows in pq.ParquetFile(stream).iter_batches():
+                        yield from pa.Table.from_batches([rows]).cast(self.schema).to_batches()

@@ -1,0 +1,75 @@
+"""Verbs give the rows of the local engine on Dask and Spark, in the same order and types."""
+
+from __future__ import annotations
+
+import datetime
+
+import narwhals as nw
+import pyarrow as pa
+import pytest
+from duck_tables import SALES, SHOPS
+
+from penstock.errors import SchemaError
+
+
+def tables(engine):
+    return engine.from_arrow(SALES, fragment_bytes=800), engine.from_arrow(SHOPS, fragment_bytes=100)
+
+
+def full_join(sales, shops):
+    return sales.join(shops, "shop", how="full")
+
+
+def right_join_null_equal(sales, shops):
+    return sales.filter(nw.col("sold") > 2).join(shops, "shop", how="right", null_equal=True)
+
+
+def kept_and_sorted(sales, shops):
+    kept = sales.join(shops, "shop", how="anti").unique("sold", keep="last")
+    return kept.sort("price", "day", descending=[True, False], nulls="last").limit(8, offset=1)
+
+
+def aggregates(sales, shops):
+    names = ("mean", "min", "max", "count", "n_unique", "std", "var", "median", "first", "last")
+    made = {name: getattr(nw.col("sold"), name)() for name in names}
+    return sales.group_by("shop").agg(
+        **made, q=nw.col("sold").quantile(0.3, "linear"), some=(nw.col("sold") > 7).any(), total=nw.col("sold").sum()
+    )
+
+
+def pivot_of_a_window(sales, shops):
+    window = sales.rolling(datetime.timedelta(days=9), by="shop", order_by="day").agg(
+        recent=nw.col("sold").sum(), n="len"
+    )
+    return window.pivot("shop", index="sold", values="recent", aggregate_function="max", on_values=[0, 1])
+
+
+def as_of(sales, shops):
+    latest = sales.select("shop", "day", "row").filter(nw.col("row") % 3 == 0)
+    return sales.select("shop", "day", "price").join_asof(latest, "day", by="shop", strategy="forward")
+
+
+@pytest.mark.parametrize(
+    "query", [full_join, right_join_null_equal, kept_and_sorted, aggregates, pivot_of_a_window, as_of]
+)
+def test_rows_order_and_types_are_those_of_the_local_engine(distributed_engine, local, query):
+    made = query(*tables(distributed_engine)).to_arrow()
+    expected = query(*tables(local)).to_arrow()
+    assert made.schema == expected.schema
+    for mine, its in zip(made.to_pylist(), expected.to_pylist(), strict=True):
+        assert mine == {n: pytest.approx(v, rel=1e-12) if isinstance(v, float) else v for n, v in its.items()}
+
+
+@pytest.mark.spark
+def test_unsigned_integers_come_out_of_spark_as_they_went_in(engines, local):
+    table = pa.table({"k": pa.array([1, 2, 1], pa.uint8()), "x": pa.array([2**64 - 1, 1, None], pa.uint64())})
+    made = [engine.from_arrow(table).unique().to_arrow() for engine in (engines.get("spark"), local)]
+    assert made[0].equals(made[1])
+    assert made[0].schema == table.schema
+
+
+@pytest.mark.spark
+def test_a_type_that_spark_lacks_is_refused_before_anything_runs(engines):
+    data = engines.get("spark").from_arrow(pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
+    with pytest.raises(SchemaError, match=r"column 't' is timestamp\[ns\], and Spark has no such type"):
+        data.sort("t")
