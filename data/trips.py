@@ -98,7 +98,7 @@ def generate(rows: int, seed: int = 0) -> Iterator[pa.Table]:
     The first rows are the same for every ``rows``. The map is the same for every ``seed``, so that one seed can train
     and another test.
     """
-    city = _city()
+    city = make_city()
     return (_table(size, city, stream) for size, stream in chunks(rows, seed))
 
 
@@ -128,7 +128,8 @@ def _table(rows: int, city: City, stream: Stream) -> pa.Table:
     return pa.table(arrays, schema=SCHEMA)
 
 
-def _city() -> City:
+def make_city() -> City:
+    """Return the map, which is the same for every seed."""
     random = np.random.default_rng(ZONES)
     places = random.normal(0.0, 3.0, (ZONES, 2))
     popular = np.exp(-np.hypot(*places.T) + 0.5 * random.standard_normal(ZONES))

@@ -38,6 +38,14 @@ def clean(customers: pd.DataFrame) -> pd.DataFrame:
     return answers.assign(TotalCharges=pd.to_numeric(customers["TotalCharges"].str.strip(), errors="coerce"))
 
 
+@ps.register_function("churn: answer")
+def answer(customers: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers as numbers; what is neither yes nor no is null."""
+    import pandas as pd
+
+    return pd.DataFrame({LABEL: customers[ANSWER].map({"Yes": 1, "No": 0})})
+
+
 class Parameters(BaseModel, extra="forbid"):
     """What `conf/pipelines/churn.yaml` and ``--set`` can change."""
 
@@ -50,11 +58,8 @@ class Parameters(BaseModel, extra="forbid"):
 
 def prepare(dataset: ps.Dataset, parameters: Parameters) -> ps.Dataset:
     """Return the customers with 1 for those who left, and 0 for the others. Not used for scoring."""
-
-    def labelled(customers: pd.DataFrame) -> pd.DataFrame:
-        return customers.assign(**{LABEL: customers[ANSWER].map({"Yes": 1, "No": 0}).astype("Int8")})
-
-    return dataset.map_partitions(labelled, dataset.schema.append(pa.field(LABEL, pa.int8())), frame="pandas")
+    labelled = st.FunctionStage("churn: answer", ANSWER, {LABEL: "int8"}, frame="pandas")
+    return ps.Pipeline(labelled).fit(dataset).transform(dataset)
 
 
 def build(parameters: Parameters) -> ps.Pipeline:

@@ -24,7 +24,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 DATA = Path(__file__).parents[2] / "data"
 sys.path.insert(0, str(DATA))
-clicks, trips, _write = (importlib.import_module(name) for name in ("clicks", "trips", "_write"))
+clicks, trips, zones, _write = (importlib.import_module(name) for name in ("clicks", "trips", "zones", "_write"))
 sys.path.remove(str(DATA))
 
 COUNTS = [f"I{number}" for number in range(1, 14)]
@@ -353,3 +353,16 @@ def trip_features(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     duration = (dropoff - pickup).dt.total_seconds().alias("duration")
     features = rows.select("trip_distance", "PULocationID", "DOLocationID", pickup.dt.hour(), duration)
     return features.to_numpy(), rows["fare_amount"].to_numpy()
+
+
+def test_every_zone_of_a_trip_is_in_the_table_of_zones_and_the_middle_of_the_map_is_manhattan(tmp_path, trip_rows):
+    table = pl.concat(pl.read_csv(path) for path in zones.write(tmp_path / "zones"))
+    assert table["LocationID"].to_list() == list(range(1, 266))
+    assert set(trip_rows["PULocationID"]) | set(trip_rows["DOLocationID"]) <= set(table["LocationID"])
+    assert table.filter(pl.col("LocationID").is_in([1, 132, 138])).rows() == [
+        (1, "EWR", "Newark Airport"), (132, "Queens", "JFK Airport"), (138, "Queens", "LaGuardia Airport"),
+    ]  # fmt: skip
+    charged = trip_rows.filter(pl.col("congestion_surcharge").abs() > 0).join(
+        table.filter(pl.col("Borough") == "Manhattan"), left_on="PULocationID", right_on="LocationID", how="semi"
+    )
+    assert len(charged) > len(trip_rows) / 3

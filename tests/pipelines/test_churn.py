@@ -11,7 +11,8 @@ import pytest
 
 from penstock.cli import jobs
 from penstock.cli.project import load_pipeline
-from penstock.cli.requests import FitRequest, FitResult, ScoreRequest
+from penstock.cli.requests import FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.results import FitResult, TuneResult
 from penstock.pipeline import PipelineModel
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
@@ -98,3 +99,23 @@ def test_one_customer_is_scored_as_in_a_batch(folder, fitted):
 def test_real_customers_are_told_apart(real_data, tmp_path):
     metrics = fit(real_data / "churn.csv", tmp_path).metrics
     assert min(metrics["logistic.areaUnderROC"], metrics["boosted.areaUnderROC"]) > 0.81
+
+
+def tune(data: Path, out: Path, **options: object) -> TuneResult:
+    common = {"pipeline": "churn", "pipelines": FOLDER, "engine": "local", "device": "cpu"}
+    return jobs.tune(TuneRequest(data=[str(data)], out=out / "tuned", **common, **options))
+
+
+@pytest.mark.thorough
+def test_its_search_runs_as_it_stands_in_its_file(folder, tmp_path):
+    fixed = ["XGBoostClassifier.num_boost_round=10"]
+    result = tune(folder / "customers.csv", tmp_path, trials=2, set=fixed)
+    assert (result.trials, result.failed, result.metric) == (2, [], "boosted.areaUnderROC")
+    assert result.best_score == pytest.approx(result.metrics["boosted.areaUnderROC"], abs=0.06)
+
+
+@pytest.mark.thorough
+def test_real_customers_are_told_apart_by_the_best_of_a_search(real_data, tmp_path):
+    result = tune(real_data / "churn.csv", tmp_path, trials=4, folds=3)
+    assert result.best_score > 0.83
+    assert result.metrics["boosted.areaUnderROC"] > 0.81

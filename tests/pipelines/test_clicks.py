@@ -11,7 +11,8 @@ import pytest
 
 from penstock.cli import jobs
 from penstock.cli.project import load_pipeline
-from penstock.cli.requests import EvaluateRequest, FitRequest, FitResult, ScoreRequest
+from penstock.cli.requests import EvaluateRequest, FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.results import FitResult
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 
@@ -84,4 +85,16 @@ def test_its_configuration_file_names_every_parameter_at_its_default():
     from penstock.config.settings import read_yaml
 
     module = load_pipeline("clicks", FOLDER)
-    assert read_yaml(FOLDER.parent / "conf" / "pipelines" / "clicks.yaml").values == module.parameters().model_dump()
+    settings, defaults = (
+        read_yaml(FOLDER.parent / "conf" / "pipelines" / "clicks.yaml"),
+        module.parameters().model_dump(),
+    )
+    assert {name: value for name, value in settings.values.items() if name != "search"} == defaults
+
+
+@pytest.mark.thorough
+def test_its_search_runs_as_it_stands_in_its_file(folder, tmp_path):
+    few = {"trials": 2, "folds": 2, "set": ["num_boost_round=5"]}
+    result = jobs.tune(TuneRequest(pipeline="clicks", out=tmp_path / "model", **few, **_common(folder)))
+    assert (result.trials, result.failed, result.metric) == (2, [], "areaUnderROC")
+    assert result.best_score == pytest.approx(result.metrics["areaUnderROC"], abs=0.04)

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.cli import jobs
-from penstock.cli.requests import FitRequest, FitResult
+from penstock.cli.requests import FitRequest
+from penstock.cli.results import FitResult
 from penstock.pipeline import PipelineModel
 
 FOLDER = Path(__file__).parents[2] / "pipelines"

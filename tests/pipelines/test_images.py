@@ -15,7 +15,8 @@ import penstock as ps
 from penstock import stages as st
 from penstock.cli import jobs
 from penstock.cli.project import load_pipeline
-from penstock.cli.requests import FitRequest, FitResult, ScoreRequest
+from penstock.cli.requests import FitRequest, ScoreRequest
+from penstock.cli.results import FitResult
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 

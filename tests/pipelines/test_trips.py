@@ -13,7 +13,8 @@ import trips as generator
 
 from penstock.cli import jobs
 from penstock.cli.project import load_pipeline
-from penstock.cli.requests import FitRequest, FitResult, ScoreRequest
+from penstock.cli.requests import FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.results import FitResult
 
 FOLDER = Path(__file__).parents[2] / "pipelines"
 RULE = "drop-off after pick-up, and not much later"
@@ -92,4 +93,15 @@ def test_its_configuration_file_names_every_parameter_at_its_default():
     from penstock.config.settings import read_yaml
 
     module = load_pipeline("trips", FOLDER)
-    assert read_yaml(FOLDER.parent / "conf" / "pipelines" / "trips.yaml").values == module.parameters().model_dump()
+    settings, defaults = (
+        read_yaml(FOLDER.parent / "conf" / "pipelines" / "trips.yaml"),
+        module.parameters().model_dump(),
+    )
+    assert {name: value for name, value in settings.values.items() if name != "search"} == defaults
+
+
+def test_its_search_runs_as_it_stands_in_its_file(folder, tmp_path):
+    few = {"trials": 2, "folds": 2, "set": ["num_boost_round=5"]}
+    result = jobs.tune(TuneRequest(pipeline="trips", out=tmp_path / "model", **few, **_common(folder)))
+    assert (result.trials, result.failed, result.metric) == (2, [], "mae")
+    assert result.best_score == pytest.approx(result.metrics["mae"], rel=0.3)

@@ -1,0 +1,8 @@
+"""Run a job that only does ETL: `penstock run` as a file, for schedulers, and on Spark where spark-submit runs it."""
+
+import sys
+
+from penstock.cli.commands import main
+
+if __name__ == "__main__":
+    sys.exit(main(["run", *sys.argv[1:]]))
