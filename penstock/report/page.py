@@ -1,11 +1,11 @@
-"""An evaluation as one HTML page that needs nothing but itself: no script, no font, no network."""
+"""An evaluation, or a search, as one HTML page that needs nothing but itself: no script, no font, no network."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from penstock.core.locations import local_path
-from penstock.io.sinks import JointCommit, StagedFile, new_run_id
-from penstock.report.sections import split
+from penstock.core.locations import is_url, read_location
+from penstock.io.sinks import OutputCommit, new_run_id, output_file
+from penstock.report.sections import Section, split
 from penstock.report.text import show_count, show_label
 
 if TYPE_CHECKING:
@@ -50,11 +50,19 @@ def render(evaluation: Evaluation, *, title: str = "Evaluation", details: Mappin
     >>> "0.7342" in render(Evaluation({"areaUnderROC": 0.73421}), title="clicks", details={"rows": 200000})
     True
     """
+    return render_sections("Evaluation", split(evaluation), title=title, details=details)
+
+
+def render_sections(
+    kind: str, sections: Sequence[Section], *, title: str, details: Mapping[str, Any] | None = None
+) -> str:
+    """Return the page of sections; `kind` says above the title what it is of."""
     style = _resource("style.css")
     return _template().render(
+        kind=kind,
         title=show_label(title, _DETAIL_EMS),
         details={show_label(name, 40): _detail(value) for name, value in (details or {}).items()},
-        sections=split(evaluation),
+        sections=sections,
         style=Markup(style),
         style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )
@@ -66,7 +74,7 @@ def write_report(
     *,
     title: str = "Evaluation",
     details: Mapping[str, Any] | None = None,
-) -> Path:
+) -> Path | str:
     """Write the page of an evaluation, whole or not at all; a page that is there is replaced.
 
     Parameters
@@ -80,8 +88,8 @@ def write_report(
 
     Returns
     -------
-    pathlib.Path
-        The path.
+    pathlib.Path or str
+        The path; a URL as text.
 
     Raises
     ------
@@ -96,11 +104,16 @@ def write_report(
     ...     write_report(Evaluation({"rmse": 0.5}), f"{folder}/report.html").name
     'report.html'
     """
-    target, page = local_path(path, "report"), render(evaluation, title=title, details=details).encode()
-    with JointCommit(staged := StagedFile(target, run_id=new_run_id())) as joint:
-        staged.seal(page)
+    return write_page(render(evaluation, title=title, details=details), path)
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> Path | str:
+    """Write a page, whole or not at all; errors are those of `write_report`."""
+    target = read_location(path, "report")
+    with OutputCommit(staged := output_file(target, run_id=new_run_id())) as joint:
+        staged.seal(page.encode())
         joint.commit()
-    return Path(target)
+    return target if is_url(target) else Path(target)
 
 
 def _detail(value: Any) -> str:
