@@ -20,7 +20,7 @@ from penstock.dataset.steps import RowLog, Step
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
-_TICKS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_taken(fitted: pa.DataType, found: pa.DataType) -> bool:
@@ -132,7 +132,7 @@ class CastAsFitted(Step):
         found, fitted = self.found.field(name).type, self.fitted.field(name).type
         if pa.types.is_list(fitted) or pa.types.is_decimal(fitted):
             return _cast_back_and_forth(frame[name], fitted, dtype)
-        bad = _not_held(name, found, fitted, frame.schema[name], dtype)
+        bad = not_held(name, found, fitted, frame.schema[name], dtype)
         if bad is not None and len(rows := frame.filter(bad)[name]):
             raise _refused(name, fitted, rows.to_list()[0], f"{len(rows)} value(s)", bad)
         # By way of float64, as a number of a row goes.
@@ -162,7 +162,7 @@ def _refused(
     )
 
 
-def _not_held(name: str, found: pa.DataType, fitted: pa.DataType, before: Any, after: Any) -> nw.Expr | None:
+def not_held(name: str, found: pa.DataType, fitted: pa.DataType, before: Any, after: Any) -> nw.Expr | None:
     """Return the expression that is true for values that `fitted` does not hold; None where there can be none."""
     column = nw.col(name)
     if pa.types.is_timestamp(fitted) and pa.types.is_timestamp(found):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -16,15 +13,26 @@ import polars as pl
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.displayed import Displayed
 from penstock.core.errors import ConfigError, class_name
 from penstock.core.scheduler import map_all
 from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
+from penstock.dataset.exports import Exports
+from penstock.dataset.facts import facts_of
+from penstock.dataset.folds.blocks import InBlocks
+from penstock.dataset.folds.splits import Splits
 from penstock.dataset.hash_partitioned import HashPartitioned
 from penstock.dataset.lags.lags import Lags
-from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, check_numbered, output_schema
+from penstock.dataset.outputs.sql_writes import SqlWrites
+from penstock.dataset.outputs.writes import Writes
+from penstock.dataset.persisted.persisting import Persisting
+from penstock.dataset.relations.verbs import Relations
+from penstock.dataset.rowwise.rowwise import RowWise
+from penstock.dataset.step_tree import probe_blocks, summarise_tree
+from penstock.dataset.steps import Filter, MapPartitions, RowLog, SelectColumns, Step, check_numbered, output_schema
 from penstock.dataset.tasks import CollectTask, Probe, ReadTask, SummariseTask
-from penstock.expressions.rowwise import check_rowwise
+from penstock.expressions.rowwise import condition_columns
 from penstock.frames import ROW
 from penstock.frames.interchange import refuse_stream
 from penstock.frames.pandas import to_pandas
@@ -36,18 +44,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from penstock.core.scheduler import Scheduler
-    from penstock.dataset.writing import WriteResult
     from penstock.statistics.base import State, Statistic
 
 
 @dataclass(frozen=True)
-class Dataset(Lags):
+class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, SqlWrites, Exports, Displayed):
     """Rows in files or in memory, with row-wise steps to apply, on an engine.
 
     Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
-    reads nothing, but `lag`, `lead` and `diff`, which run a query; `count`, `head`, `to_*` and `write_parquet` read.
-    Rows keep their order, and a row's identity is its number in what was read, so `split` gives the same rows on every
-    engine, device and partitioning.
+    reads nothing, but `lag`, `lead` and `diff`, which run a query, and `folds`, `split` and `sample` where they go by a
+    column or an exact number of rows; `count`, `head`, `to_*` and `write_parquet` read. Rows keep their order, and a
+    row's identity is its number in what was read, so `split` gives the same rows on every engine, device and
+    partitioning.
 
     Examples
     --------
@@ -57,10 +65,15 @@ class Dataset(Lags):
     (['x'], 4, [2, 3])
     """
 
-    engine: Scheduler = field(repr=False)
-    reader: Reader = field(repr=False)
-    fragments: tuple[Fragment, ...] = field(repr=False)
+    engine: Scheduler
+    reader: Reader
+    fragments: tuple[Fragment, ...]
     steps: tuple[Step, ...] = ()
+    _display = "penstock.report.notebook.datasets:dataset_html"
+
+    def __repr__(self) -> str:
+        facts = facts_of(self)
+        return f"Dataset({', '.join(f'{name}={value}' for name, value in facts.items() if value is not None)})"
 
     @property
     def schema(self) -> pa.Schema:
@@ -91,7 +104,7 @@ class Dataset(Lags):
             No column is given, or one twice.
         """
         names = columns[0] if len(columns) == 1 else columns
-        return self.with_step(Select(resolve(names, self.schema, "select")))  # type: ignore[arg-type]
+        return self.with_step(SelectColumns(resolve(names, self.schema, "select")))  # type: ignore[arg-type]
 
     def filter(self, predicate: nw.Expr) -> Dataset:
         """Return the rows for which `predicate`, a Narwhals expression, is true; null counts as false.
@@ -104,8 +117,7 @@ class Dataset(Lags):
             The expression names a column that is not there, does not fit the types, is not true or false, or depends on
             other rows or on their order: each partition is filtered by itself.
         """
-        check_rowwise(predicate, self.schema)
-        return self.with_step(Filter(predicate, tuple(frames.roots(predicate, self.schema))))
+        return self.with_step(Filter(predicate, condition_columns(predicate, self.schema)))
 
     def map_partitions(
         self, function: Callable[[Any], Any], schema: pa.Schema | dict[str, Any], *, frame: str = "narwhals"
@@ -132,35 +144,6 @@ class Dataset(Lags):
         check_callable(function, "map_partitions")
         frames.check_form(frame)
         return self.with_step(MapPartitions(function, declared(schema), frame, tuple(self.schema.names)))
-
-    def split(self, weights: Sequence[float], *, seed: int) -> list[Dataset]:
-        """Cut the rows at random into parts of about these shares.
-
-        Parameters
-        ----------
-        weights : sequence of float
-            Shares, positive; divided by their sum.
-        seed : int
-            With the row's number it alone decides where a row goes: SplitMix64, see `penstock.io.fragments`. A record
-            that could not be parsed goes with the row after it.
-
-        Examples
-        --------
-        >>> import penstock as ps, pyarrow as pa
-        >>> whole = ps.LocalEngine().from_arrow(pa.table({"x": range(1000)}))
-        >>> train, test = whole.split([0.8, 0.2], seed=7)
-        >>> train.count() + test.count()
-        1000
-        """
-        if not weights or any(not w > 0 or not math.isfinite(w) for w in weights):
-            raise ConfigError(f"weights are {list(weights)}, expected positive numbers", hint="Pass [0.8, 0.2], say.")
-        bounds = [0.0, *itertools.accumulate(w / math.fsum(weights) for w in weights)]
-        bounds[-1] = 1.0
-        level = seed + 0x632BE59BD9B4E019 * len(self.reader.samples)  # a split of a split must not repeat the first
-        return [
-            replace(self, reader=replace(self.reader, samples=(*self.reader.samples, Sample(level, low, high))))
-            for low, high in itertools.pairwise(bounds)
-        ]
 
     def count(self) -> int:
         """Return the number of rows; without reading, unless a step can drop some."""
@@ -211,73 +194,6 @@ class Dataset(Lags):
         """
         return to_pandas(self.to_arrow())
 
-    def write(
-        self,
-        path: str | Path,
-        *,
-        format: str = "parquet",
-        overwrite: bool = False,
-        quarantine: str | Path | None = None,
-        **options: Any,
-    ) -> WriteResult:
-        r"""Write one part a fragment into a directory, whole or not at all.
-
-        Parts are staged beside `path` and swapped in with a manifest: a reader sees the old directory or the new one.
-        What is read again, with the schema of this dataset, is the same to the bit; NaN is null by then.
-
-        Parameters
-        ----------
-        format : str, default "parquet"
-            ``"csv"``, ``"json_lines"``, or the name of one that `register_format` knows.
-        overwrite : bool, default False
-            Replace what is there; it stays readable until the new one is complete.
-        quarantine : path, optional
-            Where rows that an ``Expect`` stage sets aside go, and records of text files that could not be parsed (see
-            `max_bad_records` of `Engine.read_csv`), in Parquet; ``<path>.quarantine`` unless given. Both appear
-            together. When there are none, what an earlier run put there is removed, and nothing is written.
-        **options
-            Of ``"csv"``: `delimiter`, and `null_value`, what null is written as. No text may be spelled so: with empty
-            strings, pass ``null_value="\\N"`` and read with ``null_values=["\\N"]``.
-
-        Returns
-        -------
-        WriteResult
-            The path, the rows read, written, dropped and quarantined with reasons, and the run id.
-
-        Notes
-        -----
-        CSV holds no lists and no bytes; JSON lines hold lists, but no objects, bytes or times of a day.
-        Of a record that could not be parsed the quarantine has ``reason``, ``_corrupt_file``, ``_corrupt_line`` (from
-        1) and ``_corrupt_record``, its text up to 4,000 characters; ``row`` is null.
-
-        Raises
-        ------
-        ConfigError
-            The format, or an option, is not known, or the format cannot hold a column; before anything is read.
-        DataValueError
-            A value that the text cannot say: an infinity in JSON, say.
-        OutputExistsError, DiskFullError, CommitConflictError, RowCountError
-            What was on disk is as it was, whatever is raised.
-
-        Examples
-        --------
-        >>> import tempfile, penstock as ps, pyarrow as pa
-        >>> engine, table = ps.LocalEngine(), pa.table({"x": [0.1, None], "s": ['a "b"', "c"]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = engine.from_arrow(table).write(f"{folder}/out", format="csv")
-        ...     engine.read_csv(f"{folder}/out", schema=table.schema).to_arrow() == table
-        True
-        """
-        from penstock.dataset.writing import write
-
-        return write(self, path, format, options, overwrite=overwrite, quarantine=quarantine)
-
-    def write_parquet(
-        self, path: str | Path, *, overwrite: bool = False, quarantine: str | Path | None = None
-    ) -> WriteResult:
-        """Write one Parquet part a fragment into a directory, whole or not at all; see `write`."""
-        return self.write(path, overwrite=overwrite, quarantine=quarantine)
-
     def scan(self, columns: Sequence[str] | None = None) -> ReadTask:
         """Return the work of reading `columns` (all, if not given) of one fragment."""
         wanted = tuple(self.schema.names if columns is None else columns)
@@ -313,6 +229,10 @@ class Dataset(Lags):
                 hint = "Name a column of folds instead, or write the rows to Parquet and read them again."
                 check_numbered(self.steps[: probe.position], "a statistic", hint)
         work = SummariseTask(self.reader, self.steps, tuple(probes), self.engine.kind)
+        if all(probe.statistics for probe in probes) and any(
+            isinstance(step, InBlocks) for each in self.steps for step in each.history
+        ):
+            return probe_blocks(work, partial(summarise_tree, self, label=label))
         if not any(probe.parts for probe in probes):
             return self.engine.reduce(work, work.merge, self.fragments, label=label)
         partitioned = HashPartitioned(work)

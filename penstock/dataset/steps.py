@@ -39,12 +39,18 @@ class RowLog:
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     quarantined: dict[str, int] = field(default_factory=dict)
+    nulled: dict[str, int] = field(default_factory=dict)
     tables: list[pa.Table] = field(default_factory=list)
 
     def drop(self, reason: str, rows: int) -> None:
         """Count rows that a step left out; negative for rows that it added."""
         if rows:
             _count(self.dropped, {reason: rows})
+
+    def null(self, reason: str, values: int) -> None:
+        """Count values that were made null, of rows that stay."""
+        if values:
+            _count(self.nulled, {reason: values})
 
     def quarantine(self, reason: str, table: pa.Table) -> None:
         """Count rows that are set aside, and keep them to be written."""
@@ -65,6 +71,12 @@ class RowLog:
         self.kept += other.kept
         _count(self.dropped, other.dropped)
         _count(self.quarantined, other.quarantined)
+        _count(self.nulled, other.nulled)
+
+    def repeat(self, other: RowLog) -> None:
+        """Add all of another log, tables too; the other stays as it is."""
+        self.add(other)
+        self.tables += other.tables
 
 
 def _count(counts: dict[str, int], more: Mapping[str, int]) -> None:
@@ -79,6 +91,13 @@ class Step(ABC):
     """Whether every row that comes in goes out, in order."""
     makes_rows: bool = False
     """Whether what comes out cannot be traced to rows of a file: row numbers end here."""
+    hidden: frozenset[str] = frozenset()
+    """Columns that it makes under names that no user's column has."""
+
+    @property
+    def history(self) -> tuple[Step, ...]:
+        """The steps that rows have gone through: this one, or those that it stands for."""
+        return (self,)
 
     @property
     @abstractmethod
@@ -99,7 +118,7 @@ class Step(ABC):
 
 
 @dataclass(frozen=True)
-class Select(Step):
+class SelectColumns(Step):
     """Keeps some columns, in the order given."""
 
     columns: tuple[str, ...]
@@ -192,28 +211,34 @@ class MapPartitions(Step):
                 column=missing[0],
                 stage=self.label,
             )
-        return self._cast(output)
+        return conform_exactly(output, self.schema, self.label)
 
-    def _cast(self, output: nw.DataFrame) -> nw.DataFrame:
-        try:
-            cast = frames.conform(output, self.schema)
-            changed = {name: frames.first_changed(output[name], cast[name]) for name in self.schema.names}
-        except frames.ERRORS as error:
+
+def conform_exactly(output: nw.DataFrame, schema: pa.Schema, label: str) -> nw.DataFrame:
+    """Return the columns of `schema` in its types; SchemaError for a value that they do not hold.
+
+    Numbers are only rounded from float64 to float32.
+    """
+    try:
+        cast = frames.conform(output, schema)
+        others = [name for name in schema.names if output[name].dtype != cast[name].dtype]
+        changed = {name: frames.first_changed(output[name], cast[name]) for name in others}
+    except frames.ERRORS as error:
+        raise SchemaError(
+            f"{label} gave values that are not of the declared types: {str(error).splitlines()[0]}",
+            hint="Cast them in the function, or declare the types that it returns.",
+            stage=label,
+        ) from error
+    for name, value in changed.items():
+        if value is not None:
             raise SchemaError(
-                f"{self.label} gave values that are not of the declared types: {str(error).splitlines()[0]}",
-                hint="Cast them in the function, or declare the types that it returns.",
-                stage=self.label,
-            ) from error
-        for name, value in changed.items():
-            if value is not None:
-                raise SchemaError(
-                    f"{self.label} gave {value!r} in column {name!r}, which its declared type,"
-                    f" {self.schema.field(name).type}, does not hold",
-                    hint="Round it in the function, or declare a type that holds it.",
-                    column=name,
-                    stage=self.label,
-                )
-        return cast
+                f"{label} gave {value!r} in column {name!r}, which its declared type,"
+                f" {schema.field(name).type}, does not hold",
+                hint="Round it in the function, or declare a type that holds it.",
+                column=name,
+                stage=label,
+            )
+    return cast
 
 
 def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
@@ -224,10 +249,16 @@ def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
     SchemaError
         A step makes a column with a name that Penstock keeps for itself.
     """
+    hidden: frozenset[str] = frozenset()
     for step in steps:
-        schema = step.output_schema(schema)
-        check_names(schema.names, step.label, stage=step.label)
+        schema, hidden = step.output_schema(schema), hidden | step.hidden
+        check_names([name for name in schema.names if name not in hidden], step.label, stage=step.label)
     return schema
+
+
+def history(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps that rows have gone through, those too that others stand for."""
+    return tuple(step for each in steps for step in each.history)
 
 
 def check_numbered(steps: Sequence[Step], user: str, hint: str, *, stage: str | None = None) -> None:

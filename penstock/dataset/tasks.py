@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import narwhals as nw
@@ -12,12 +12,15 @@ import pyarrow as pa
 
 from penstock import devices, frames
 from penstock.core.errors import DataValueError, PenstockError
+from penstock.core.names import BLOCK
 from penstock.dataset import steps
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW, Kind
 from penstock.io.fragments import Fragment
-from penstock.io.sinks import FileEntry, error_number, file_entry, translate_os_error
+from penstock.io.sinks import FileEntry
+from penstock.io.sinks.layout import Layout, RowLayout
 from penstock.io.sinks.parquet import ParquetWriter
+from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.base import Reader
 from penstock.statistics.base import State, Statistic
@@ -57,7 +60,7 @@ class ReadTask:
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> T:
             subset, columns = self.plan()
-            frame = _read(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
+            frame = read_fragment(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
             frame = steps.run(subset, frame, log)
             log.kept += len(frame)
             try:
@@ -68,13 +71,9 @@ class ReadTask:
         return located(fragment, attempt, log)
 
 
-def _read(reader: Reader, fragment: Fragment, columns: Iterable[str], kind: Kind, log: RowLog) -> nw.DataFrame:
-    """Read a fragment, with an account of its rows and of the records that are none."""
-    frame = reader.read(fragment, list(columns), kind)
-    log.read += len(frame)
-    if any(piece.bad for piece in fragment.pieces):
-        log.quarantine_unparsed(reader.unparsed(fragment))
-    return frame
+def read_fragment(reader: Reader, fragment: Fragment, columns: Iterable[str], kind: Kind, log: RowLog) -> nw.DataFrame:
+    """Read a fragment, or take what is held of it, with an account of its rows and of the records that are none."""
+    return reader.read_accounted(fragment, list(columns), kind, log)
 
 
 def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T], log: RowLog) -> T:
@@ -94,7 +93,7 @@ def located(fragment: Fragment, attempt: Callable[[RowLog, tuple[str, ...]], T],
 
 def in_order(columns: Iterable[str], reader: Reader) -> tuple[str, ...]:
     """Return columns in the order of the schema."""
-    order = [*reader.source.schema.names, ROW]
+    order = [*reader.source.schema.names, ROW, BLOCK]
     return tuple(sorted(columns, key=order.index))
 
 
@@ -146,7 +145,7 @@ class SummariseTask:
         positions, columns = self.plan()
 
         def attempt(log: RowLog, extra: tuple[str, ...]) -> list[list[State]]:
-            frame = _read(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
+            frame = read_fragment(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
             states, done = [], 0
             for probe in self.probes:
                 ahead = [self.steps[place] for place in positions if done <= place < probe.position]
@@ -210,36 +209,89 @@ class Written:
 
 @dataclass(frozen=True)
 class WriteTask:
-    """Writes the rows of one fragment as one part, and those set aside as another, in Parquet."""
+    """Writes the rows of one fragment as one part, or as its layout has it, and those set aside in Parquet.
+
+    Parameters
+    ----------
+    scan : ReadTask
+    writer : PartWriter
+        Its schema is that of the files: all columns of the scan but those that folders name.
+    folder : PartFolder
+    quarantine : PartFolder, optional
+        Where rows that are set aside go; unless given they only count.
+    layout : RowLayout
+    """
 
     scan: ReadTask
     writer: PartWriter
-    directory: str
-    quarantine: str | None
+    folder: PartFolder
+    quarantine: PartFolder | None
+    layout: RowLayout = field(default_factory=Layout)
 
     def __call__(self, fragment: Fragment) -> Written:
         """Write one fragment; a second attempt at it replaces the first."""
         written = Written()
 
-        def write(frame: nw.DataFrame) -> FileEntry:
-            return _write(self.writer, frames.conform(frame, self.writer.schema), self.directory, fragment.index)
+        def write(frame: nw.DataFrame) -> list[FileEntry]:
+            schema = self.layout.whole(self.writer.schema)
+            return put_parts(
+                self.writer, self.layout.parts(frames.conform(frame, schema), fragment.index, schema), self.folder
+            )
 
-        written.files.append(self.scan.convert(fragment, written.log, write))
+        written.files = self.scan.convert(fragment, written.log, write)
+        self.put_aside(written, fragment)
+        return written
+
+    def put_aside(self, written: Written, fragment: Fragment) -> None:
+        """Write the rows of a fragment that were set aside, and let go of them."""
         if written.log.tables and self.quarantine is not None:
             set_aside = frames.from_arrow(pa.concat_tables(written.log.tables, promote_options="default"))
-            written.quarantine.append(_write(ParquetWriter(None), set_aside, self.quarantine, fragment.index))
+            name = f"{self.layout.prefix}-{fragment.index:05d}"
+            written.quarantine += put_parts(ParquetWriter(None), [(name, set_aside)], self.quarantine)
         written.log.tables.clear()
+
+
+@dataclass(frozen=True)
+class WriteTogetherTask:
+    """Writes the rows of a few fragments, those of one folder into one file: many small ones take long to encode.
+
+    Parameters
+    ----------
+    task : WriteTask
+        Writes one of them.
+    layout : Layout
+        Of the task; it has folders.
+    """
+
+    task: WriteTask
+    layout: Layout
+
+    def __call__(self, fragments: Sequence[Fragment]) -> Written:
+        """Write consecutive fragments."""
+        task, written, rows = self.task, Written(), dict[str, list[nw.DataFrame]]()
+        schema = self.layout.whole(task.writer.schema)
+
+        def split(frame: nw.DataFrame) -> list[tuple[str, nw.DataFrame]]:
+            return list(self.layout.split(frames.conform(frame, schema), schema))
+
+        for fragment in fragments:
+            for folder, part in task.scan.convert(fragment, written.log, split):
+                rows.setdefault(folder, []).append(part)
+            task.put_aside(written, fragment)
+        try:
+            for folder in list(rows):
+                files = self.layout.files(frames.concat(rows.pop(folder)), folder, fragments[0].index)
+                written.files += put_parts(task.writer, files, task.folder)
+        except DataValueError:
+            for fragment in fragments:  # one of them is told with the file and the row
+                task(fragment)
+            raise
         return written
 
 
-def _write(writer: PartWriter, frame: nw.DataFrame, directory: str, index: int) -> FileEntry:
-    path = os.path.join(directory, f"part-{index:05d}{writer.suffix}")
-    attempt = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
-    try:
-        writer(frame, attempt)
-        os.replace(attempt, path)
-        return file_entry(path, directory, rows=len(frame), kind=writer.kind)
-    except frames.ERRORS as error:  # Polars says what the system refused in the text of an error of its own
-        if error_number(error) is None:
-            raise
-        raise translate_os_error(error, path) from error
+def put_parts(writer: PartWriter, parts: Iterable[tuple[str, nw.DataFrame]], folder: PartFolder) -> list[FileEntry]:
+    """Write the rows of each part, under its name and the ending of the format."""
+    return [
+        folder.put(name + writer.ending, partial(writer, frame), rows=len(frame), kind=writer.kind)
+        for name, frame in parts
+    ]

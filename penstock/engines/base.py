@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from penstock import devices
+from penstock.core.displayed import Displayed
 from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork, map_all
+from penstock.core.scheduler import PartitionedWork, Usage, map_all
+from penstock.core.sizes import show_bytes
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.reading import Reading
+from penstock.io import persisted
 
 if TYPE_CHECKING:
     from penstock.frames import Kind
@@ -78,7 +83,7 @@ class Reduction(Generic[Item, State]):
         return self.task(item)
 
 
-class Engine(Reading, ABC):
+class Engine(Reading, Displayed, ABC):
     """Runs tasks over fragments: in this process, on Dask or on Spark.
 
     Parameters common to all
@@ -86,7 +91,8 @@ class Engine(Reading, ABC):
     device : {"auto", "cpu", "gpu"}
         Where partitions are processed. "gpu" raises ConfigError when there is none usable; "auto" records why it chose.
     progress : Progress, optional
-        Told of every scan and training; unless given nothing is drawn, and what is worth a line is logged.
+        Follows every scan and training. Unless given, IPython and its notebooks draw bars; elsewhere nothing is drawn,
+        and what is worth a line is logged. ``progress=ps.Progress()`` draws nothing in notebooks either.
 
     Notes
     -----
@@ -101,8 +107,20 @@ class Engine(Reading, ABC):
     arity: ClassVar[int] = ARITY
     in_process: ClassVar[bool] = False
     """Whether tasks run in this process, so that what they have apart is here together all the same."""
+    returns_to_worker: ClassVar[bool] = False
+    """Whether the worker that has worked on a fragment is given it again, so that it is of use to hold its rows."""
     progress: Progress
     device: devices.Device
+    _display = "penstock.report.notebook.engines:engine_html"
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a reader of a notebook wants to know of it, by name; None for what is not known."""
+        return {
+            "device": str(self.device),
+            "because": self.device.reason or None,
+            "tasks at once": self.slots,
+            "memory of a task": show_bytes(self.task_memory),
+        }
 
     @property
     def kind(self) -> Kind:
@@ -150,6 +168,26 @@ class Engine(Reading, ABC):
 
         return run_alone(body, datasets, options, self, label, threads=devices.usable_cores())
 
+    def new_persistence(self) -> str:
+        """Return a new name under which the workers hold rows of a dataset that they have read."""
+        return f"{self._persisting}-{secrets.token_hex(4)}"
+
+    def unpersist(self, name: str) -> None:
+        """Have the workers let go of what they hold under a name, or under all that begin so.
+
+        An engine whose workers are not here overrides this, and `usage`; here they are this process.
+        """
+        persisted.forget(name)
+
+    def usage(self, name: str) -> Usage | None:
+        """Return what the workers hold under a name; None where that is not known."""
+        return persisted.usage_of(name)
+
+    @cached_property
+    def _persisting(self) -> str:
+        """What the names of all that is held for this engine begin with; it is there once there is any."""
+        return secrets.token_hex(8)
+
     @property
     @abstractmethod
     def slots(self) -> int:
@@ -164,7 +202,9 @@ class Engine(Reading, ABC):
         return devices.memory_limit() // self.slots
 
     def close(self) -> None:
-        """Stop what this engine started; what was given to it goes on."""
+        """Stop what this engine started; what was given to it goes on. What is held of persisted rows is let go."""
+        if "_persisting" in self.__dict__:
+            self.unpersist(self._persisting)
 
     def __enter__(self) -> Engine:
         return self

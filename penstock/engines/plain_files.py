@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.steps import Select
+from penstock.dataset.steps import SelectColumns
 from penstock.io.fragments import Piece
 from penstock.io.sources.files import Storage
 from penstock.io.sources.parquet import ParquetSource
@@ -45,7 +45,7 @@ def plain_files(dataset: Dataset) -> PlainFiles | None:
     """Return the files of a dataset, None unless all of their rows are read, and nothing but columns is left out."""
     source = dataset.reader.source
     pieces = [piece for fragment in dataset.fragments for piece in fragment.pieces]
-    whole = not dataset.reader.samples and all(isinstance(step, Select) for step in dataset.steps)
+    whole = not dataset.reader.samples and all(isinstance(step, SelectColumns) for step in dataset.steps)
     if not whole or not isinstance(source, ParquetSource) or source.page_checksum_verification:
         return None
     if not set(source.int96).isdisjoint(dataset.schema.names):  # others may have wrapped them around

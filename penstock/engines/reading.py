@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
@@ -13,16 +12,18 @@ import pyarrow as pa
 from penstock.core.errors import SchemaError
 from penstock.core.names import check_names
 from penstock.dataset.dataset import Dataset
+from penstock.engines.reading_formats import Paths
+from penstock.engines.reading_sql import ReadingSql
+from penstock.engines.reading_tables import ReadingTables
 from penstock.frames.interchange import as_arrow
 from penstock.io.formats import TableOptions, find_format
 from penstock.io.formats.whole_files import FILE_FRAGMENT_BYTES
 from penstock.io.fragments import FRAGMENT_BYTES
-from penstock.io.sinks import TemporaryFolder
+from penstock.io.sinks.staging_place import StagingFolder
 from penstock.io.sources.bad_records import log_unparsed
 from penstock.io.sources.base import Reader, Source, log_absent
 from penstock.io.sources.files import Storage
 from penstock.io.sources.memory import MemorySource
-from penstock.io.sources.paths import expand
 
 if TYPE_CHECKING:
     from penstock.engines.base import Engine
@@ -30,15 +31,14 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Paths = str | Path | list[str] | list[Path]
 
 
-def owning(dataset: Dataset, folder: TemporaryFolder) -> Dataset:
+def owning(dataset: Dataset, folder: StagingFolder) -> Dataset:
     """Return a dataset of files in a temporary folder, which then lives as long as whatever reads them."""
     return replace(dataset, reader=replace(dataset.reader, folder=folder))
 
 
-class Reading(ABC):
+class Reading(ReadingTables, ReadingSql, ABC):
     """Plans datasets; footers, headers and text are looked at by the workers."""
 
     @abstractmethod
@@ -62,9 +62,10 @@ class Reading(ABC):
         Parameters
         ----------
         format : str
-            ``"parquet"``, ``"csv"``, ``"json_lines"``, ``"files"``, or the name of one that `register_format` knows.
+            ``"parquet"``, ``"csv"``, ``"json_lines"``, ``"orc"``, ``"avro"``, ``"arrow"``, ``"libsvm"``, ``"files"``,
+            ``"delta"``, ``"iceberg"``, or the name of one that `register_format` knows.
         paths : path or list of paths
-            Files, globs, directories or fsspec URLs; see `read_parquet`.
+            Files, globs, directories or fsspec URLs, see `read_parquet`; or the one table, see `read_delta`.
         allow_unmanifested : bool
             Read a directory that does not say it is whole.
         storage_options : mapping, optional
@@ -82,6 +83,7 @@ class Reading(ABC):
         Examples
         --------
         >>> import tempfile, penstock as ps
+        >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "a.csv").write_text("x;y\n1;a\n")
         ...     ps.LocalEngine().read("csv", f"{folder}/a.csv", delimiter=";").to_arrow().to_pydict()
@@ -90,14 +92,9 @@ class Reading(ABC):
         kind = find_format(format)
         chosen = kind.read_options(options)
         storage = Storage(dict(storage_options or {}))
-        files = expand(
-            paths,
-            kind.suffixes,
-            storage,
-            allow_unmanifested=allow_unmanifested or kind.whole_files,
-            whole_files=kind.whole_files,
+        source, fragments = kind.open(
+            paths, cast("Engine", self), storage, chosen, allow_unmanifested=allow_unmanifested
         )
-        source, fragments = kind.plan(files, cast("Engine", self), storage, chosen)
         dataset = self._dataset(source, fragments)
         if isinstance(chosen, TableOptions) and chosen.missing_columns == "null":
             log_absent(source.schema, fragments)

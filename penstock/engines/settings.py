@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from penstock.config.settings import Settings, read_yaml
-from penstock.core.errors import ConfigError, check_one_of, did_you_mean
+from penstock.core.errors import check_one_of
 from penstock.core.progress import Progress
 from penstock.engines.base import Engine
 
@@ -69,7 +69,7 @@ def engine_settings(
     Examples
     --------
     >>> engine_settings("local", "cpu", Settings(), Path("conf/engines"))
-    LocalSettings(engine='local', device='cpu', in_flight=None)
+    LocalSettings(engine='local', device='cpu', in_flight=None, staging_dir=None)
     """
     submitted = "PYSPARK_GATEWAY_PORT" in (os.environ if environ is None else environ)
     if submitted and name in (None, "spark"):
@@ -91,13 +91,9 @@ def _named(name: str, folder: Path) -> Settings:
     path = folder / f"{name}.yaml"
     if path.is_file():
         return read_yaml(path)
-    if name in engine_names():
-        return Settings({"engine": name})
     known = sorted({*engine_names(), *(path.stem for path in folder.glob("*.yaml"))})
-    raise ConfigError(
-        f"engine {name!r} is not known, expected one of {', '.join(known)}.{did_you_mean(name, known)}",
-        hint=f"Give the path of a YAML file, or write {path}.",
-    )
+    check_one_of("engine", name, known, hint=f"Give the path of a YAML file, or write {path}.")
+    return Settings({"engine": name})
 
 
 def _checked(settings: Settings) -> EngineSettings:

@@ -82,7 +82,7 @@ def test_map_runs_a_bounded_number_of_items_ahead_and_stops_when_it_is_closed(da
     results.close()
     time.sleep(0.5)
     assert ahead <= 2 * 2 + 2
-    assert len(list(tmp_path.iterdir())) <= ahead
+    assert len(list(tmp_path.iterdir())) <= 2 * 2 + 2  # those that had begun to run end
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_call_leaves_nothing_on_the_scheduler(dask, call):
     else:
         slowly.__module__ = "__main__"  # sent by value
         assert dask.from_dask(frame_of(3).map_partitions(slowly, meta={"x": "int64"})).count() == 3
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while left := dask.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
@@ -319,7 +319,7 @@ def test_a_given_client_goes_on_and_losing_all_workers_is_told_in_time():
     ):
         with DaskEngine(client, device="cpu", no_workers_timeout=2) as engine:
             assert list(engine.map(abs, [-1])) == [1]
-        assert client.submit(abs, -2).result(timeout=10) == 2
+        assert client.submit(abs, -2).result(timeout=60) == 2
         cluster.scale(0)
         while client.nthreads():
             time.sleep(0.05)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.engines.base import Engine
+from penstock.engines.local import results
 from penstock.engines.plain_files import plain_files
 from penstock.engines.spark import query
 from penstock.errors import CorruptFileError, IncompleteInputError
@@ -42,7 +43,8 @@ def test_a_relative_path_is_told_from_the_root(local, tmp_path, monkeypatch):
     assert files.paths == [path]
 
 
-def test_the_rows_of_a_query_are_plain(local, tmp_path):
+def test_the_rows_of_a_query_are_plain(local, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "TABLE_BYTES", 0)
     made = local.query(lambda frame: frame, local.from_arrow(TABLE), staging_dir=tmp_path)
     assert plain_files(made) is not None
 

@@ -102,6 +102,7 @@ def test_an_offer_that_is_no_engine_is_refused(
 
 
 @pytest.mark.parametrize("check", CORE, ids=str)
+@pytest.mark.thorough
 def test_an_engine_of_another_package_passes_the_core_of_the_suite(check: Check, toy: ToyEngine) -> None:
     check(toy)
 
@@ -110,6 +111,8 @@ def test_what_needs_queries_says_so_where_an_engine_has_none(toy: ToyEngine) -> 
     data = toy.from_arrow(pa.table({"t": [1, 2], "x": [1.0, 2.0]}))
     with pytest.raises(ConfigError, match=r"lag.* needs an engine with a query engine, and 'toy' has none"):
         data.lag("x", by=(), order_by="t")
+    with pytest.raises(ConfigError, match=r"sort needs an engine with a query engine, and 'toy' has none"):
+        data.sort("x")
 
 
 def test_the_command_line_runs_on_an_engine_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

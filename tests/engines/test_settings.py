@@ -57,7 +57,7 @@ def test_the_device_option_wins(tmp_path):
 def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):
     (tmp_path / "mine.yaml").write_text("engine: dask")
     with pytest.raises(
-        ConfigError, match=r"'sparc' is not known, expected one of dask, local, mine, spark. Did you mean 'spark'"
+        ConfigError, match=r"engine is 'sparc', expected one of dask, local, mine, spark. Did you mean 'spark'"
     ):
         _settings("sparc", folder=tmp_path)
 

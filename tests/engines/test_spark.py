@@ -22,7 +22,7 @@ import penstock
 from penstock import devices
 from penstock.core.progress import Progress
 from penstock.engines.local import LocalEngine
-from penstock.engines.spark import SparkEngine, workers
+from penstock.engines.spark import SparkEngine, session, workers
 from penstock.errors import ConfigError, DataValueError, ExecutionError, UserCodeError, WorkerLostError
 from penstock.io.sources.files import InputFile
 from penstock.spmd import SpmdOptions
@@ -91,7 +91,7 @@ def test_error_ends_the_other_tasks(spark):
     start = time.monotonic()
     with pytest.raises(DataValueError):
         list(spark.map(task, range(4)))
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 50
 
 
 def test_foreign_error_is_told_by_its_own_words(spark):
@@ -360,6 +360,28 @@ def test_session_of_our_own_listens_on_loopback_only(spark):
 
 def test_environment_is_as_it_was(spark):
     assert "SPARK_LOCAL_IP" not in os.environ
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_ranks_train_where_executors_come_as_they_are_needed():
+    job = Path(__file__).parent / "spark_elastic_job.py"
+    done = subprocess.run([sys.executable, str(job)], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == "1 6.0"
+
+
+def test_settings_for_one_machine_are_not_those_of_a_cluster(monkeypatch):
+    """A page that is off, joins in eight tasks and an address on loopback are for this machine alone."""
+    seen = []
+    monkeypatch.setattr(session, "_started", seen.append)
+    for master in ("local[2]", "spark://far:7077"):
+        session.start({"spark.master": master})
+    here, there = seen
+    for name, value in (("spark.ui.enabled", "false"), ("spark.driver.host", "127.0.0.1")):
+        assert (here.get(name), there.get(name)) == (value, None)
+    assert (here.get("spark.sql.shuffle.partitions"), there.get("spark.sql.shuffle.partitions")) == ("8", None)
+    assert there.get("spark.app.name") == "penstock"
 
 
 @pytest.mark.slow

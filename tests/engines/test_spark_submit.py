@@ -204,15 +204,15 @@ def test_files_of_the_users_own_travel_beside_penstock(stand_in, options):
 def test_a_signal_reaches_what_spark_submit_started(stand_in):
     inner = stand_in / "inner.pid"
     (stand_in / "bin" / "spark-submit").write_text(
-        f"#!/bin/sh\nsleep 60 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n"
+        f"#!/bin/sh\nsleep 120 & echo $! > {inner}.new; mv {inner}.new {inner}; wait\n"
     )
     command = [sys.executable, "-m", "penstock.engines.spark.submit", "jobs/fit.py"]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
     while not inner.exists():
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 128 + signal.SIGTERM
-    deadline = time.monotonic() + 10
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    deadline = time.monotonic() + 50
     while _runs(inner.read_text().strip()):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock import devices
 from penstock.core.errors import ConfigError
-from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork
+from penstock.core.progress import Progress, usual_progress
+from penstock.core.scheduler import PartitionedWork, Usage
 from penstock.engines.base import Item, Reduction, Result, State, TreeReduction
 from penstock.engines.dask import session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.ranks import RankTasks
 from penstock.engines.dask.tasks import Tasks, apply, merge_states, prune_state
 from penstock.engines.relational import RelationalEngine
+from penstock.io import persisted
 from penstock.io.fragments import FRAGMENT_BYTES
-from penstock.io.sinks import TemporaryFolder
 from penstock.spmd import run_alone, run_gang
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class DaskEngine(RelationalEngine):
         Seconds without a sign of life after which a worker is taken for lost while tasks run: it is named in a warning
         and started again by its nanny, or given up, and its tasks are run elsewhere. A worker that is only slow gives
         signs of life. In trainings the timeout of `SpmdOptions` counts.
+    staging_dir : path or URL, optional
+        Where the rows that queries make are kept: a directory that this machine and all workers share, or a folder of a
+        store. On one machine the temporary directory, unless given.
+    storage_options : mapping, optional
+        Passed to fsspec for a `staging_dir` in a store; never shown in a message.
 
     Raises
     ------
@@ -89,6 +94,7 @@ class DaskEngine(RelationalEngine):
     """
 
     name: ClassVar[str] = "dask"
+    returns_to_worker: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -99,8 +105,11 @@ class DaskEngine(RelationalEngine):
         allow_insecure: bool = False,
         no_workers_timeout: float = 300.0,
         timeout: float = 120.0,
+        staging_dir: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.progress = progress or Progress()
+        self.staging_dir, self.storage_options = staging_dir, storage_options
+        self.progress = progress or usual_progress()
         self._no_workers_timeout, self._timeout = no_workers_timeout, timeout
         with ExitStack() as started:
             self.client = session.connect(cluster, started, allow_insecure, no_workers_timeout)
@@ -108,6 +117,11 @@ class DaskEngine(RelationalEngine):
             dask_workers.check_versions(self.client)
             self.device = dask_workers.choose_device(self.client, device)
             self._started = started.pop_all()
+
+    def facts(self) -> dict[str, Any]:
+        """Return also how many workers there are, and where their dashboard is."""
+        workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
+        return super().facts() | {"workers": workers, "dashboard": self.client.dashboard_link or None}
 
     @property
     def slots(self) -> int:
@@ -198,8 +212,19 @@ class DaskEngine(RelationalEngine):
         address = self.client.scheduler.address
         return None if session.is_loopback(address) else f"the workers of {address} may not share this machine's disk"
 
+    def unpersist(self, name: str) -> None:
+        """Have all workers let go of what they hold under a name; those that do not answer keep it until they do."""
+        super().unpersist(name)
+        dask_workers.ask(self.client, persisted.forget, name)
+
+    def usage(self, name: str) -> Usage | None:
+        """Return what all workers hold under a name."""
+        held = dask_workers.ask(self.client, persisted.usage_of, name)
+        return Usage(*map(sum, zip(*held.values(), strict=True))) if held else None
+
     def close(self) -> None:
         """Remove what `from_dask` staged; stop the cluster if this engine started it."""
+        super().close()
         self._started.close()
 
     def from_dask(
@@ -207,6 +232,7 @@ class DaskEngine(RelationalEngine):
         frame: DataFrame,
         *,
         staging_dir: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
         fragment_bytes: int = FRAGMENT_BYTES,
     ) -> Dataset:
         """Return a dataset of a Dask DataFrame: compute it once, keep the rows as Parquet until `close`.
@@ -215,8 +241,11 @@ class DaskEngine(RelationalEngine):
         ----------
         frame : dask.dataframe.DataFrame
             Its index is left out.
-        staging_dir : path, optional
-            A directory that this machine and all workers share; on one machine the temporary directory, unless given.
+        staging_dir : path or URL, optional
+            A directory that this machine and all workers share, or a folder of a store; that of the engine unless
+            given, or on one machine the temporary directory.
+        storage_options : mapping, optional
+            Passed to fsspec for a store; those of the engine unless given.
         fragment_bytes : int
             Memory that the rows of one fragment take, about.
 
@@ -228,11 +257,27 @@ class DaskEngine(RelationalEngine):
             It cannot be written.
         """
         from penstock.engines.dask.query import to_parquet
+        from penstock.engines.querying import read_staged
 
-        parent = self.staging(staging_dir, "from_dask")
-        staged = str(self._started.enter_context(TemporaryFolder(parent)).path)
-        self._compute(to_parquet(frame, staged), "from_dask")
-        return self.read_parquet(staged, allow_unmanifested=True, fragment_bytes=fragment_bytes)
+        folder = self.staging(staging_dir, "from_dask", storage_options).new_folder()
+        staged = folder.parts("frame")
+        self._started.enter_context(folder)
+        try:
+            self._compute(to_parquet(frame, staged), "from_dask")
+            return read_staged(self, staged, fragment_bytes=fragment_bytes)
+        except BaseException:
+            folder.remove()
+            raise
+
+    def to_dask(self, dataset: Dataset) -> DataFrame:
+        """Return a lazy Dask DataFrame of a dataset: a fragment is a partition, and read when it is computed.
+
+        On a CPU partitions are pandas' with Arrow's types, so that integers with nulls stay integers; on a GPU cuDF's.
+        Labels of rows tell them apart, and no more.
+        """
+        from penstock.engines.dask.frames import frame_of
+
+        return frame_of(dataset)
 
     def _compute(self, work: Any, label: str) -> Any:
         """Return what Dask has planned, computed on the cluster."""

@@ -19,6 +19,8 @@ class DaskSettings(EngineSettings, frozen=True):
     allow_insecure: bool | None = None
     no_workers_timeout: float | None = Field(default=None, gt=0)
     timeout: float | None = Field(default=None, ge=1)
+    staging_dir: str | None = None
+    storage_options: dict[str, Any] | None = Field(default=None, repr=False)
 
     def start(self, progress: Progress | None) -> Engine:
         from penstock.engines.dask.engine import DaskEngine

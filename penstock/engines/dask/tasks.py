@@ -28,6 +28,7 @@ from penstock.engines.dask.times import WorkerTimes, timed
 from penstock.engines.dask.watch import Watch
 from penstock.engines.dask.workers import too_few
 from penstock.engines.stragglers import Stragglers
+from penstock.io.fragments import Fragment
 
 _AHEAD = 2
 _TICK = 2.0
@@ -50,6 +51,12 @@ def merge_states(work: Reduction[Any, Any] | PartitionedWork[Any, Any], states: 
 def prune_state(work: PartitionedWork[Any, Any], state: Any) -> Any:
     """Prune a merged part to what is asked for, on the worker that has it."""
     return work.prune(state)
+
+
+def _home(item: Any, workers: Sequence[str]) -> str | None:
+    """Return the worker that a fragment always goes to as long as the workers are the same, if that is of use."""
+    persisted = isinstance(item, Fragment) and item.persisted
+    return workers[item.index % len(workers)] if persisted and workers else None
 
 
 class Tasks:
@@ -108,13 +115,15 @@ class Tasks:
         by_value = register_modules(cloudpickle)
         return self.submit(loads, cloudpickle.dumps(self._shared) if by_value else dumps(self._shared))
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> distributed.Future:
-        """Start a task, on one worker alone when it is named."""
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None, elsewhere: bool = False
+    ) -> distributed.Future:
+        """Start a task, on one worker when it is named: alone, or `elsewhere` where that is gone or has too much."""
         key = (self._group(function), next(self._count))
         # Tables in memory and vocabularies travel in the graph on purpose.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             future = self.client.submit(
-                function, *arguments, key=key, pure=False, workers=worker and [worker], allow_other_workers=False
+                function, *arguments, key=key, pure=False, workers=worker and [worker], allow_other_workers=elsewhere
             )
         self._futures.add(future)
         return future
@@ -137,10 +146,12 @@ class Tasks:
         """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
         times = WorkerTimes(self.client, self._group(function))
         self._watch.looks.append(Stragglers(self.label, self._items, len(items), times, self._tell).look)
-        window = _AHEAD * sum(self.client.nthreads().values()) + 2
+        threads = self.client.nthreads()
+        workers, window = sorted(threads), _AHEAD * sum(threads.values()) + 2
         waiting: deque[distributed.Future] = deque()
         for item in items:
-            waiting.append(self.submit(function, self.shared, item))
+            home = _home(item, workers)
+            waiting.append(self.submit(function, self.shared, item, worker=home, elsewhere=home is not None))
             self._items[waiting[-1].key] = item
             if len(waiting) == window:
                 yield self.complete(waiting.popleft())

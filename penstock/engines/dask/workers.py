@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import distributed
 
 from penstock import devices
 from penstock.core.errors import ConfigError, StageTimeoutError
+from penstock.core.notices import get_logger
 from penstock.devices import Device
 
 _PACKAGES = ("penstock", "polars", "pyarrow", "numpy", "narwhals")
 _TICK = 0.1
+_ANSWER = 5.0
+
+Answer = TypeVar("Answer")
+
+logger = get_logger(__name__)
 
 
 def expected_workers(client: distributed.Client) -> int:
@@ -70,14 +76,26 @@ def check_versions(client: distributed.Client) -> None:
 
 def task_memory(client: distributed.Client) -> int:
     """Return the bytes of memory that each thread of each worker can count on."""
-    limits = client.run(devices.memory_limit, on_error="return")  # of a worker that goes away an error
+    limits = ask(client, devices.memory_limit)
     known = client.scheduler_info(n_workers=-1)["workers"]
     shares = [
         min(limit, known[worker]["memory_limit"] or limit) // known[worker]["nthreads"]
         for worker, limit in limits.items()
-        if worker in known and isinstance(limit, int)
+        if worker in known
     ]
     return min(shares, default=devices.memory_limit())
+
+
+def ask(client: distributed.Client, function: Callable[..., Answer], *arguments: object) -> dict[str, Answer]:
+    """Return what a function gives on each worker; of none, where one does not answer within seconds."""
+    try:
+        answers: dict[str, Answer] = client.sync(
+            client.run, function, *arguments, on_error="ignore", callback_timeout=_ANSWER
+        )
+    except (TimeoutError, OSError, RuntimeError) as error:  # the last two of a scheduler that is gone
+        logger.debug("the workers do not answer: %s", error)
+        return {}
+    return answers
 
 
 def _relevant(versions: Mapping[str, Any]) -> dict[str, str | None]:

@@ -19,26 +19,29 @@ from weakref import WeakSet
 
 from pyspark import RDD, Accumulator, cloudpickle, sql
 
-from penstock.core.errors import ConfigError, WorkerLostError, class_name
-from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork
+from penstock.core.errors import ConfigError, ExecutionError, WorkerLostError, class_name
+from penstock.core.progress import Progress, usual_progress
+from penstock.core.scheduler import PartitionedWork, Usage
+from penstock.dataset.relations.relation import settled
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import ARITY, Item, Reduction, Result, State, TreeReduction
 from penstock.engines.reading import owning
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
+from penstock.engines.spark.frames import frame_of
 from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merged
 from penstock.engines.spark.jobs import Job
 from penstock.engines.spark.jvm import naming_lost_jvm
 from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
-from penstock.engines.spark.ranks import BarrierLaunch
-from penstock.engines.spark.tasks import Apply, Failures, Merge, Outcome, Shared, Shipped, opened
+from penstock.engines.spark.ranks import StageLaunch
+from penstock.engines.spark.staging import write_rows
+from penstock.engines.spark.tasks import Apply, Failures, Forget, Merge, Outcome, Shared, Shipped, opened
 from penstock.engines.spark.times import StageTimes
 from penstock.engines.spark.workers import Cluster, built
 from penstock.engines.stragglers import Stragglers
 from penstock.frames.interchange import refuse_stream
 from penstock.io.fragments import FRAGMENT_BYTES
-from penstock.io.sinks import TemporaryFolder
+from penstock.io.sinks.staging_place import StagingFolder
 from penstock.spmd import run_gang
 
 if TYPE_CHECKING:
@@ -65,6 +68,11 @@ class SparkEngine(RelationalEngine):
     device : {"auto", "cpu", "gpu"}, default "auto"
         Asked of the workers; the driver needs no GPU.
     progress : Progress, optional
+    staging_dir : path or URL, optional
+        Where the rows that queries make are kept: a directory that this machine and all workers share, or a folder of a
+        store. On one machine the temporary directory, unless given.
+    storage_options : mapping, optional
+        Passed to fsspec for a `staging_dir` in a store; never shown in a message.
 
     Raises
     ------
@@ -100,12 +108,16 @@ class SparkEngine(RelationalEngine):
         conf: Mapping[str, Any] | None = None,
         device: str = "auto",
         progress: Progress | None = None,
+        staging_dir: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
+        self.staging_dir, self.storage_options = staging_dir, storage_options
         existing = spark_session.given(session, conf)
         self.session = existing or spark_session.start(conf)
-        self.progress = progress or Progress()
+        self.progress = progress or usual_progress()
         self._owned = existing is None
-        self._staged: WeakSet[TemporaryFolder] = WeakSet()
+        self._staged: WeakSet[StagingFolder] = WeakSet()
+        self._exported: list[Dataset] = []
         self._context = self.session.sparkContext
         try:
             with self._job("start"):
@@ -116,6 +128,10 @@ class SparkEngine(RelationalEngine):
         except BaseException:
             self.close()
             raise
+
+    def facts(self) -> dict[str, Any]:
+        """Return also the master, and where its pages are."""
+        return super().facts() | {"master": self._context.master, "pages": self._context.uiWebUrl}
 
     @property
     def slots(self) -> int:
@@ -166,10 +182,14 @@ class SparkEngine(RelationalEngine):
         return [opened(data) for _, data in sorted(self._outcomes(work, items, label, plan))]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
-        """Run the ranks as one barrier stage: all tasks start together."""
+        """Run the ranks as one barrier stage: all tasks start together.
+
+        Under dynamic allocation, which has no barrier stages, Spark is asked for executors until all ranks are there,
+        for as long as ``start_timeout``; unless given, there are as many ranks as the executors there have slots.
+        """
         room = self._cluster.ranks(self.kind)
         size = options.world_size or self._cluster.ranks_by_default(self.kind)
-        if size > room:
+        if size > room and not self._cluster.is_elastic:
             raise ConfigError(
                 f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
                 hint="Ask for fewer ranks, or give the application more executors or cores.",
@@ -177,7 +197,7 @@ class SparkEngine(RelationalEngine):
                 engine=self.name,
             )
 
-        launch = partial(BarrierLaunch, self._cluster, label)
+        launch = partial(StageLaunch, self._cluster, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
         with self._job(label):
             return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
@@ -191,8 +211,24 @@ class SparkEngine(RelationalEngine):
         master = self._context.master
         return None if self._cluster.local else f"the workers of {master} do not share the driver's disk"
 
+    def unpersist(self, name: str) -> None:
+        """Have the Python workers that take a task now let go of what they hold under a name.
+
+        Spark reaches no others: they hold it until they are given the rows of a dataset again, or end, after a minute
+        without a task.
+        """
+        with suppress(ExecutionError), self._job("unpersist"):
+            self._cluster.everywhere(Forget(name), "unpersist")
+
+    def usage(self, name: str) -> Usage | None:
+        """Return None: Spark reaches its Python workers one task at a time."""
+        return None
+
     def close(self) -> None:
         """Remove what `from_spark` staged; stop the session if this engine started it."""
+        if not self._owned:
+            super().close()
+        self._exported.clear()
         for folder in list(self._staged):
             folder.remove()
         if self._owned:
@@ -200,7 +236,12 @@ class SparkEngine(RelationalEngine):
                 self.session.stop()
 
     def from_spark(
-        self, frame: DataFrame, *, staging_dir: str | Path | None = None, fragment_bytes: int = FRAGMENT_BYTES
+        self,
+        frame: DataFrame,
+        *,
+        staging_dir: str | Path | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        fragment_bytes: int = FRAGMENT_BYTES,
     ) -> Dataset:
         """Return a dataset of a Spark DataFrame: run its query once, keep the rows as Parquet.
 
@@ -210,8 +251,11 @@ class SparkEngine(RelationalEngine):
         ----------
         frame : pyspark.sql.DataFrame
             Timestamps become microseconds in UTC. Not a stream, whose batches (``foreachBatch``) are taken one by one.
-        staging_dir : path, optional
-            A directory that the driver and all workers share; on one machine the temporary directory, unless given.
+        staging_dir : path or URL, optional
+            A directory that the driver and all workers share, or a folder of a store; that of the engine unless
+            given, or on one machine the temporary directory.
+        storage_options : mapping, optional
+            Passed to fsspec for a store; those of the engine unless given.
         fragment_bytes : int
             Memory that the rows of one fragment take, about.
 
@@ -222,12 +266,31 @@ class SparkEngine(RelationalEngine):
         OutputError
             It cannot be written.
         """
+        from penstock.engines.querying import read_staged
+
         _check_frame(frame)
-        folder = TemporaryFolder(self.staging(staging_dir, "from_spark"))
+        folder = self.staging(staging_dir, "from_spark", storage_options).new_folder()
         self._staged.add(folder)
+        rows = folder.parts("frame")
         with self._job("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
-            frame.write.parquet(f"file://{folder.path}/frame")
-        return owning(self.read_parquet(folder.path / "frame", fragment_bytes=fragment_bytes), folder)
+            write_rows(frame, rows)
+        return owning(read_staged(self, rows, fragment_bytes=fragment_bytes), folder)
+
+    def to_spark(self, dataset: Dataset) -> DataFrame:
+        """Return a lazy Spark DataFrame of a dataset: a fragment is a partition, read by a Python worker when it runs.
+
+        Unsigned integers become the next wider signed ones. What a query has staged for the dataset stays until
+        `close`.
+
+        Raises
+        ------
+        SchemaError
+            A column is of a type that Spark lacks: nanoseconds, a duration, a time of day.
+        """
+        rows = settled(dataset)
+        self._exported.append(rows)
+        with self._cluster.environment(self._cluster.task_cpus):
+            return frame_of(rows, self.session)
 
     def _job(self, label: str) -> AbstractContextManager[None]:
         return naming_lost_jvm(self._context, label)

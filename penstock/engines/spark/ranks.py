@@ -1,4 +1,4 @@
-"""Ranks as the tasks of one barrier stage: Spark starts all of them at the same time, or none."""
+"""Ranks as the tasks of one stage: a barrier stage, of which Spark starts all tasks at the same time or none."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from penstock.spmd import Assignment, RankAssignment
 
 
-class BarrierLaunch:
+class StageLaunch:
     """A `penstock.spmd.Launch` on Spark.
+
+    Where executors come and go by themselves Spark refuses barrier stages, and starts the tasks one by one as executors
+    come: the coordinator waits for all of them either way.
 
     Parameters
     ----------
@@ -35,11 +38,12 @@ class BarrierLaunch:
         if profile is not None:
             rdd = rdd.withResources(profile)
         with cluster.environment(assignment.threads):
-            ranks = built(rdd.barrier().mapPartitions(RunRank(self._shipped, assignment.threads)))
+            stage = rdd if cluster.is_elastic else rdd.barrier()
+            ranks = built(stage.mapPartitions(RunRank(self._shipped, assignment.threads)))
         self._job = Job(context, ranks, label).start()
 
     def problem(self) -> str | None:
-        """Return why Spark has given up on the stage, if it has; it never tries a barrier stage of ours again."""
+        """Return why Spark has given up on the stage, if it has."""
         return self._job.problem()
 
     def stop(self) -> None:

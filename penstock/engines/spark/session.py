@@ -19,17 +19,21 @@ from penstock.engines.spark.jobs import cause
 _DEFAULTS = {
     "spark.master": "local[*]",
     "spark.app.name": "penstock",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-    "spark.sql.shuffle.partitions": "8",
     "spark.python.worker.reuse": "true",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.barrier.sync.timeout": "300",
     # Fragments of tables in memory travel inside their tasks; Spark's own limit is half of one.
     "spark.rpc.message.maxSize": "1024",
 }
-_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "8",
+}
+"""Only on this machine: a cluster has its own settings, a page that its manager links to, and joins of any size."""
 _LOCAL_FAILURES = 4
 
 
@@ -76,7 +80,7 @@ def start(conf: Mapping[str, Any] | None) -> SparkSession:
     master = spark_conf.get("spark.master", "")
     if is_local(master):
         spark_conf.set("spark.master", retrying(master))
-        for name, value in _LOOPBACK.items():
+        for name, value in _LOCAL_DEFAULTS.items():
             spark_conf.setIfMissing(name, value)
     variables = _variables(master)
     with restoring_environment(variables):

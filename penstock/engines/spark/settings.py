@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import Field
 
 from penstock.core.progress import Progress
 from penstock.engines.base import Engine
@@ -14,6 +16,8 @@ class SparkSettings(EngineSettings, frozen=True):
 
     engine: Literal["spark"] = "spark"
     conf: dict[str, str | bool | int | float] | None = None
+    staging_dir: str | None = None
+    storage_options: dict[str, Any] | None = Field(default=None, repr=False)
 
     def start(self, progress: Progress | None) -> Engine:
         from penstock.engines.spark.engine import SparkEngine

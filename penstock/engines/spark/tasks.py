@@ -23,6 +23,7 @@ from penstock import devices
 from penstock.core.by_value import register_modules
 from penstock.core.errors import PenstockError
 from penstock.dataset.task_errors import RemoteTraceback, translate_errors
+from penstock.io import persisted
 from penstock.spmd import run_rank
 
 if TYPE_CHECKING:
@@ -181,6 +182,17 @@ class RunRank:
             run_rank(place, assignment)
             yield place.index
         spare_imports()
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Has a Python worker let go of what it holds of persisted rows."""
+
+    name: str
+
+    def __call__(self, items: Iterable[Any]) -> list[Any]:
+        persisted.forget(self.name)
+        return []
 
 
 def spare_imports() -> None:

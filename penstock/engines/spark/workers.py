@@ -36,12 +36,24 @@ class Cluster:
     Parameters
     ----------
     context : SparkContext
+
+    Attributes
+    ----------
+    local : bool
+        Whether all of them are on this machine.
+    is_elastic : bool
+        Whether Spark asks for executors as tasks wait, and gives them back (``spark.dynamicAllocation.enabled``).
+    task_cpus : int
+        Cores of a task.
     """
 
     def __init__(self, context: SparkContext) -> None:
         self.context = context
         self._conf = context.getConf()
         self.local = is_local(context.master)
+        self.is_elastic = (
+            self._conf.get("spark.dynamicAllocation.enabled", "false") == "true" and not self._in_one_process()
+        )
         self.task_cpus = int(self._conf.get("spark.task.cpus", "1") or 1)
         self._gpus_seen = 0
 
@@ -79,7 +91,7 @@ class Cluster:
 
     def ranks_by_default(self, kind: str) -> int:
         """Return how many ranks a gang has unless told: one where a ``local[n]`` master makes all share its cores."""
-        return 1 if kind == "cpu" and self._in_one_process() else self.ranks(kind)
+        return 1 if kind == "cpu" and self._in_one_process() else max(1, self.ranks(kind))
 
     def rank_cpus(self, kind: str, size: int) -> int:
         """Return how many cores each of `size` ranks has: those of a task, or its share of the machine or executor."""
@@ -183,6 +195,8 @@ class Cluster:
         return self.local and not self.context.master.startswith("local-cluster")
 
     def _asked_for(self) -> int:
+        if self.is_elastic:  # Spark asks for them when there is work
+            return 0
         size = re.match(r"local-cluster\[\s*(\d+)", self.context.master)
         return int(size[1]) if size else int(self._conf.get("spark.executor.instances", "1") or 1)
 

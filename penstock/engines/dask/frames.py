@@ -1,0 +1,50 @@
+"""Datasets as Dask DataFrames, and steps done to the rows of Dask DataFrames: lazily, and without a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dask.dataframe as dd
+import pandas as pd
+import pyarrow as pa
+
+from penstock.core.schemas import canonical
+from penstock.dataset.batches import BatchTask, batch_task
+from penstock.engines.dask.query_partition import Read, to_partition
+from penstock.engines.local.engine import LocalEngine
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class TransformPartition:
+    """Does steps to a partition of pandas."""
+
+    task: BatchTask
+    given: pa.Schema
+
+    def __call__(self, partition: pd.DataFrame) -> Any:
+        """Return what comes out, under the labels of the rows that went in where all of them come out."""
+        rows = pa.Table.from_pandas(partition[self.given.names], schema=self.given, preserve_index=False)
+        made = to_partition(self.task(rows), "cpu")
+        if self.task.keeps_rows:
+            made.index = partition.index
+        return made
+
+
+def frame_of(dataset: Dataset) -> dd.DataFrame:
+    """Return the rows of a dataset, a fragment a partition; each is read when Dask asks for it."""
+    meta = to_partition(dataset.schema.empty_table(), dataset.engine.kind)
+    read = Read(dataset.scan(), dataset.schema)
+    return dd.from_map(read, list(dataset.fragments), meta=meta, enforce_metadata=False)
+
+
+def transform_frame(frame: dd.DataFrame, transform: Callable[[Dataset], Dataset]) -> dd.DataFrame:
+    """Return a frame with what `transform` does to a dataset to be done to its rows; nothing runs."""
+    given = canonical(pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False).remove_metadata())
+    task = batch_task(given, transform, LocalEngine(device="cpu"))
+    work = TransformPartition(task, pa.schema([given.field(name) for name in task.columns]))
+    return frame.map_partitions(work, meta=work(frame._meta), enforce_metadata=False)

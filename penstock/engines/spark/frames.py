@@ -1,0 +1,89 @@
+"""Datasets as Spark DataFrames, and steps done to the rows of Spark DataFrames: lazily, and without a file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from penstock.core.schemas import canonical
+from penstock.dataset.batches import BatchTask, batch_task
+from penstock.dataset.tasks import CollectTask
+from penstock.engines.local.engine import LocalEngine
+from penstock.engines.spark.operations import spark_carrier
+from penstock.engines.spark.query import check_types
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.dataset.dataset import Dataset
+
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_BATCH_ROWS = 65_536
+"""Rows that go to the JVM at once: it holds a batch as a whole."""
+
+
+@dataclass(frozen=True)
+class ReadBatches:
+    """Reads pickled fragments, in a Python worker of Spark."""
+
+    collect: CollectTask
+    carriers: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of each fragment."""
+        for batch in batches:
+            for fragment in batch.column(0).to_pylist():
+                table = self.collect(cloudpickle.loads(fragment)).cast(self.carriers)
+                yield from table.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+@dataclass(frozen=True)
+class TransformBatches:
+    """Does steps to batches, in a Python worker of Spark."""
+
+    task: BatchTask
+    given: pa.Schema
+    carriers: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what comes out of each batch."""
+        for batch in batches:
+            table = pa.Table.from_batches([batch]).cast(self.given)
+            yield from self.task(table).cast(self.carriers).to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def frame_of(dataset: Dataset, session: SparkSession) -> DataFrame:
+    """Return the rows of a dataset, a fragment a partition; each is read when Spark asks for it."""
+    carriers = _carriers(dataset.schema, "to_spark")
+    pickled = [(bytearray(cloudpickle.dumps(fragment)),) for fragment in dataset.fragments]
+    fragments = session.sparkContext.parallelize(pickled, max(1, len(pickled)))
+    frame = session.createDataFrame(fragments, "fragment binary")
+    return _mapped(frame, ReadBatches(CollectTask(dataset.scan(), dataset.schema), carriers), carriers)
+
+
+def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -> DataFrame:
+    """Return a frame with what `transform` does to a dataset to be done to its rows; nothing runs."""
+    given = canonical(to_arrow_schema(frame.schema, timezone="UTC"))
+    task = batch_task(given, transform, LocalEngine(device="cpu"))
+    carriers = _carriers(task.schema, "transform")
+    needed = frame.select(*(f"`{name.replace('`', '``')}`" for name in task.columns))
+    schema = pa.schema([given.field(name) for name in task.columns])
+    return _mapped(needed, TransformBatches(task, schema, carriers), carriers)
+
+
+def _mapped(frame: DataFrame, work: Work, carriers: pa.Schema) -> DataFrame:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # of which nothing is used here
+        return frame.mapInArrow(work, from_arrow_schema(carriers, prefer_timestamp_ntz=True))
+
+
+def _carriers(schema: pa.Schema, label: str) -> pa.Schema:
+    check_types(schema, label)
+    return pa.schema([pa.field(field.name, spark_carrier(field.type)) for field in schema])
