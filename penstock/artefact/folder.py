@@ -27,6 +27,7 @@ from penstock.io.sinks import MANIFEST_NAME, MODEL, FileEntry, Manifest
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 _LARGE = 64 * 2**20
+_OF_RUN = "files-[A-Za-z0-9_-]{1,64}-[0-9a-f]{8}/"
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,11 @@ class Contents:
 
     manifest: Manifest
     files: Mapping[str, bytes]
+    folder: str = ""
 
     def rows(self, path: str) -> int | None:
         """Return how many rows the manifest gives a file."""
-        return next(entry.rows for entry in self.manifest.files if entry.path == path)
+        return next(entry.rows for entry in self.manifest.files if entry.path == self.folder + path)
 
 
 def manifest_digest(data: bytes) -> str:
@@ -78,10 +80,11 @@ def read_folder(path: Path, expect: str | None) -> Contents:
         check_magic(data, MANIFEST_NAME)
         manifest = Manifest.decode(data, path=str(path / MANIFEST_NAME), error=ArtifactIntegrityError)
         _check_listing(manifest, found, path)
-        files = {entry.path: _verified(root, entry) for entry in manifest.files}
+        folder = _folder_of(manifest)
+        files = {entry.path.removeprefix(folder): _verified(root, entry) for entry in manifest.files}
     for name, content in files.items():
         check_magic(content, name)
-    return Contents(manifest, files)
+    return Contents(manifest, files, folder)
 
 
 @contextmanager
@@ -119,7 +122,7 @@ def _walk(root: int, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(root) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             name, status = prefix + entry.name, entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode) and not prefix:
+            if stat.S_ISDIR(status.st_mode) and (not prefix or re.fullmatch(_OF_RUN, prefix)):
                 below = os.open(entry.name, _FLAGS | os.O_DIRECTORY, dir_fd=root)
                 try:
                     yield from _walk(below, f"{name}/")
@@ -140,19 +143,27 @@ def _check_regular(status: os.stat_result, name: str) -> None:
         )
 
 
+def _folder_of(manifest: Manifest) -> str:
+    """Return the folder of its run, with a slash, in which a model that was saved in a store has all its files."""
+    folders = {entry.path.partition("/")[0] for entry in manifest.files}
+    folder = folders.pop() if len(folders) == 1 else ""
+    return f"{folder}/" if re.fullmatch(f"files-{re.escape(manifest.run_id)}-[0-9a-f]{{8}}", folder) else ""
+
+
 def _check_listing(manifest: Manifest, found: Mapping[str, os.stat_result], path: Path) -> None:
     if manifest.format != MODEL:
         raise ArtifactError(f"{path} is a {manifest.format}, expected a {MODEL}", path=str(path))
-    listed = {entry.path: entry for entry in manifest.files}
+    listed, folder = {entry.path: entry for entry in manifest.files}, _folder_of(manifest)
     for name, entry in listed.items():
-        if kind_of(name) is None or entry.kind != kind_of(name):
+        kind = kind_of(name.removeprefix(folder))
+        if kind is None or entry.kind != kind:
             raise UntrustedArtifactError(f"the manifest lists {name!r} as {entry.kind}: no model has that", path=name)
     present = found.keys() - {MANIFEST_NAME}
     differences = {"lacks": listed.keys() - present, "holds files not saved with it:": present - listed.keys()}
     for what, names in differences.items():
         if names:
             raise ArtifactIntegrityError(f"{path} {what} {', '.join(sorted(names))}", path=min(names))
-    lost = [name for name in FIXED if name not in listed]
+    lost = [name for name in FIXED if folder + name not in listed]
     if lost:
         raise ArtifactError(f"the manifest of {path} does not list {lost[0]}", path=lost[0])
 
@@ -201,8 +212,12 @@ def _read_manifest(root: int) -> bytes:
 def _open(root: int, name: str) -> Iterator[BufferedReader]:
     """Open a file, which is checked through the same descriptor; no symbolic link on the way is followed."""
     *folders, last = name.split("/")
-    folder = os.open(folders[0], _FLAGS | os.O_DIRECTORY, dir_fd=root) if folders else os.dup(root)
+    folder = os.dup(root)
     try:
+        for step in folders:
+            inner = os.open(step, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
         descriptor = os.open(last, _FLAGS, dir_fd=folder)
     finally:
         os.close(folder)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.artefact.blobs import check_blob
 from penstock.artefact.checks import demand, exact_keys, need
 from penstock.artefact.evaluators import decode_evaluators
+from penstock.artefact.fetch import fetch
 from penstock.artefact.folder import Contents, read_folder
 from penstock.artefact.layout import (
     BLOB_KINDS,
@@ -30,8 +31,8 @@ from penstock.artefact.parts import ModelParts
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode, decode_parameters
 from penstock.artefact.tables import read_table
-from penstock.core.errors import ArtifactError, ArtifactVersionError
-from penstock.core.locations import absolute_path
+from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError
+from penstock.core.locations import absolute_path, is_url, read_location
 from penstock.core.schemas import require
 from penstock.io.sinks import read_json
 from penstock.stages.base import Blob, Fitted, Stage
@@ -42,7 +43,13 @@ from penstock.stages.step import StageStep
 FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, *BLOB_KINDS})
 
 
-def load(path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None) -> ModelParts:
+def load(
+    path: str | Path,
+    *,
+    expect: str | None = None,
+    stages: Mapping[str, type[Stage]] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> ModelParts:
     """Read the parts of a model that `save` wrote, here or elsewhere; needs no engine, no cluster and no Java.
 
     Hashes show that nothing was damaged, not who wrote it: whoever can change files can change hashes. With `expect`
@@ -52,11 +59,13 @@ def load(path: str | Path, *, expect: str | None = None, stages: Mapping[str, ty
     Parameters
     ----------
     path : str or Path
-        The directory.
+        The directory, or its URL; from a store the files of its manifest are fetched first.
     expect : str, optional
         What `save` returned.
     stages : mapping of str to type of Stage, optional
         Stages of your own that it may name.
+    storage_options : mapping, optional
+        Passed to fsspec; never shown in a message.
 
     Raises
     ------
@@ -73,6 +82,9 @@ def load(path: str | Path, *, expect: str | None = None, stages: Mapping[str, ty
     ArtifactError
         The parts do not fit together: parameters, schema, or features of a booster.
     """
+    text = read_location(path, "model")
+    if is_url(text):
+        return _load_from_store(text, expect, stages, storage_options or {})
     folder = absolute_path(path, "model")
     try:
         contents = read_folder(folder, expect)
@@ -81,6 +93,18 @@ def load(path: str | Path, *, expect: str | None = None, stages: Mapping[str, ty
     except ArtifactError as error:
         whole_path = str(folder / (error.path or ""))  # which is the error's own where that is absolute already
         raise type(error)(error.message, hint=error.hint, **{**error.place, "path": whole_path}) from error.__cause__
+
+
+def _load_from_store(
+    url: str, expect: str | None, stages: Mapping[str, type[Stage]] | None, options: Mapping[str, Any]
+) -> ModelParts:
+    with fetch(url, options) as copy:
+        try:
+            return load(copy.path, expect=expect, stages=stages)
+        except PenstockError as error:
+            here = str(copy.path)
+            place = {name: str(value).replace(here, url) for name, value in error.place.items()}
+            raise type(error)(error.message.replace(here, url), hint=error.hint, **place) from error.__cause__
 
 
 def _check_features(contents: Contents) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import importlib.metadata
 import platform
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,14 @@ from penstock.core.errors import UnsupportedStepError, UntrustedArtifactError
 from penstock.io.sinks import (
     MODEL,
     FileEntry,
-    JointCommit,
     Json,
-    StagedDirectory,
+    OutputCommit,
+    OutputDirectory,
     encode_json,
-    file_entry,
     new_run_id,
-    translating,
+    output_directory,
 )
+from penstock.io.sinks.part_folder import PartFolder
 
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",
@@ -43,6 +44,7 @@ def save(
     *,
     overwrite: bool = False,
     metrics: Mapping[str, float | None] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> str:
     """Write a model to a directory that appears whole or not at all, and return the digest of its manifest.
 
@@ -50,11 +52,14 @@ def save(
     ----------
     model : PipelineModel
     path : str or Path
-        A directory that does not exist yet, is empty, or, with `overwrite`, holds an output of this library.
+        A directory, or the URL of one, that does not exist yet, is empty, or, with `overwrite`, holds an output of this
+        library.
     overwrite : bool, default False
         Replace what is there; it stays readable until the new one is complete, and if anything fails.
     metrics : mapping of str to float or None, optional
         An `Evaluation`, say; written to ``report.json`` for people to read.
+    storage_options : mapping, optional
+        Passed to fsspec; never shown in a message.
 
     Returns
     -------
@@ -84,19 +89,19 @@ def save(
     ...     ps.PipelineModel.load(f"{folder}/model", expect=printed).digest == model.digest
     True
     """
-    with JointCommit(staged := StagedDirectory(path, overwrite=overwrite, run_id=new_run_id())) as joint:
+    staged = output_directory(path, overwrite=overwrite, run_id=new_run_id(), storage_options=storage_options)
+    with OutputCommit(staged) as joint:
         printed = seal(model, staged, metrics=metrics)
         joint.commit()
     return printed
 
 
-def seal(model: LearnedModel, staged: StagedDirectory, *, metrics: Mapping[str, float | None] | None = None) -> str:
+def seal(model: LearnedModel, staged: OutputDirectory, *, metrics: Mapping[str, float | None] | None = None) -> str:
     """Stage a model, to be put in place with other outputs of its run; parameters and errors are those of `save`."""
     documents, encoders = _encode(model)
     learned = digest(model)
     documents[REPORT] = encode_json(_report(model.report, metrics), JSON_LIMIT, path=REPORT)
-    with translating(staged.target):
-        entries = _write(staged.path, documents, encoders)
+    entries = _write(staged.parts, documents, encoders)
     features = sorted({entry.kind for entry in entries} | _optional(model))
     manifest = staged.seal(entries, format=MODEL, metadata={"digest": learned, "features": features})
     return manifest_digest(manifest.encode())
@@ -143,23 +148,21 @@ def _check_blobs(encoder: Encoder, columns: tuple[str, ...]) -> None:
             raise UnsupportedStepError(error.message, path=path, stage=encoder.stage) from error
 
 
-def _write(folder: Path, documents: Mapping[str, bytes], encoders: list[Encoder]) -> list[FileEntry]:
+def _write(folder: PartFolder, documents: Mapping[str, bytes], encoders: list[Encoder]) -> list[FileEntry]:
     entries = [_put(folder, path, content, JSON) for path, content in documents.items()]
     for encoder in encoders:
         entries += [_put(folder, path, blob.data, blob.kind) for path, blob in encoder.blobs.items()]
         for path, table in encoder.tables.items():
-            (folder / path).parent.mkdir(exist_ok=True)
-            write_table(table, folder / path)
-            entries.append(file_entry(folder / path, folder, rows=table.num_rows, kind=PARQUET))
+            entries.append(folder.put(path, partial(write_table, table), rows=table.num_rows, kind=PARQUET))
     return entries
 
 
-def _put(folder: Path, path: str, content: bytes, kind: str) -> FileEntry:
-    target = folder / path
-    target.parent.mkdir(exist_ok=True)
-    with open(target, "xb") as file:
-        file.write(content)
-    return file_entry(target, folder, kind=kind)
+def _put(folder: PartFolder, path: str, content: bytes, kind: str) -> FileEntry:
+    def write(local: str) -> None:
+        with open(local, "xb") as file:
+            file.write(content)
+
+    return folder.put(path, write, rows=None, kind=kind)
 
 
 def _report(fit: Any, metrics: Mapping[str, float | None] | None) -> Json:

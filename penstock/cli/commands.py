@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.cli.etl.request import RunRequest
 from penstock.cli.options import options_of
-from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, JobRequest, ScoreRequest
+from penstock.cli.requests import (
+    EvaluateRequest,
+    ExplainRequest,
+    FitRequest,
+    JobRequest,
+    ScoreRequest,
+    TuneRequest,
+)
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
 
 app = typer.Typer(
     name="penstock",
-    help="Fit, evaluate and score pipelines on one process, Dask or Spark.",
+    help="Fit, tune, evaluate and score pipelines, and run ETL jobs, on one process, Dask or Spark.",
     epilog=(__doc__ or "").partition("\n\n")[2],
     no_args_is_help=True,
     add_completion=False,
@@ -82,6 +90,14 @@ def fit(progress: "Progress", **options: Any) -> Any:
     return jobs.fit(FitRequest(**options), progress)
 
 
+@_command(TuneRequest, argument="pipeline")
+def tune(progress: "Progress", **options: Any) -> Any:
+    """Search parameters of a pipeline by cross-validation, and save the model of the best."""
+    from penstock.cli import jobs
+
+    return jobs.tune(TuneRequest(**options), progress)
+
+
 @_command(EvaluateRequest)
 def evaluate(
     progress: "Progress",
@@ -115,6 +131,14 @@ def explain(progress: "Progress", **options: Any) -> Any:
     from penstock.cli import jobs
 
     return jobs.explain(ExplainRequest(**options), progress)
+
+
+@_command(RunRequest, argument="pipeline")
+def run(progress: "Progress", **options: Any) -> Any:
+    """Run a job that only does ETL: its inputs in, its outputs written, all of them or none."""
+    from penstock.cli import jobs
+
+    return jobs.run(RunRequest(**options), progress)
 
 
 @_command()

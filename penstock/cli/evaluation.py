@@ -9,10 +9,10 @@ from typing import Any
 
 from penstock.cli.requests import EvaluationRequest
 from penstock.core.errors import ConfigError
-from penstock.core.locations import local_path
+from penstock.core.locations import is_url, read_location
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
-from penstock.io.sinks import StagedFile
+from penstock.io.sinks import OutputFile, output_file
 from penstock.pipeline.model import PipelineModel
 from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.result import Evaluation
@@ -25,13 +25,17 @@ def evaluated(model: PipelineModel, dataset: Dataset, evaluators: Evaluators, re
 
 
 def seal_page(
-    page: StagedFile, metrics: Evaluation, title: str, request: EvaluationRequest, model: PipelineModel, engine: Engine
+    page: OutputFile, metrics: Evaluation, title: str, request: EvaluationRequest, model: PipelineModel, engine: Engine
 ) -> None:
     """Stage the page that was asked for."""
     from penstock.report import render
 
-    details = {"Data": ", ".join(request.data), "Model digest": model.digest, "Engine": engine.name, "Run": page.run_id}
-    page.seal(render(metrics, title=title, details=details).encode())
+    page.seal(render(metrics, title=title, details=page_details(request, page.run_id, model, engine)).encode())
+
+
+def page_details(request: EvaluationRequest, run_id: str, model: PipelineModel, engine: Engine) -> dict[str, str]:
+    """Return what stands under the title of a page."""
+    return {"Data": ", ".join(request.data), "Model digest": model.digest, "Engine": engine.name, "Run": run_id}
 
 
 def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:
@@ -50,11 +54,20 @@ def told(metrics: Evaluation, request: EvaluationRequest) -> dict[str, Any]:
     }
 
 
+def staged_page(request: EvaluationRequest, run_id: str) -> OutputFile | None:
+    """Return the page that is asked for as an output of a run."""
+    check_report(request.report)
+    return None if request.report is None else output_file(request.report, run_id=run_id)
+
+
 def check_report(path: str | Path | None) -> None:
     """Refuse a page that could not be written, before any work is done; one that is there is replaced."""
     if path is None:
         return
-    page = Path(local_path(path, "report"))
+    text = read_location(path, "report")
+    if is_url(text):
+        return
+    page = Path(text)
     if page.is_dir() or not page.resolve().parent.is_dir():
         raise ConfigError(
             f"report is {str(path)!r}, expected a file in a folder that is there", hint="Name a file: report.html."

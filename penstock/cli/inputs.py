@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ def read(
     types: pa.Schema | None = None,
     allow_unmanifested: bool = False,
     max_bad_records: int = 0,
+    options: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Return a dataset of files.
 
@@ -42,6 +43,8 @@ def read(
         Read directories that do not say that they are whole.
     max_bad_records : int
         How many records of text files may be set aside because they cannot be parsed; see `Engine.read_csv`.
+    options : mapping, optional
+        More options of the reader; a ``schema`` among them is that of all columns, and `types` are not asked for.
 
     Raises
     ------
@@ -51,20 +54,21 @@ def read(
         As the engine's readers say.
     """
     paths, kind = list(data), find_format(format_of(data) if format is None else format)
-    options: dict[str, Any] = {} if kind.whole_files else {"allow_unmanifested": allow_unmanifested}
+    given: dict[str, Any] = {} if kind.whole_files else {"allow_unmanifested": allow_unmanifested}
     if issubclass(kind.options, TextOptions):
-        options["max_bad_records"] = max_bad_records
-        options |= _delimiter(kind, paths)
+        given["max_bad_records"] = max_bad_records
+        given |= _delimiter(kind, paths)
     elif max_bad_records != 0 and any(_names(path) for path in paths):
         raise ConfigError(
             f"max_bad_records is {max_bad_records!r}, but {kind.name} has no records to parse",
             hint="Leave max_bad_records out: it is for csv and jsonl.",
         )
-    dataset = engine.read(kind.name, paths, **options)
-    if not issubclass(kind.options, TextOptions):
+    given |= options or {}
+    dataset = engine.read(kind.name, paths, **given)
+    if not issubclass(kind.options, TextOptions) or "schema" in given:
         return dataset
     wanted = _retyped(dataset.schema, types)
-    return dataset if wanted == dataset.schema else engine.read(kind.name, paths, schema=wanted, **options)
+    return dataset if wanted == dataset.schema else engine.read(kind.name, paths, schema=wanted, **given)
 
 
 def format_of(data: Sequence[str]) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,16 +12,17 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from penstock.cli.modules import PARAMETERS, checked_function, load_module, require_names, strict_parameters
 from penstock.config.settings import Settings, read_assignments, read_yaml
-from penstock.core.by_value import import_beside
-from penstock.core.errors import ConfigError, PenstockError, class_name, did_you_mean
-from penstock.core.locations import local_path
+from penstock.core.errors import ConfigError
 from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.task_errors import translated
 from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import Stage
 from penstock.stages.evaluation.base import Evaluator
+
+SEARCH, CATALOG = "search", "catalog"
+"""What a file has of a search, and of inputs and outputs; a parameter of such a name is a parameter."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,8 @@ class PipelineModule:
     evaluators : callable
         ``evaluators(parameters)`` returns a list of `Evaluator`; an empty one where there is nothing to measure.
     prepare : callable or None
-        ``prepare(dataset, parameters)`` returns the rows to learn from and to evaluate on; not called for scoring.
+        ``prepare(dataset, parameters)`` returns the rows to learn from and to evaluate on. One that takes ``labelled``
+        by name, ``prepare(dataset, parameters, *, labelled)``, returns those to score as well; see `prepared`.
     schema : pyarrow.Schema or None
         ``SCHEMA``, the types of columns of text files.
     stages : dict of name to type of Stage
@@ -52,9 +52,28 @@ class PipelineModule:
     parameters: type[BaseModel]
     build: Callable[[Any], Pipeline]
     evaluators: Callable[[Any], Sequence[Evaluator]]
-    prepare: Callable[[Dataset, Any], Dataset] | None = None
+    prepare: Callable[..., Dataset] | None = None
     schema: pa.Schema | None = None
     stages: Mapping[str, type[Stage]] = field(default_factory=dict)
+
+    @property
+    def prepares_scoring(self) -> bool:
+        """Whether ``prepare`` is for rows to score too: it takes ``labelled``."""
+        return self.prepare is not None and "labelled" in signature(self.prepare).parameters
+
+    def prepared(self, dataset: Dataset, parameters: BaseModel, *, labelled: bool) -> Dataset:
+        """Return rows as ``prepare`` makes them.
+
+        Parameters
+        ----------
+        labelled : bool
+            Whether they are to learn from or to evaluate on, and not to score. Those to score are left as they are by
+            a ``prepare`` that does not take it, as it may go by a label that they do not have.
+        """
+        if self.prepare is None or not (labelled or self.prepares_scoring):
+            return dataset
+        options = {"labelled": labelled} if self.prepares_scoring else {}
+        return self.prepare(dataset, parameters, **options)
 
 
 def load_pipeline(name: str, folder: str | Path = "pipelines") -> PipelineModule:
@@ -73,59 +92,30 @@ def load_pipeline(name: str, folder: str | Path = "pipelines") -> PipelineModule
     ConfigError
         There is no such file; it does not run; it lacks something, or has it of another kind.
     """
-    if name.endswith(".py"):
-        path = Path(local_path(name, "pipeline"))
-    else:
-        path = Path(local_path(folder, "pipelines")) / f"{name}.py"
-    if not path.is_file():
-        known = sorted(found.stem for found in path.parent.glob("*.py"))
-        raise ConfigError(
-            f"pipeline {name!r} is not there: {path} is no file.{did_you_mean(path.stem, known)}",
-            hint=f"There are: {', '.join(known)}." if known else "Name the folder with --pipelines, or give a path.",
-            path=str(path),
-        )
-    module = _run(path)
-    for wanted in ("Parameters", "build", "evaluators"):
-        if not callable(getattr(module, wanted, None)):
-            raise ConfigError(f"{path} defines no {wanted}, expected {_EXPECTED[wanted]}", path=str(path))
+    path, module = load_module(name, folder)
+    require_names(module, path, **{each: _EXPECTED[each] for each in ("Parameters", "build", "evaluators")})
     schema = getattr(module, "SCHEMA", None)
+
+    def function(name: str) -> Callable[..., Any]:
+        return checked_function(module, name, path, _EXPECTED[name], _RETURNS[name])
+
     return PipelineModule(
         path.stem,
-        _parameters(module.Parameters, path),
-        _checked(module, "build", path),
-        _checked(module, "evaluators", path),
-        _checked(module, "prepare", path) if getattr(module, "prepare", None) is not None else None,
+        strict_parameters(module.Parameters, path),
+        function("build"),
+        function("evaluators"),
+        None if getattr(module, "prepare", None) is None else function("prepare"),
         None if schema is None else declared(schema),
         _own_stages(module),
     )
 
 
 _EXPECTED = {
-    "Parameters": 'class Parameters(pydantic.BaseModel, extra="forbid")',
+    "Parameters": PARAMETERS,
     "build": "def build(parameters) -> Pipeline",
     "evaluators": "def evaluators(parameters) -> list of Evaluator",
-    "prepare": "def prepare(dataset, parameters) -> Dataset",
+    "prepare": "def prepare(dataset, parameters) -> Dataset, with *, labelled where it is for scoring too",
 }
-
-
-def _checked(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
-    """Return a function of the module; what it raises, and what it should not return, is told with its name."""
-    function = getattr(module, name)
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        try:
-            made = function(*arguments)
-        except PenstockError:
-            raise
-        except Exception as error:
-            raise translated(error, f"{name} of {path}", ConfigError, path=str(path)) from error
-        if not _RETURNS[name](made):
-            problem = f"{name} of {path} returned {class_name(made)}, expected {_EXPECTED[name]}"
-            raise ConfigError(problem, hint="Is there a return?" if made is None else None, path=str(path))
-        return made
-
-    return call
 
 
 def _are_evaluators(made: Any) -> bool:
@@ -150,10 +140,16 @@ class PipelineSettings:
         Of the module.
     stages : Settings
         Of single stages, for `Pipeline.with_params`: names with a dot, and stages that are left out, by ``null``.
+    search : Settings
+        How the pipeline is searched, see `penstock.cli.search_settings`.
+    assigned : frozenset of str
+        The names that options gave, which win over all.
     """
 
     parameters: BaseModel
     stages: Settings = field(default_factory=Settings)
+    search: Settings = field(default_factory=Settings)
+    assigned: frozenset[str] = frozenset()
 
     def build(self, module: PipelineModule) -> Pipeline:
         """Return the pipeline, its stages with parameters of their own.
@@ -196,53 +192,22 @@ def pipeline_settings(
     ConfigError
         A name is not known, or a value is not of its type; says where it stands.
     """
-    path = folder / f"{module.name}.yaml"
-    own = read_yaml(path) if path.is_file() else Settings()
+    own = file_settings(module.name, folder)
     given = read_assignments(assignments, module.parameters)
     known = module.parameters.model_fields
-    parameters, stages = (
-        given.over(conf).over(own).split(lambda name, value: "." in name or (value is None and name not in known))
-    )
+    all_named, search = given.over(conf).over(own).split(lambda name, _: name == SEARCH and name not in known)
+    named, _ = all_named.split(lambda name, _: name == CATALOG and name not in known)
+    parameters, stages = named.split(lambda name, value: "." in name or (value is None and name not in known))
     hidden = next((place for place in stages.places.values() if place.hidden), None)
     if hidden is not None:
         raise ConfigError(f"{hidden.where}: a parameter of a stage is stored with the model, and cannot be a secret")
-    return PipelineSettings(parameters.fill(module.parameters), stages)
+    return PipelineSettings(parameters.fill(module.parameters), stages, search.section(SEARCH), frozenset(given.values))
 
 
-def _run(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"pipelines.{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    import_beside(str(path.parent.absolute()))
-    # Known by its name while it runs, as pydantic and dataclasses need, and not after: its functions then travel to
-    # workers by value, where nobody could import them.
-    before = sys.modules.get(spec.name)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (PenstockError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # sys.exit too
-        line = getattr(error, "lineno", None)
-        where = f"{path}, line {line}" if line else str(path)
-        raise ConfigError(f"{where} does not run: {type(error).__name__}: {error}", path=str(path)) from error
-    finally:
-        sys.modules.pop(spec.name)
-        if before is not None:
-            sys.modules[spec.name] = before
-    return module
-
-
-def _parameters(kind: Any, path: Path) -> type[BaseModel]:
-    strict = isinstance(kind, type) and issubclass(kind, BaseModel) and kind.model_config.get("extra") == "forbid"
-    if not strict:
-        raise ConfigError(
-            f"Parameters of {path} is {kind!r}, expected {_EXPECTED['Parameters']}",
-            hint='Without extra="forbid" a parameter with a typing error in its name would be left out in silence.',
-            path=str(path),
-        )
-    return kind  # type: ignore[no-any-return]
+def file_settings(name: str, folder: Path) -> Settings:
+    """Return the settings of ``<folder>/<name>.yaml``; none where there is no such file."""
+    path = folder / f"{name}.yaml"
+    return read_yaml(path) if path.is_file() else Settings()
 
 
 def _own_stages(module: ModuleType) -> dict[str, type[Stage]]:

@@ -97,7 +97,8 @@ class Reporter:
 
     def _interrupted(self, number: signal.Signals, how: str = "") -> int:
         during = f" during {self.progress.label!r}" if self.progress.label else ""
-        hint = "Outputs are as they were, or all of this run. Run again; --checkpoint-dir lets a training go on."
+        go_on = "--checkpoint-dir lets a training go on, --study a search, --from a backfill."
+        hint = f"Outputs are as they were, or all of this run. Run again; {go_on}"
         code = 128 + number
         self._print_error({"type": number.name, "message": f"stopped{during}{how}", "hint": hint, "exit_code": code})
         return code

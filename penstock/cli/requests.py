@@ -1,14 +1,15 @@
-"""What a job is told and what it tells: plain values, checked when they are made.
+"""What a job is told: plain values, checked when they are made.
 
 The options of a command are the fields of its request: with their types, their defaults, and for their help what the
 docstring says of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from penstock.cli.write_options import WriteOptions, split_names
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ class JobRequest:
 
     Parameters
     ----------
-    data : sequence of str
-        Files, globs, directories or URLs of one format.
-    format : str, optional
-        parquet, csv, jsonl or files; found by the suffixes unless given.
-    allow_unmanifested : bool
-        Read directories with no _SUCCESS.
-    max_bad_records : int
-        Records of CSV and JSON lines that may be set aside unparsed.
     engine : str, optional
         local, dask, spark, a file of conf/engines, or a path.
     device : str, optional
@@ -40,10 +33,6 @@ class JobRequest:
         The folder of pipelines; conf lies beside it.
     """
 
-    data: Sequence[str]
-    format: str | None = None
-    allow_unmanifested: bool = False
-    max_bad_records: int = 0
     engine: str | None = None
     device: str | None = None
     conf: Sequence[str | Path] = ()
@@ -51,8 +40,30 @@ class JobRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelineRequest(JobRequest):
-    """What a job is told that builds a pipeline.
+class DataRequest(JobRequest):
+    """What a job is told that reads rows of one kind.
+
+    Parameters
+    ----------
+    data : sequence of str
+        Files, globs, directories or URLs of one format.
+    format : str, optional
+        parquet, csv, jsonl or files; found by the suffixes unless given.
+    allow_unmanifested : bool
+        Read directories with no _SUCCESS.
+    max_bad_records : int
+        Records of CSV and JSON lines that may be set aside unparsed.
+    """
+
+    data: Sequence[str]
+    format: str | None = None
+    allow_unmanifested: bool = False
+    max_bad_records: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParametersRequest(JobRequest):
+    """What a job is told that takes parameters of a module.
 
     Parameters
     ----------
@@ -61,6 +72,11 @@ class PipelineRequest(JobRequest):
     """
 
     set: Sequence[str] = field(default=(), metadata={"metavar": "NAME=VALUE"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineRequest(ParametersRequest, DataRequest):
+    """What a job is told that reads rows for a pipeline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +126,12 @@ class EvaluationRequest(PipelineRequest):
         >>> EvaluationRequest(data=[], slices=["country", "country,device"]).by
         [['country'], ['country', 'device']]
         """
-        return [[name.strip() for name in each.split(",")] for each in self.slices]
+        return [split_names([each]) for each in self.slices]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitRequest(EvaluationRequest, CountingRequest):
-    """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
+class TrainRequest(EvaluationRequest):
+    """What a job is told that learns a model, evaluates it on rows held out, and saves it.
 
     Parameters
     ----------
@@ -123,12 +139,8 @@ class FitRequest(EvaluationRequest, CountingRequest):
         A module of the pipelines folder, or a .py file.
     out : path
         Directory of the model.
-    score : path, optional
-        Directory for the held-out rows, scored.
     test_fraction : float
         Share of rows held out to evaluate on.
-    validation_fraction : float
-        Share of rows watched for early stopping.
     seed : int
         Decides which rows are held out.
     overwrite : bool
@@ -139,10 +151,58 @@ class FitRequest(EvaluationRequest, CountingRequest):
         Seconds until a silent rank is taken for lost.
     max_restarts : int, optional
         How often a training that lost a rank starts again.
-    checkpoint_dir : path, optional
+    checkpoint_dir : path or URL, optional
         Where checkpoints outlive the run.
     allow_insecure : bool
         Let ranks of XGBoost listen on all addresses.
+    """
+
+    pipeline: str
+    out: str | Path
+    test_fraction: float = 0.2
+    seed: int = 7
+    overwrite: bool = False
+    world_size: int | None = None
+    timeout: float | None = field(default=None, metadata={"show_default": "120.0"})
+    max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
+    checkpoint_dir: str | Path | None = None
+    allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares of rows that are not learned from, by what they are for."""
+        return {"test": self.test_fraction}
+
+    @property
+    def spmd(self) -> "SpmdOptions":
+        """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
+        from penstock.spmd import SpmdOptions
+
+        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "allow_insecure")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return SpmdOptions(**given)
+
+    def __post_init__(self) -> None:
+        for name, share in self.shares.items():
+            if not 0 <= share < 1:
+                raise ConfigError(f"{name}_fraction is {share}, expected at least 0 and less than 1")
+
+    def _refuse_without_test_rows(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) and not self.test_fraction:
+                raise ConfigError(f"test_fraction is 0, so there are no rows to {name}", hint=f"Leave {name} out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest(TrainRequest, CountingRequest):
+    """A fit: learn, evaluate on rows held out, save, and write those rows scored if `score` says where.
+
+    Parameters
+    ----------
+    score : path, optional
+        Directory for the held-out rows, scored.
+    validation_fraction : float
+        Share of rows watched for early stopping.
 
     Raises
     ------
@@ -155,40 +215,66 @@ class FitRequest(EvaluationRequest, CountingRequest):
     0.2
     """
 
-    pipeline: str
-    out: str | Path
     score: str | Path | None = None
-    test_fraction: float = 0.2
     validation_fraction: float = 0.0
-    seed: int = 7
-    overwrite: bool = False
-    world_size: int | None = None
-    timeout: float | None = field(default=None, metadata={"show_default": "120.0"})
-    max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
-    checkpoint_dir: str | Path | None = None
-    allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
 
     @property
-    def spmd(self) -> "SpmdOptions":
-        """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
-        from penstock.spmd import SpmdOptions
-
-        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "allow_insecure")
-        given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return SpmdOptions(**given)
+    def shares(self) -> dict[str, float]:
+        """The shares of rows that are not learned from, by what they are for."""
+        return {"validation": self.validation_fraction, **super().shares}
 
     def __post_init__(self) -> None:
-        for name in ("test_fraction", "validation_fraction"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}, expected at least 0 and less than 1")
+        super().__post_init__()
         if self.test_fraction + self.validation_fraction >= 1:
             raise ConfigError(
                 f"test_fraction and validation_fraction are {self.test_fraction} and {self.validation_fraction}:"
                 " no rows are left to learn from"
             )
-        for name in ("score", "report"):
-            if getattr(self, name) is not None and not self.test_fraction:
-                raise ConfigError(f"test_fraction is 0, so there are no rows to {name}", hint=f"Leave {name} out.")
+        self._refuse_without_test_rows("score", "report")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneRequest(TrainRequest):
+    """A search over parameters of a pipeline: every trial on folds, the best one refitted, evaluated and saved.
+
+    Parameters
+    ----------
+    study : str, optional
+        File, or URL of a store or a database, where the search is kept; run again, it goes on.
+    strategy : str, optional
+        grid, random, tpe, gp or cmaes; wins over the search of the pipeline.
+    trials : int, optional
+        How many settings to try; wins likewise.
+    folds : int, optional
+        How many folds; wins likewise.
+    metric : str, optional
+        What trials are compared by; wins likewise.
+    table : path, optional
+        Write every trial with its metrics here: .parquet or .csv.
+    report : path, optional
+        Write an HTML page of the trials here.
+
+    Raises
+    ------
+    ConfigError
+        The share leaves no rows to learn from, or none for slices and intervals.
+
+    Examples
+    --------
+    >>> TuneRequest(pipeline="clicks", data=["data/*.parquet"], out="models/clicks", trials=20).trials
+    20
+    """
+
+    study: str | None = None
+    strategy: str | None = None
+    trials: int | None = None
+    folds: int | None = None
+    metric: str | None = None
+    table: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_without_test_rows("slices", "bootstrap")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,15 +301,11 @@ class EvaluateRequest(EvaluationRequest):
     expect: str | None = None
 
     def __post_init__(self) -> None:
-        if self.set and self.pipeline is None:
-            raise ConfigError(
-                f"set is {list(self.set)}, parameters of a pipeline, and none is named",
-                hint="Name it: penstock evaluate PIPELINE --model MODEL --data DATA.",
-            )
+        _refuse_parameters_of_none(self, "penstock evaluate PIPELINE --model MODEL --data DATA")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreRequest(JobRequest):
+class ScoreRequest(WriteOptions, PipelineRequest):
     """Rows of `data` transformed by a saved model and written.
 
     Parameters
@@ -235,13 +317,14 @@ class ScoreRequest(JobRequest):
     columns : sequence of str
         A column to write; all unless given.
     pipeline : str, optional
-        The pipeline, if it has stages of its own.
+        The pipeline, if it has stages of its own, or prepares rows to score too.
     expect : str, optional
         The digest that the saved model must have: sha256:...
-    overwrite : bool
-        Replace outputs that are there.
-    out_format : str
-        parquet, csv or jsonl: what is written.
+
+    Raises
+    ------
+    ConfigError
+        There are parameters of a pipeline, and none is named.
     """
 
     model: str | Path
@@ -249,8 +332,9 @@ class ScoreRequest(JobRequest):
     columns: Sequence[str] = field(default=(), metadata={"option": "--column"})
     pipeline: str | None = None
     expect: str | None = None
-    overwrite: bool = False
-    out_format: str = "parquet"
+
+    def __post_init__(self) -> None:
+        _refuse_parameters_of_none(self, "penstock score MODEL --pipeline PIPELINE --data DATA --out OUT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,112 +350,7 @@ class ExplainRequest(CountingRequest):
     pipeline: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """Scored rows on disk, and what became of the others; ``quarantine`` is where those set aside are."""
-
-    path: str
-    rows: int
-    rows_read: int
-    dropped: Mapping[str, int]
-    quarantined: Mapping[str, int]
-    quarantine: str | None
-    run_id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobResult:
-    """Which model a job was about, how long it took, and where it ran."""
-
-    model: str
-    digest: str
-    seconds: float
-    engine: str
-    device: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metrics:
-    """Metrics by MLlib's names; for each that is None, ``undefined`` says why.
-
-    Attributes
-    ----------
-    bounds : mapping of str to float
-        How far the exact value can be from one that was approximated.
-    intervals : mapping of str to (float, float)
-        Of a bootstrap.
-    slices : mapping of str to sequence of mapping
-        By what was sliced, one row a slice: its values, ``rows``, and every metric.
-    report : str or None
-        Path of the page.
-    """
-
-    metrics: Mapping[str, float | None]
-    undefined: Mapping[str, str]
-    bounds: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
-    slices: Mapping[str, Sequence[Mapping[str, Any]]]
-    report: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitResult(Metrics, JobResult):
-    """What a fit did.
-
-    Attributes
-    ----------
-    model : str
-        Path of the saved model.
-    manifest : str
-        ``sha256:...`` of the saved copy, which ``expect`` takes.
-    digest, preprocessing_digest : str
-        ``sha256:...`` of all that was learned, and of what stages before trainers did: that is equal on every engine.
-    rows, rows_read : int
-        Learned from, and read for it; the rest is in ``dropped`` and ``quarantined``.
-    scans : int
-        Passes over the data that gathered statistics.
-    seconds : float
-        In all; ``seconds_of`` has the parts.
-    counts : sequence of str
-        Of each column that may have very many values, or is sketched: how many were expected, how they were counted,
-        and how many there were.
-    notes : sequence of str
-        What trainers have to say: that one has not converged, say.
-    """
-
-    pipeline: str
-    parameters: Mapping[str, Any]
-    manifest: str
-    preprocessing_digest: str
-    rows: int
-    rows_read: int
-    dropped: Mapping[str, int]
-    quarantined: Mapping[str, int]
-    scans: int
-    seconds_of: Mapping[str, float]
-    counts: Sequence[str]
-    notes: Sequence[str]
-    device_reason: str
-    scored: Scored | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateResult(Metrics, JobResult):
-    """Metrics of a saved model on some data."""
-
-    pipeline: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreResult(JobResult):
-    """What scoring did."""
-
-    scored: Scored
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainResult:
-    """What a fit would do, in words."""
-
-    pipeline: str
-    plan: str
+def _refuse_parameters_of_none(request: EvaluateRequest | ScoreRequest, command: str) -> None:
+    if request.set and request.pipeline is None:
+        problem = f"set is {list(request.set)}, parameters of a pipeline, and none is named"
+        raise ConfigError(problem, hint=f"Name it: {command}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
@@ -11,7 +12,21 @@ from rich.styled import Styled
 from rich.table import Table
 
 from penstock.cli.doctor import Diagnosis
-from penstock.cli.requests import EvaluateResult, ExplainResult, FitResult, Metrics, Scored, ScoreResult
+from penstock.cli.results import (
+    DatasetOutput,
+    EtlRun,
+    EvaluateResult,
+    ExplainResult,
+    FitResult,
+    Metrics,
+    ModelOutput,
+    PlannedOutput,
+    RunResult,
+    Scored,
+    ScoreResult,
+    TrainResult,
+    TuneResult,
+)
 from penstock.core.redaction import visible
 
 _MOST_SLICES = 20
@@ -26,21 +41,20 @@ def show(result: Any, console: Console) -> None:
 @show.register
 def _fit(result: FitResult, console: Console) -> None:
     _print_metrics(result, console)
-    facts = {
-        "rows": result.rows,
-        **_left_out(result.dropped, result.quarantined),
-        "scans": result.scans,
-        "seconds": result.seconds,
-        "  of which": result.seconds_of,
-        "counts": result.counts or None,
-        "notes": result.notes or None,
-        "engine": f"{result.engine}, {result.device} ({result.device_reason})",
-        "digest": result.digest,
-        "model": result.model,
-        **_scored(result.scored),
-        "report": result.report,
+    console.print(_facts({**_trained(result), **_scored(result.scored), "report": result.report}))
+
+
+@show.register
+def _tune(result: TuneResult, console: Console) -> None:
+    _print_metrics(result, console)
+    best = {
+        "best trial": f"{result.best_trial} of {result.trials}, {result.metric} {result.best_score:.6g}",
+        **{f"  {address}": _assigned(value) for address, value in result.best_params.items()},
+        "pruned": result.pruned or None,
+        "failed": [f"trial {each['trial']}: {each['reason']}" for each in result.failed] or None,
     }
-    console.print(_facts(facts))
+    outputs = {"study": result.study, "trials": result.table, "report": result.report}
+    console.print(_facts({**best, **_trained(result), **outputs}))
 
 
 @show.register
@@ -60,6 +74,57 @@ def _score(result: ScoreResult, console: Console) -> None:
 @show.register
 def _explain(result: ExplainResult, console: Console) -> None:
     console.print(result.plan)
+
+
+@show.register
+def _run(result: RunResult, console: Console) -> None:
+    for run in result.runs:
+        console.print(_run_title(run, result), style="bold")
+        console.print(_run_inputs(run))
+        console.print(_run_outputs(run))
+    console.print(_facts({"seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}))
+
+
+def _run_title(run: EtlRun, result: RunResult) -> str:
+    date = "" if run.date is None else f", {run.date}"
+    planned = ": a dry run, nothing was written" if result.dry_run else ""
+    return visible(f"{result.pipeline}{date}, run {run.run_id}{planned}")
+
+
+def _run_inputs(run: EtlRun) -> Table:
+    table = Table("input", "rows", "unparsed", "path", box=None, header_style="bold", padding=(0, 2))
+    for name, each in run.inputs.items():
+        unused = " (not used)" if name in run.unused_inputs else ""
+        path = each.path[0] if len(each.path) == 1 else f"{each.path[0]} and {len(each.path) - 1} more"
+        table.add_row(visible(name) + unused, f"{each.rows:,}", f"{each.unparsed:,}", visible(path))
+    return table
+
+
+def _run_outputs(run: EtlRun) -> Table:
+    table = Table("output", "rows", "of read", "left out", box=None, header_style="bold", padding=(0, 2))
+    table.add_column("path", overflow="fold")
+    for name, each in run.outputs.items():
+        rows, read, left_out, places = _output_cells(each)
+        table.add_row(visible(name), rows, read, visible(left_out), "\n".join(map(visible, places)))
+    return table
+
+
+def _output_cells(output: DatasetOutput | ModelOutput | PlannedOutput) -> tuple[str, str, str, list[str]]:
+    if isinstance(output, ModelOutput):
+        return "-", f"{output.rows:,}", "", [output.path, output.digest]
+    if isinstance(output, PlannedOutput):
+        options, columns = (_listed(each) for each in (output.options, output.columns))
+        lines = [f"{output.path}, where there is {output.replaces}", options, columns or output.kind]
+        return "-", "-", "", [line for line in lines if line]
+    aside = [] if output.quarantine is None else [f"set aside: {output.quarantine}"]
+    left_out = _listed({**output.dropped, **output.quarantined, **output.nulled})
+    there = {"replaced": output.rows_replaced, "unchanged": output.rows_unchanged}
+    kept = _listed({f"rows {name}": f"{rows:,}" for name, rows in there.items() if rows})
+    return f"{output.rows:,}", f"{output.rows_read:,}", left_out, [output.path, *aside, *([kept] if kept else [])]
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in values.items())
 
 
 @show.register
@@ -119,6 +184,26 @@ def _facts(facts: Mapping[str, Any]) -> Table:
         if value not in (None, {}):
             table.add_row(name, _shown(value))
     return table
+
+
+def _assigned(value: Any) -> str:
+    """Return a value as it is written behind ``--set name=``."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _trained(result: TrainResult) -> dict[str, Any]:
+    return {
+        "rows": result.rows,
+        **_left_out(result.dropped, result.quarantined),
+        "scans": result.scans,
+        "seconds": result.seconds,
+        "  of which": result.seconds_of,
+        "counts": result.counts or None,
+        "notes": result.notes or None,
+        "engine": f"{result.engine}, {result.device} ({result.device_reason})",
+        "digest": result.digest,
+        "model": result.model,
+    }
 
 
 def _left_out(dropped: Mapping[str, int], quarantined: Mapping[str, int]) -> dict[str, Any]:

@@ -61,18 +61,20 @@ class Settings:
         values = {name: value for name, value in self.values.items() if name in names}
         return Settings(values, {at: place for at, place in self.places.items() if at and at[0] in names})
 
-    def section(self, name: str) -> Settings:
-        """Return the values under a name; none where it does not occur or is left empty.
+    def section(self, *at: str | int) -> Settings:
+        """Return the values of a mapping at a location, a name in another; none where it is not, or is left empty.
 
         Raises
         ------
         ConfigError
             It is no mapping.
         """
-        value = self.values.get(name)
+        value: Any = self.values
+        for part in at:
+            value = value.get(part) if isinstance(value, dict) else value[part]
         if value is not None and not isinstance(value, dict):
-            raise ConfigError(f"{self.where(name)}: {name!r} is {shorten(value)}, expected a mapping")
-        places = {at[1:]: place for at, place in self.places.items() if at[:1] == (name,)}
+            raise ConfigError(f"{self.where(*at)}: {_dotted(at)!r} is {shorten(value)}, expected a mapping")
+        places = {place[len(at) :]: found for place, found in self.places.items() if place[: len(at)] == at}
         return Settings(dict(value or {}), places)
 
     def only(self, *known: str) -> Settings:
@@ -94,7 +96,8 @@ class Settings:
         try:
             return model.model_validate_json(json.dumps(self.values), strict=True)
         except ValidationError as error:
-            details = error.errors(include_url=False, include_context=False)[0]
+            every = error.errors(include_url=False, include_context=False)
+        details = min(every, key=lambda each: each["type"] != "extra_forbidden")
         # Not chained: pydantic prints values, some of which may be secret.
         raise self._refused(details, model)
 
@@ -103,7 +106,9 @@ class Settings:
         if kind == "extra_forbidden":
             return self._unknown(at, _known(model, at))
         if kind == "missing":
-            return ConfigError(f"{_dotted(at)} is not given, and has no default", hint=f"--set {_dotted(at)}=...")
+            section = self.places.get(())
+            where, hint = (f"{section.where}: ", None) if section else ("", f"--set {_dotted(at)}=...")
+            return ConfigError(f"{where}{_dotted(at)} is not given, and has no default", hint=hint)
         at, place = self._found(at)
         value = details["input"]
         read = "a hidden value" if place.hidden else f"{shorten(value)} ({_NAMES.get(type(value), 'null')})"
@@ -122,7 +127,7 @@ class Settings:
 
     def _found(self, at: Location) -> tuple[Location, Place]:
         """Return the location that has a place: pydantic's has the branches of a union at its end."""
-        known = [at[:length] for length in range(len(at), 0, -1) if at[:length] in self.places]
+        known = [at[:length] for length in range(len(at), -1, -1) if at[:length] in self.places]
         return (known[0], self.places[known[0]]) if known else (at, Place("parameters"))
 
     def where(self, *at: str | int) -> str:

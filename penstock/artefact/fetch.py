@@ -1,0 +1,75 @@
+"""A model that lies in a store, brought to this machine to be read as any other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from penstock.artefact.layout import MANIFEST_LIMIT
+from penstock.config.secrets import secret_values
+from penstock.core.errors import ArtifactIntegrityError, InputError, MissingInputError
+from penstock.io.sinks import MANIFEST_NAME, Manifest, TemporaryFolder
+from penstock.io.sources.stores import connect, patiently, why
+
+
+def fetch(url: str, options: Mapping[str, Any]) -> TemporaryFolder:
+    """Return a folder with the manifest of a model and the files that it lists; nothing of them has been checked.
+
+    Raises
+    ------
+    MissingInputError
+        There is no manifest.
+    InputError
+        The store refused, or failed three times.
+    ArtifactIntegrityError
+        The manifest is damaged, or a file that it lists is not there.
+    UntrustedArtifactError
+        It lists a path outside the folder.
+    """
+    copy = TemporaryFolder()
+    try:
+        _copy(url.rstrip("/"), options, str(copy.path))
+    except BaseException:
+        copy.remove()
+        raise
+    return copy
+
+
+def _copy(url: str, options: Mapping[str, Any], folder: str) -> None:
+    filesystem, root = connect(url, options)
+    filesystem.invalidate_cache()
+
+    def get(name: str) -> bytes:
+        path = f"{url}/{name}"
+        try:
+            return patiently(partial(_read, filesystem, f"{root}/{name}"), path, secret_values(options))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {why(error)}", path=path) from error
+
+    try:
+        data = get(MANIFEST_NAME)
+    except FileNotFoundError as error:
+        message = f"{url} has no {MANIFEST_NAME}: there is no saved model"
+        raise MissingInputError(message, path=url) from error
+    manifest = Manifest.decode(data[: MANIFEST_LIMIT + 1], path=f"{url}/{MANIFEST_NAME}", error=ArtifactIntegrityError)
+    for entry in manifest.files:
+        try:
+            _write(os.path.join(folder, entry.path), get(entry.path))
+        except FileNotFoundError as error:
+            raise ArtifactIntegrityError(f"{url} lacks {entry.path}", path=f"{url}/{entry.path}") from error
+    _write(os.path.join(folder, MANIFEST_NAME), data)
+
+
+def _read(filesystem: Any, path: str) -> bytes:
+    content: bytes = filesystem.cat_file(path)
+    return content
+
+
+def _write(path: str, content: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "xb") as file:
+        file.write(content)

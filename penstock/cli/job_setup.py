@@ -1,0 +1,120 @@
+"""What a job starts from: the pipeline and its parameters, the engine, and the rows, as a request names them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from penstock.cli.inputs import read
+from penstock.cli.project import PipelineModule, PipelineSettings, load_pipeline, pipeline_settings
+from penstock.cli.requests import DataRequest, JobRequest, PipelineRequest
+from penstock.config.settings import Settings, read_yaml
+from penstock.core.locations import local_path
+from penstock.dataset.dataset import Dataset
+from penstock.engines.base import Engine
+from penstock.engines.settings import EngineSettings, engine_settings
+from penstock.pipeline.model import PipelineModel
+from penstock.pipeline.pipeline import Pipeline
+from penstock.stages.evaluation.base import Evaluators
+
+
+@dataclass(frozen=True)
+class JobSetup:
+    """The pipeline, its parameters and the engine of a job; nothing is started."""
+
+    module: PipelineModule
+    settings: PipelineSettings
+    engine: EngineSettings
+
+    @classmethod
+    def of(cls, job: PipelineRequest, pipeline: str) -> JobSetup:
+        """Return what a request names, from its files and options."""
+        return cls.of_module(job, load_pipeline(pipeline, job.pipelines))
+
+    @classmethod
+    def of_module(cls, job: PipelineRequest, module: PipelineModule) -> JobSetup:
+        """Return the same for a module that is loaded."""
+        conf = read_conf(job)
+        settings = pipeline_settings(module, conf_folder(job) / "pipelines", conf["pipeline"], job.set)
+        return cls(module, settings, settings_of_engine(job, conf["engine"]))
+
+    @property
+    def parameters(self) -> BaseModel:
+        """The parameters of the module."""
+        return self.settings.parameters
+
+    def pipeline(self) -> Pipeline:
+        """Return the pipeline, its stages with parameters of their own."""
+        return self.settings.build(self.module)
+
+    def evaluators(self) -> Evaluators:
+        """Return what measures the pipeline."""
+        return self.module.evaluators(self.parameters)
+
+    def labelled(self, job: DataRequest, engine: Engine) -> Dataset:
+        """Return the rows to learn from or to evaluate on."""
+        return self.module.prepared(read_data(job, engine, self.module.schema), self.parameters, labelled=True)
+
+    def unlabelled(self, job: DataRequest, engine: Engine, model: PipelineModel) -> Dataset:
+        """Return the rows to score, which need no label.
+
+        Text is read in the types of the module where it prepares them, as a fit does, else in those of the model.
+        """
+        types = self.module.schema if self.module.prepares_scoring else model.schema
+        return self.module.prepared(read_data(job, engine, types), self.parameters, labelled=False)
+
+
+def read_conf(job: JobRequest) -> dict[str, Settings]:
+    """Return the sections of all configuration files; of two files that set one thing, the later wins."""
+    merged = {"engine": Settings(), "pipeline": Settings()}
+    for path in job.conf:
+        settings = read_yaml(path).only(*merged)
+        merged = {name: settings.section(name).over(lower) for name, lower in merged.items()}
+    return merged
+
+
+def settings_of_engine(job: JobRequest, conf: Settings) -> EngineSettings:
+    """Return the engine that a request or its files name."""
+    return engine_settings(job.engine, job.device, conf, conf_folder(job) / "engines")
+
+
+def read_data(job: DataRequest, engine: Engine, types: Any) -> Dataset:
+    """Return the rows that a request names; text files are read in the types that are known."""
+    return read(
+        engine,
+        job.data,
+        format=job.format,
+        types=types,
+        allow_unmanifested=job.allow_unmanifested,
+        max_bad_records=job.max_bad_records,
+    )
+
+
+def conf_folder(job: JobRequest) -> Path:
+    """Return the folder of configuration files, which lies beside that of pipelines."""
+    return Path(local_path(job.pipelines, "pipelines")).parent / "conf"
+
+
+@dataclass
+class Clock:
+    """Seconds since it was made, and of parts by name."""
+
+    began: float = field(default_factory=time.perf_counter)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Time one part."""
+        began = time.perf_counter()
+        yield
+        self.parts[part] = time.perf_counter() - began
+
+    def total(self) -> float:
+        """Return the seconds so far."""
+        return time.perf_counter() - self.began
