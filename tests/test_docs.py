@@ -76,7 +76,8 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
     _run(DOCS / "own-stages.md", page_module)
 
 
-PAGES = ["relational", *(f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline"))]
+OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
+PAGES = ["relational", "etl", "storage", "search", "persist", "training", "evaluation", *OWN]
 
 
 @pytest.mark.parametrize("page", PAGES)
