@@ -98,16 +98,23 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
 
 
 def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]:
-    """Leave out, of products marked `pairwise`, the rows that add no pair of values; if `fast`, of all, no value."""
+    """Leave out, of products that are marked or if `fast` of all, the rows that add no value, or pair of values."""
     products: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if hasattr(item, "callspec") and (fast or item.get_closest_marker("pairwise")):
+        if hasattr(item, "callspec") and _together(item, fast):
             products.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left_out = set[int]()
     for rows in products.values():
-        chosen = covering([_values(row) for row in rows], 1 if fast else 2)
+        chosen = covering([_values(row) for row in rows], _together(rows[0], fast))
         left_out |= {id(item) for item in rows} - {id(rows[place]) for place in chosen}
     return [item for item in items if id(item) not in left_out]
+
+
+def _together(item: pytest.Item, fast: bool) -> int:
+    """Return of how many parameters the values have to occur together; 0 where all rows are asked for."""
+    if fast or item.get_closest_marker("each_value"):
+        return 1
+    return 2 if item.get_closest_marker("pairwise") else 0
 
 
 def _values(item: Any) -> dict[str, tuple[int, ...]]:
@@ -119,12 +126,16 @@ def _values(item: Any) -> dict[str, tuple[int, ...]]:
     return values | {name: (id(value),) for name, value in params.items()}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Stop before the first test when a GPU is asked for and there is none.
+    """Stop before the first test when a GPU is asked for and there is none; leave to the end what kills workers.
+
+    Those that come after import all libraries again, a few seconds each.
 
     Thousands of tests and the libraries that they import are there to the end: the collector need not look at them
     again and again.
     """
+    session.items.sort(key=_kills_workers)
     gc.collect()
     gc.freeze()
     if session.config.getoption("--device") == "gpu" and not session.config.getoption("--collect-only"):
@@ -132,6 +143,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             devices.choose("gpu")
         except ConfigError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def _kills_workers(item: pytest.Item) -> bool:
+    return "distributed_engine" in getattr(item, "fixturenames", ()) and item.get_closest_marker("slow") is not None
 
 
 class Engines:

@@ -361,7 +361,7 @@ def test_a_signal_stops_a_training_and_leaves_nothing(project, number, name, cod
         assert process.poll() is None
     time.sleep(0.3)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == code
     told = _last_line(out)["error"]
     assert (told["type"], told["exit_code"]) == (name, code)
@@ -370,13 +370,15 @@ def test_a_signal_stops_a_training_and_leaves_nothing(project, number, name, cod
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("job", ["fit", "score", "evaluate"])
-def test_a_job_file_is_the_command_of_its_name(job):
+@pytest.mark.parametrize(
+    ("job", "command"), [("fit", "fit"), ("score", "score"), ("evaluate", "evaluate"), ("etl", "run")]
+)
+def test_a_job_file_is_the_command_of_its_name(job, command):
     made = subprocess.run(
         [sys.executable, ROOT / "jobs" / f"{job}.py", "--help"], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert f"penstock {job}" in made.stdout
+    assert f"penstock {command}" in made.stdout
 
 
 def test_the_version_is_printed(capsys):

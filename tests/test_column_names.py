@@ -76,6 +76,37 @@ MEMORY: dict[str, Read] = {
 }
 
 
+HIDDEN = [names.hidden_name("order", 0), names.hidden_name("key", 12), names.hidden_name("mine")]
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.parametrize("read", [parquet, MEMORY["polars"], declared], ids=["parquet", "polars", "declared"])
+def test_a_name_of_the_kind_that_operations_hide_columns_under_is_refused(
+    local: Engine, tmp_path: Path, read: Read, name: str
+):
+    with pytest.raises(SchemaError, match=f"column '{name}', and Penstock keeps names that begin with '__penstock_'"):
+        read(local, tmp_path, name)
+
+
+def test_the_columns_that_operations_hid_before_are_the_users_own(local: Engine):
+    own = {name: [3, 1, 2] for name in ("__order_0__", "__key_0__", "__value_0__", "__input_0__", "__key_on__")}
+    data = local.from_arrow(pa.table({"id": [3, 1, 2], **own}))
+    other = local.from_arrow(pa.table({"id": [1, 2], "y": [10, 20]}))
+    rows = data.join(other, on="id", how="left").to_arrow().to_pylist()
+    assert [(row["id"], row["y"], {row[name] for name in own}) for row in rows] == [
+        (3, None, {3}), (1, 10, {1}), (2, 20, {2}),
+    ]  # fmt: skip
+    sums = data.group_by("__key_0__").agg(**{name: nw.col(name).sum() for name in own if name != "__key_0__"})
+    assert sums.to_arrow().num_rows == 3
+
+
+@pytest.mark.parametrize("name", ["__row__", HIDDEN[0]])
+def test_a_value_that_a_pivot_would_make_such_a_column_of_is_refused(local: Engine, name: str):
+    data = local.from_arrow(pa.table({"id": [1, 1], "kind": ["a", name], "x": [1, 2]}))
+    with pytest.raises(SchemaError, match=f"column '{name}'"):
+        data.pivot("kind", index="id", values="x", aggregate_function="sum").to_arrow()
+
+
 @pytest.mark.parametrize("name", names.RESERVED)
 @pytest.mark.parametrize("read", FILES)
 def test_a_reserved_name_in_a_file_is_refused_with_the_file(local: Engine, tmp_path: Path, read: Read, name: str):
@@ -218,7 +249,7 @@ def test_every_name_of_this_form_in_the_code_is_reserved():
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    form = {text for text in texts if re.fullmatch(r"__[a-z]+__", text) and not hasattr(object, text)}
+    form = {text for text in texts if re.fullmatch(r"__[a-z]+__", text) and not hasattr(int, text)}
     assert form - FOREIGN == set(names.RESERVED)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -93,11 +93,10 @@ def test_what_is_not_plain_is_refused_where_it_stands(file, text, message):
 
 
 def test_a_large_file_is_refused_unread(file):
-    file.write_bytes(b"#" * 10_000_000)
-    began = time.perf_counter()
+    file.touch()
+    os.truncate(file, 2**40)  # without blocks; no memory takes as much
     with pytest.raises(ConfigError, match="is larger than 262144 bytes"):
         read_yaml(file)
-    assert time.perf_counter() - began < 1  # parsing it takes several seconds
 
 
 def test_a_file_that_is_not_text_is_refused(file):

@@ -188,7 +188,7 @@ def test_map_partitions_sees_the_columns_that_were_selected(data: Dataset) -> No
 
 
 def test_map_partitions_refuses_an_unknown_form(data: Dataset) -> None:
-    with pytest.raises(ConfigError, match="'spark' is not known"):
+    with pytest.raises(ConfigError, match="frame is 'spark', expected one of"):
         data.map_partitions(add_one, {"a": "int64"}, frame="spark")
 
 

@@ -10,7 +10,8 @@ import pytest
 import typer
 
 from penstock.cli.commands import app
-from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest
+from penstock.cli.etl.request import RunRequest
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 from penstock.config.settings import Settings
 from penstock.engines.dask.settings import DaskSettings
 from penstock.engines.local import LocalEngine
@@ -25,9 +26,11 @@ from penstock.spmd import SpmdOptions
 CONF = Path(__file__).parents[1] / "conf" / "engines"
 COMMANDS = {
     "fit": (FitRequest, SpmdOptions, CountOptions),
+    "tune": (TuneRequest, SpmdOptions),
     "evaluate": (EvaluateRequest,),
     "score": (ScoreRequest,),
     "explain": (ExplainRequest, CountOptions),
+    "run": (RunRequest,),
 }
 OF_THE_COMMAND_LINE = {"as_json", "traceback"}
 
@@ -77,8 +80,8 @@ def test_every_option_of_a_command_says_what_it_is_for(command):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_reader_of_one_format_has_the_options_of_the_general_door_and_their_defaults(name):
-    takes = inspect.signature(getattr(Reading, f"read_{name}")).parameters
+    takes = dict(list(inspect.signature(getattr(Reading, f"read_{name}")).parameters.items())[2:])
     door = inspect.signature(Reading.read).parameters
     options = {field.name: field.default for field in dataclasses.fields(FORMATS[name].options)}
     general = {each: door[each].default for each in ("allow_unmanifested", "storage_options") if each in takes}
-    assert {each: takes[each].default for each in takes if each not in ("self", "paths")} == {**options, **general}
+    assert {each: takes[each].default for each in takes} == {**options, **general}

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from penstock.devices import memory_limit
+from penstock.devices import free_memory, memory_limit
 
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -39,3 +39,29 @@ def test_without_a_limit_it_is_the_memory_of_the_machine(tmp_path, text):
 
 def test_without_control_groups_it_is_the_memory_of_the_machine(tmp_path):
     assert memory_limit(cgroup_root=tmp_path, cgroup_of_process=tmp_path / "none") == MACHINE
+
+
+def free(folder, **files):
+    (folder / "process").write_text("0::/jobs\n")
+    (folder / "meminfo").write_text("MemTotal: 4000 kB\nMemFree: 100 kB\nMemAvailable: 3000 kB\n")
+    group = folder / "root" / "jobs"
+    group.mkdir(parents=True)
+    for name, text in files.items():
+        (group / f"memory.{name}").write_text(text + "\n")
+    return free_memory(meminfo=folder / "meminfo", cgroup_root=folder / "root", cgroup_of_process=folder / "process")
+
+
+def test_what_the_kernel_calls_available_is_free(tmp_path):
+    assert free(tmp_path, max="max", current="12345") == 3000 * 1024
+
+
+def test_of_a_control_group_what_its_processes_leave_is_free(tmp_path):
+    assert free(tmp_path, max="1000000", current="700000", stat="anon 500000\nfile 200000") == 500_000
+
+
+def test_nothing_is_free_in_a_group_that_has_more_than_its_limit(tmp_path):
+    assert free(tmp_path, max="1000000", current="1200000", stat="anon 1200000\nfile 0") == 0
+
+
+def test_where_nothing_is_known_the_memory_of_the_machine_is_free(tmp_path):
+    assert free_memory(meminfo=tmp_path / "none", cgroup_root=tmp_path, cgroup_of_process=tmp_path / "none") <= MACHINE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import penstock as ps
 from penstock.cli import jobs
 from penstock.cli.commands import main
 from penstock.cli.requests import FitRequest
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, SchemaError
 
 PIPELINE = """
 import penstock as ps
@@ -60,6 +61,13 @@ def test_a_fit_reports_slices_intervals_and_a_page(request_, project):
     assert 1.0 <= low < result.metrics["fare.mae"] < high <= 3.0
     assert result.report == "page.html"
     assert "fares" in (project / "page.html").read_text()
+
+
+@pytest.mark.parametrize("by, problem", [("zon", "Did you mean 'zone'"), ("y", "slices are by strings")])
+def test_a_wrong_slice_is_refused_before_anything_is_learned(request_, monkeypatch, by, problem):
+    monkeypatch.setattr(ps.Pipeline, "fit", lambda *_, **__: pytest.fail("learned"))
+    with pytest.raises(SchemaError, match=problem):
+        jobs.fit(replace(request_, slices=[by]))
 
 
 def test_the_command_line_shows_them(project, capsys):

@@ -22,8 +22,10 @@ HEAVY = (
     "dask",
     "distributed",
     "onnxruntime",
+    "optuna",
     "pandas",
     "PIL",
+    "plotly",
     "polars",
     "pyspark",
     "sklearn",
@@ -49,6 +51,25 @@ def test_importing_penstock_sets_no_environment_variable() -> None:
         python("import os; before = dict(os.environ); import penstock; print(before == dict(os.environ))").strip()
         == "True"
     )
+
+
+FIRST = """
+import importlib, pkgutil, sys
+import narwhals, polars, pyarrow, fsspec, penstock.io.sources, penstock.io.tables
+for package in (penstock.io.sources, penstock.io.tables):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "penstock"]:
+            del sys.modules[name]
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            print(module.name, error)
+"""
+
+
+@pytest.mark.thorough
+def test_what_travels_to_a_worker_is_imported_whichever_of_its_modules_comes_first() -> None:
+    assert python(FIRST) == ""
 
 
 def test_every_public_name_is_there() -> None:

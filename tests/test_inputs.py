@@ -51,7 +51,7 @@ def test_no_known_suffix_is_refused(tmp_path):
     (tmp_path / "train.txt").touch()
     with pytest.raises(ConfigError, match=r"train.txt has no suffix that tells its format") as found:
         format_of([str(tmp_path / "train.txt")])
-    assert found.value.hint == "Pass --format parquet|csv|jsonl|files."
+    assert found.value.hint == "Pass --format parquet|csv|jsonl|files|orc|avro|arrow|libsvm|delta|iceberg."
 
 
 def test_an_unknown_format_is_refused_with_the_nearest(local):

@@ -13,7 +13,7 @@ import pytest
 import penstock
 from penstock import LocalEngine
 from penstock.cli.doctor import Diagnosis, Finding
-from penstock.cli.requests import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult
+from penstock.cli.results import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult
 from penstock.cli.tables import show
 from penstock.core.console import PlainConsole
 from penstock.core.notices import get_logger, warn
@@ -99,7 +99,9 @@ RESULTS = {
         dropped={HOSTILE: 1}, quarantined={HOSTILE: 1},
         scans=1, seconds=1.0, seconds_of={HOSTILE: 1.0}, counts=[HOSTILE], notes=[HOSTILE, "two"], engine=HOSTILE,
         device=HOSTILE, device_reason=HOSTILE,
-        scored=Scored(path=HOSTILE, rows=1, rows_read=1, dropped={}, quarantined={}, quarantine=HOSTILE, run_id=""),
+        scored=Scored(
+            path=HOSTILE, rows=1, rows_read=1, dropped={}, quarantined={}, nulled={}, quarantine=HOSTILE, run_id="",
+        ),
     ),
     "evaluate": EvaluateResult(
         metrics={HOSTILE: 0.5}, undefined={}, bounds={}, intervals={}, slices={HOSTILE: [{HOSTILE: HOSTILE}]},
@@ -107,7 +109,10 @@ RESULTS = {
     ),
     "score": ScoreResult(
         model=HOSTILE, digest="", seconds=1.0, engine="", device="",
-        scored=Scored(path=URL, rows=1, rows_read=1, dropped={HOSTILE: 1}, quarantined={}, quarantine=None, run_id=""),
+        scored=Scored(
+            path=URL, rows=1, rows_read=1, dropped={HOSTILE: 1}, quarantined={}, nulled={HOSTILE: 1},
+            quarantine=None, run_id="",
+        ),
     ),
     "explain": ExplainResult(pipeline="", plan=HOSTILE.replace("\n", "")),
     "doctor": Diagnosis([HOSTILE.replace("\n", "")], ["cpu"], [Finding("Java", False, HOSTILE, HOSTILE)]),

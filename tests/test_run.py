@@ -6,6 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -20,6 +21,7 @@ from penstock.errors import (
     ConfigError,
     MissingInputError,
     OutputExistsError,
+    PenstockError,
     SchemaDriftError,
     SchemaError,
 )
@@ -268,9 +270,116 @@ def test_scoring_needs_no_label_and_sees_rows_that_prepare_leaves_out(project, c
     assert _table(found.path)["note"].to_pylist() == ["a", "b"]
 
 
+PREPARE = """def prepare(dataset, parameters, *, labelled):
+    schema = {**{field.name: field.type for field in dataset.schema}, "twice": "float64"}
+    dataset = dataset.map_partitions(lambda rows: rows.with_columns(twice=2 * nw.col("x")), schema)
+    return dataset.filter(nw.col("y") >= 0) if labelled else dataset
+"""
+
+
+def test_what_prepare_makes_is_there_when_scoring_and_its_filter_of_labels_is_not(project, common):
+    text = PIPELINE.replace('def prepare(dataset, parameters):\n    return dataset.filter(nw.col("y") >= 0)\n', PREPARE)
+    text = text.replace('st.Imputer("x", strategy=parameters.strategy)', 'st.Imputer(["x", "twice"])')
+    (project / "pipelines" / "own.py").write_text(text.replace("class P", 'SCHEMA = {"x": "float64"}\nclass P'))
+    model = jobs.fit(FitRequest(pipeline="own", out=project / "model", **common)).model
+    (project / "new.csv").write_text("x,note\n1,a\n4,b\n")  # no label
+    given = _on(project / "new.csv", common)
+    found = jobs.score(ScoreRequest(model=model, out=project / "out", pipeline="own", **given)).scored
+    assert (found.rows, found.dropped) == (2, {})
+    assert _table(found.path).to_pylist() == [
+        {"x": 1.0, "note": "a", "twice": 2.0},
+        {"x": 4.0, "note": "b", "twice": 8.0},
+    ]
+    with pytest.raises(SchemaDriftError, match="twice"):
+        jobs.score(ScoreRequest(model=model, out=project / "other", **given))
+
+
+def test_a_prepare_that_knows_no_labels_is_not_called_for_scoring(project, common, fitted):
+    pq.write_table(pa.table({"x": [1.0]}), project / "new.parquet")
+    given = _on(project / "new.parquet", common)
+    found = jobs.score(ScoreRequest(model=fitted.model, out=project / "out", pipeline="small", **given)).scored
+    assert found.rows == 1
+
+
+def test_a_pipeline_that_is_named_for_scoring_by_its_stages_alone_needs_no_parameters(project, common, fitted):
+    text = PIPELINE.replace('strategy: str = "mean"', "strategy: str")
+    (project / "pipelines" / "small.py").write_text(text)
+    jobs.score(ScoreRequest(model=fitted.model, out=project / "out", pipeline="small", **common))
+
+
+def test_parameters_for_scoring_are_those_of_a_pipeline_that_is_named(project, common, fitted):
+    with pytest.raises(ConfigError, match="parameters of a pipeline, and none is named"):
+        ScoreRequest(model=fitted.model, out=project / "out", set=["strategy=mean"], **common)
+    request = ScoreRequest(model=fitted.model, out=project / "out", pipeline="small", set=["strateg=a"], **common)
+    with pytest.raises(ConfigError, match=r"'strateg' is not known\. Did you mean 'strategy'"):
+        jobs.score(request)
+
+
 def test_scoring_writes_the_columns_asked_for(project, common, fitted):
     found = jobs.score(ScoreRequest(model=fitted.model, out=project / "out", columns=["x", "id"], **common))
     assert _table(found.scored.path).schema.names == ["x", "id"]
+
+
+def test_scoring_writes_the_same_files_as_a_dataset(project, common, fitted):
+    placed = {"mode": "append", "sort_by": ["x"], "max_rows_per_file": 200, "run_id": "r1", "compression": "gzip"}
+    given = {**common, **placed, "model": fitted.model, "columns": ["id", "x"], "out_format": "csv"}
+    said = {"partition_by": ["parity"], "out_options": ["delimiter=;"]}
+    own = PIPELINE.replace("def build", PREPARE_PARITY + "\ndef build")
+    (project / "pipelines" / "small.py").write_text(own)
+    given = {**given, "columns": ["id", "x", "parity"], "pipeline": "small"}
+    for _ in range(2):  # of one run id: there once
+        found = jobs.score(ScoreRequest(out=project / "out", **given, **said)).scored
+    assert (found.rows, found.rows_replaced, found.rows_unchanged) == (999, 999, 0)
+    assert (found.files, found.partitions, found.format) == (6, 2, "csv")
+    engine = ps.LocalEngine(device="cpu")
+    rows = engine.read_parquet(project / "data")
+    rows = rows.with_columns(parity=nw.col("id") % 2)
+    scores = ps.PipelineModel.load(fitted.model).transform(rows).select("id", "x", "parity")
+    scores.write(project / "other", format="csv", partition_by="parity", delimiter=";", **placed)
+    assert _contents(project / "out") == _contents(project / "other")
+
+
+PREPARE_PARITY = """
+def prepare(dataset, parameters, *, labelled=True):
+    return dataset.with_columns(parity=nw.col("id") % 2)
+"""
+
+
+def _contents(folder: Path) -> list[tuple[str, bytes]]:
+    files = folder.rglob("*.csv*")
+    return sorted((str(path.parent.relative_to(folder)), path.read_bytes()) for path in files)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "appendd"}, "mode is 'appendd', expected one of .* Did you mean 'append'"),
+        ({"mode": "merge"}, 'mode="merge" needs keys'),
+        ({"keys": ["id"]}, "keys are for"),
+        ({"out_options": ["mode=append"]}, "--out-option mode=... is an option of its own"),
+        ({"out_options": ["delimeter=;"], "out_format": "csv"}, "writing csv takes no option 'delimeter'. Did you"),
+        ({"out_format": "cvs"}, "'cvs'.* Did you mean 'csv'"),
+        ({"partition_by": ["idd"]}, "'idd'.*"),
+        ({"out": "model/inside"}, "would lie in each other"),
+    ],
+)
+def test_what_scoring_is_told_of_its_output_and_does_not_go_together_is_refused(
+    project, common, fitted, monkeypatch, options, message
+):
+    monkeypatch.chdir(project)
+    with pytest.raises(PenstockError, match=message):
+        jobs.score(ScoreRequest(**{"model": fitted.model, "out": "out", **common, **options}))
+    assert not (project / "out").exists()
+
+
+def test_scoring_adds_to_a_table_with_a_log(project, common, fitted):
+    pytest.importorskip("deltalake")
+    given = {**common, "model": fitted.model, "out": project / "table", "out_format": "delta", "run_id": "r1"}
+    for _ in range(2):
+        jobs.score(ScoreRequest(mode="append", **given))
+    assert ps.LocalEngine(device="cpu").read_delta(project / "table").count() == 999
+    with pytest.raises(OutputExistsError):
+        jobs.score(ScoreRequest(**{**given, "run_id": "r2"}))
 
 
 def test_scoring_reads_text_in_the_types_of_the_model(project, common, fitted):

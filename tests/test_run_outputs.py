@@ -98,7 +98,7 @@ def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
     if where == "scores":
         monkeypatch.setattr(StagedDataset, "seal", broken)
     else:
-        monkeypatch.setattr(jobs, {"page": "seal_page", "count": "_rows"}[where], broken)
+        monkeypatch.setattr(jobs, {"page": "seal_page", "count": "row_log"}[where], broken)
     with pytest.raises(OutputError, match="broken"):
         fit()
     assert runs() == before
@@ -107,14 +107,14 @@ def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
 def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list[Any]:
     """Let other work be done while the next fit trains; its results are in the list."""
     done: list[Any] = []
-    rows = jobs._rows
+    rows = jobs.row_log
 
     def meanwhile(*arguments: Any) -> Any:
-        monkeypatch.setattr(jobs, "_rows", rows)
+        monkeypatch.setattr(jobs, "row_log", rows)
         done.append(work())
         return rows(*arguments)
 
-    monkeypatch.setattr(jobs, "_rows", meanwhile)
+    monkeypatch.setattr(jobs, "row_log", meanwhile)
     return done
 
 

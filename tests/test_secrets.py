@@ -63,6 +63,9 @@ class Refusing(MemoryFileSystem):
     def _open(self, path: str, *arguments: object, **options: object) -> None:
         raise self._refuse(path)
 
+    def cat_file(self, path: str, *arguments: object, **options: object) -> bytes:
+        raise self._refuse(path)
+
     def _refuse(self, path: str) -> Exception:
         error = PermissionError(13, self.told, path) if "forbidden" in path else RuntimeError(f"{path}: {self.told}")
         error.__cause__ = ValueError(self.told)
@@ -187,3 +190,16 @@ def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(
     for path in [*written, *(project / "scored").glob("_*")]:
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
     assert "memory://me:***@store/data.parquet" in (project / "report.html").read_text()
+
+
+def test_nothing_that_an_etl_job_prints_holds_a_secret(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("pipelines/copy.py").write_text("def run(inputs, parameters):\n    return {'rows': inputs['rows']}\n")
+    data, common = f"rows=memory://me:{SECRET}@store/data.parquet", ["--device", "cpu", "--out", "rows=out"]
+    assert main(["run", "copy", "--in", data, *common]) == 0
+    assert main(["run", "copy", "--in", data, *common, "--overwrite", "--json"]) == 0
+    assert main(["run", "copy", "--in", data.replace("data.", "no."), *common, "--from", "2024-01-01",
+                 "--to", "2024-01-02", "--overwrite", "--json"]) == 3  # fmt: skip
+    out, err = capfd.readouterr()
+    assert "memory://me:***@store/data.parquet" in out
+    assert "Go on with: penstock run copy --in" in err
+    assert SECRET not in out + err

@@ -110,6 +110,20 @@ def test_a_folder_that_is_not_there_shows_the_nearest_that_is(tmp_path: Path) ->
     assert str(tmp_path / "real.pq") in str(caught.value.hint)
 
 
+@pytest.mark.parametrize("path", ["sampels/clicks", "sampels/clicks/*.pq", "data/sampels/clicks/a.pq"])
+def test_a_wrong_folder_shows_the_one_that_it_is_most_like(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for folder in (tmp_path, tmp_path / "data"):
+        (folder / "samples" / "clicks").mkdir(parents=True)
+        make(folder, "clicks.pq")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingInputError) as caught:
+        expand(path, (".pq",), LOCAL)
+    where = "data/samples" if path.startswith("data/") else "./samples"
+    assert str(caught.value.hint).startswith(f"Near it: {where}")
+
+
 def test_no_path_at_all_is_refused() -> None:
     with pytest.raises(ConfigError, match="no path is given"):
         expand([], (".pq",), LOCAL)
@@ -370,6 +384,7 @@ TABLES = {
     "Iceberg": f"t/metadata/00002-{UUID}.metadata.json",
     "Hudi": "t/.hoodie/hoodie.properties",
 }
+READERS = {"Delta": "engine.read_delta", "Iceberg": "engine.read_iceberg", "Hudi": "files of its newest"}
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -384,7 +399,7 @@ def test_a_table_that_keeps_a_log_is_refused_by_directory_and_by_glob_but_not_by
         for path in ("t", folder, f"{folder}/*.pq", "**/*.pq", "t/**/*.pq", f"{folder}/?.pq", "t*", ""):
             with pytest.raises(InputError, match=f"/t is a table of {kind}") as caught:
                 expand(f"{root}/{path}", (".pq",), LOCAL, allow_unmanifested=True)
-            assert "files of its" in str(caught.value.hint)
+            assert READERS[kind] in str(caught.value.hint)
         (file,) = expand([f"{root}/{data}"], (".pq",), LOCAL)
         assert file.path.endswith(data)
 
@@ -412,7 +427,7 @@ def other_formats(folder: Path) -> dict[str, Path]:
 
 def test_a_file_of_another_format_is_named_with_what_reads_it(tmp_path: Path) -> None:
     engine = ps.LocalEngine(device="cpu")
-    readers = ("pyarrow.orc.read_table", "feather.read_table", "ipc.open_stream", "read_avro", "read_database")
+    readers = ("engine.read_orc", "engine.read_arrow", "engine.read_arrow", "engine.read_avro", "engine.read_sql")
     for (kind, path), reader in zip(other_formats(tmp_path).items(), readers, strict=True):
         for read in (engine.read_parquet, engine.read_csv, engine.read_json_lines):
             with pytest.raises(CorruptFileError, match=f"which looks like {kind}\n") as caught:

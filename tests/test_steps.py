@@ -12,7 +12,7 @@ import pytest
 
 from penstock import frames
 from penstock.dataset import steps
-from penstock.dataset.steps import Filter, MapPartitions, RowLog, Select, Step, placed, prune, run
+from penstock.dataset.steps import Filter, MapPartitions, RowLog, SelectColumns, Step, placed, prune, run
 from penstock.errors import DataValueError, PenstockError, RowCountError, SchemaError, UserCodeError
 from penstock.frames import ROW
 from penstock.io.fragments import Fragment, Piece
@@ -109,7 +109,7 @@ def test_values_that_are_not_of_the_declared_type_are_told() -> None:
 
 
 def test_prune_keeps_the_steps_and_columns_that_matter() -> None:
-    select, keep = Select(("a", "b")), Filter(nw.col("b") > 0, ("b",))
+    select, keep = SelectColumns(("a", "b")), Filter(nw.col("b") > 0, ("b",))
     kept, need = prune([select, keep], ["a"])
     assert kept == (keep,)
     assert need == {"a", "b"}
@@ -122,7 +122,7 @@ def test_prune_stops_at_map_partitions_which_sees_every_column() -> None:
 
 def test_output_schema_follows_the_steps() -> None:
     made = MapPartitions(len, pa.schema({"z": pa.int64(), "y": pa.int8()}), "polars", ("a",))
-    assert steps.output_schema([made, Select(("y",))], SCHEMA) == pa.schema({"y": pa.int8()})
+    assert steps.output_schema([made, SelectColumns(("y",))], SCHEMA) == pa.schema({"y": pa.int8()})
 
 
 def test_a_step_that_loses_rows_without_a_word_is_caught() -> None:

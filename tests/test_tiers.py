@@ -88,7 +88,7 @@ CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "te
 def collected(pytester: pytest.Pytester):
     """A function that returns the tests that are collected with some options."""
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
-    marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "pairwise", "spark", "dask"))
+    marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "pairwise", "each_value", "spark", "dask"))
     pytester.makeini(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
     pytester.makepyfile(MARKED)
 
@@ -138,6 +138,13 @@ def pairs(names: list[str]) -> set[tuple[tuple[int, str], ...]]:
 def test_of_any_product_the_fast_tier_tries_every_value(pytester, collected):
     pytester.makepyfile(PRODUCT.replace("@pytest.mark.pairwise", ""))
     some, every = collected("--fast", "-k", "test_product"), collected("-k", "test_product")
+    assert len(some) == 3 < len(every) == 24
+    assert values(some) == values(every)
+
+
+def test_of_a_product_so_marked_every_value_is_tried(pytester, collected):
+    pytester.makepyfile(PRODUCT.replace("pairwise", "each_value"))
+    some, every = collected("-k", "test_product"), collected("--products", "-k", "test_product")
     assert len(some) == 3 < len(every) == 24
     assert values(some) == values(every)
 

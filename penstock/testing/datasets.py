@@ -24,15 +24,15 @@ from penstock.io.sources.memory import MemorySource
 def uneven(rows: int, *, few: bool = False) -> list[int]:
     """Return the sizes of fragments that hold `rows` rows together; the first is empty.
 
-    There are twelve, several of them empty: more than are merged at once, so that the tree of merges has two levels.
+    There are nine, several of them empty: more than are merged at once, so that the tree of merges has two levels.
     With `few` there are four, which a cluster is through with sooner.
 
     Examples
     --------
     >>> uneven(120), uneven(120, few=True), uneven(1, few=True)
-    ([0, 1, 13, 0, 24, 2, 17, 0, 40, 1, 22, 0], [0, 1, 40, 79], [0, 1, 0, 0])
+    ([0, 1, 13, 0, 24, 2, 40, 40, 0], [0, 1, 40, 79], [0, 1, 0, 0])
     """
-    many = (0, 1, rows // 9, 0, rows // 5, 2, rows // 7, 0, rows // 3, 1)
+    many = (0, 1, rows // 9, 0, rows // 5, 2, rows // 3)
     sizes: list[int] = []
     for wanted in (0, 1, rows // 3) if few else many:
         sizes.append(min(wanted, rows - sum(sizes)))

@@ -174,6 +174,17 @@ def _others() -> Examples:
         st.Expect("b is None or n3 > -9"),
         st.Expect("n1 % 7 != 0 and n1 * 7 / 49 != 2", action="drop"),
         st.FunctionStage("penstock: sum of two", ("n1", "n2"), {"sum": "float64"}),
+        st.Cast({"n1": "int8", "b": "float32", "d": "timestamp"}, errors="null"),
+        st.Cast({"n1": "float64", "t1": "string"}, formats={"t1": "%d.%m.%Y %H:%M"}),
+        st.Cast({"s2": "float64"}, errors="quarantine"),
+        st.CleanText(("s1", "s2"), case="upper", empty_to_null=True),
+        st.CleanText("s2", normalize=None, replace=(("[a-c]", "<$0>"),), collapse_whitespace=False, strip=False),
+        st.Derive("n2 / (n1 * n1 + 1)", as_="ratio"),
+        st.Derive("coalesce(n1, 0) if not b or n2 > 1 else None", as_="n1"),
+        st.Derive("lower(s1)", as_="small"),
+        st.Drop(("n1", "s2")),
+        st.Rename({"n1": "count", "s1": "n1"}),
+        st.Select(("s1", "id", "n1")),
     )
 
 
@@ -211,7 +222,14 @@ def _training() -> Examples:
         st.GeneralizedLinearRegression(
             "w", features=("n3", "label"), family="tweedie", variance_power=1.5, link_power=0.0
         ),
+        st.IsotonicRegression("y", features="n3", weight="w"),
+        st.IsotonicRegression("label", features="w", isotonic=False),
+        st.IsotonicRegression("y", features="n3", num_bins=16),
         st.LinearRegression("y", features=("n3", "label", "w")),
+        st.ProbabilityCalibrator("label", raw_prediction="n3", weight="w", thresholds=(0.6, 0.4)),
+        st.ProbabilityCalibrator("label", raw_prediction="n3", method="isotonic", prediction=None),
+        st.ThresholdTuner("label", probability="n3", weight="w", metric="f1"),
+        st.ThresholdTuner("label", probability="n3", costs={"fp": 1.0, "fn": 2.5}, min_recall=0.3, num_bins=16),
         st.LinearRegression("y", features=("n3", "label"), weight="w", reg_param=0.1, elastic_net_param=0.5),
         st.LinearRegressionCV("y", features=("n3",), weight="w", reg_params=(0.0, 0.5), num_folds=2, fold="label"),
         st.LogisticRegression("label", features=("n3", "w")),

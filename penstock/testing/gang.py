@@ -197,6 +197,8 @@ class InProcessCommunicator:
             return self.index
         return int(np.random.default_rng(self._sums).permutation(self.size)[self.index])
 
+    keeps_checkpoints = True
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint with those before it."""
         self._gang.checkpoints.append(checkpoint)

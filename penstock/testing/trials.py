@@ -28,7 +28,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class StageRun:
     """What came of a fit and a transform: a model and its output, or the error in their place.
 
     ``given`` are the rows that were transformed, in the order of the dataset, and ``scans`` the passes that the fit
@@ -115,28 +115,28 @@ def fit(stage: Stage, learned: Dataset) -> FitOutcome:
     return FitOutcome(len(scans), source.times, model, failure)
 
 
-def use(fit: FitOutcome, given: Dataset) -> Trial:
+def use(fit: FitOutcome, given: Dataset) -> StageRun:
     """Transform with the model of a fit, if there is one."""
     rows = pa.concat_tables(piece.table for fragment in given.fragments for piece in fragment.pieces)
     if fit.model is None:
-        return Trial(rows, fit.scans, fit.reads, error=fit.error)
+        return StageRun(rows, fit.scans, fit.reads, error=fit.error)
     try:
-        return Trial(rows, fit.scans, fit.reads, fit.model, fit.model.transform(given).to_arrow())
+        return StageRun(rows, fit.scans, fit.reads, fit.model, fit.model.transform(given).to_arrow())
     except Exception as error:
-        return Trial(rows, fit.scans, fit.reads, fit.model, error=error)
+        return StageRun(rows, fit.scans, fit.reads, fit.model, error=error)
 
 
-def attempt(stage: Stage, dataset: Dataset) -> Trial:
+def attempt(stage: Stage, dataset: Dataset) -> StageRun:
     """Fit `stage` alone to a dataset and transform it."""
     return use(fit(stage, dataset), dataset)
 
 
-def scattered(stage: Stage, engine: Engine, name: str) -> Trial:
+def scattered(stage: Stage, engine: Engine, name: str) -> StageRun:
     """Return the trial of a case with its rows shuffled into uneven fragments; made once for an engine."""
     return _trial(stage, engine, name, _scatter)
 
 
-def whole(stage: Stage, engine: Engine, name: str) -> Trial:
+def whole(stage: Stage, engine: Engine, name: str) -> StageRun:
     """Return the trial of a case with its rows in order, in one fragment; made once for an engine."""
     return _trial(stage, engine, name, _gather)
 
@@ -148,17 +148,17 @@ def retyped(stage: Stage, engine: Engine, kind: pa.DataType) -> FitOutcome:
     )
 
 
-def _scatter(engine: Engine, name: str) -> Dataset:
+def _scatter(engine: Engine, name: str, few: bool) -> Dataset:
     rows = table(name)
-    sizes = uneven(rows.num_rows, few=name not in _DEEP)
-    return _once(engine, ("scattered", name), lambda: cut(engine, shuffled(rows), sizes))
+    sizes = uneven(rows.num_rows, few=few)
+    return _once(engine, ("scattered", name, few), lambda: cut(engine, shuffled(rows), sizes))
 
 
-def _gather(engine: Engine, name: str) -> Dataset:
+def _gather(engine: Engine, name: str, few: bool) -> Dataset:
     return _once(engine, ("whole", name), lambda: cut(engine, table(name)))
 
 
-_Layout = Callable[[Engine, str], Dataset]
+_Layout = Callable[[Engine, str, bool], Dataset]
 _DEEP = ("ordinary", "offset")
 """Tables whose partial results are merged in two levels: one for all stages, and the one that is hard on sums."""
 _LARGE = 2**20
@@ -166,13 +166,20 @@ _LARGE = 2**20
 _made: WeakKeyDictionary[Engine, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
 
-def _trial(stage: Stage, engine: Engine, name: str, layout: _Layout) -> Trial:
+def _trial(stage: Stage, engine: Engine, name: str, layout: _Layout) -> StageRun:
     case = CASES[name]
+
+    def learn() -> FitOutcome:
+        return fit(stage, layout(engine, case.learned, case.learned not in _DEEP))
+
+    def apply(learned: FitOutcome) -> StageRun:
+        return use(learned, layout(engine, case.given, True))  # rows are not merged
+
     if max(table(case.learned).nbytes, table(case.given).nbytes) > _LARGE:
-        return use(fit(stage, layout(engine, case.learned)), layout(engine, case.given))
+        return apply(learn())
     key = (type(stage), repr(stage), layout, case.learned)
-    model = _once(engine, ("fit", *key), lambda: fit(stage, layout(engine, case.learned)))
-    return _once(engine, (*key, case.given), lambda: use(model, layout(engine, case.given)))
+    model = _once(engine, ("fit", *key), learn)
+    return _once(engine, (*key, case.given), lambda: apply(model))
 
 
 def _once(engine: Engine, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
@@ -188,7 +195,7 @@ def home(kind: Kind) -> LocalEngine:
     return LocalEngine(device=kind)
 
 
-def demand_same_failure(found: Trial, expected: Trial) -> None:
+def demand_same_failure(found: StageRun, expected: StageRun) -> None:
     """Raise AssertionError unless both trials worked, or both failed in the same way."""
     names = [type(trial.error).__name__ if trial.error else "no error" for trial in (found, expected)]
     demand(names[0] == names[1], f"{names[0]} ({found.error}), expected {names[1]} ({expected.error})")

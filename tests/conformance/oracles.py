@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 import statistics
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,13 +21,16 @@ from typing import Any
 import list_oracles
 import numpy as np
 import pandas as pd
+import scipy.optimize
 import scipy.stats
 import xgboost as xgb
 from PIL import Image
+from scipy.special import expit
 from scipy.stats import norm
-from sklearn import linear_model
+from sklearn import linear_model, metrics
 from sklearn import naive_bayes as sk
 from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics.pairwise import haversine_distances
 from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -448,6 +452,86 @@ def fit_line(stage: st.LinearRegression, learned: Columns, given: Columns) -> Co
         found = np.linalg.lstsq(standard * root[:, None], target * root, rcond=1e-12)[0]
     slopes = found * scale / np.where(spread > 0, spread, 1.0)
     return {"id": given["id"], stage.prediction: (middle + (rows - mean) @ slopes).tolist()}
+
+
+def fit_monotone(stage: st.IsotonicRegression, learned: Columns, given: Columns) -> Columns:
+    """Return what scikit-learn makes of it; in cells, of the means of the feature in each."""
+    train, rows = (_known_matrix(stage, columns)[:, 0] for columns in (learned, given))
+    label = np.array(_finite(stage.label, learned[stage.label]), dtype=float)
+    weight = np.array(_weights(stage, learned) or [1.0] * len(label), dtype=float)
+    if stage.num_bins:
+        cell = np.floor(train / _cell_width(train, stage.num_bins))
+        means = {each: np.average(train[cell == each], weights=weight[cell == each]) for each in set(cell)}
+        train = np.array([means[each] for each in cell])
+    model = IsotonicRegression(increasing=stage.isotonic, out_of_bounds="clip").fit(train, label, weight)
+    return {"id": given["id"], stage.prediction: model.predict(rows).tolist()}
+
+
+def _cell_width(values: np.ndarray, most: int) -> float:
+    """Return the smallest power of two whose multiples cut values into at most so many cells that are not empty."""
+    finest = math.frexp(np.abs(values).max())[1] - 53
+    return next(2.0**power for power in itertools.count(finest) if len(set(np.floor(values / 2.0**power))) <= most)
+
+
+def calibrate(stage: st.ProbabilityCalibrator, learned: Columns, given: Columns) -> Columns:
+    """Return scikit-learn's isotonic regression of the classes, or Platt's sigmoid where its gradient is 0."""
+    train, rows = (_known_matrix(stage, columns)[:, 0] for columns in (learned, given))
+    label = _two_classes(stage, learned)
+    weight = np.array(_weights(stage, learned) or [1.0] * len(label), dtype=float)
+    if stage.method == "isotonic":
+        share = IsotonicRegression(out_of_bounds="clip").fit(train, label, weight).predict(rows)
+    else:
+        ones, noughts = weight[label].sum(), weight[~label].sum()
+        target = np.where(label, (ones + 1) / (ones + 2), 1 / (noughts + 2))
+        middle, width = train.mean(), np.ptp(train) or 1.0
+        z = (train - middle) / width
+
+        def gradient(line: np.ndarray) -> list[float]:
+            excess = weight * (expit(line[0] * z + line[1]) - target)
+            return [excess @ z + (line[0] if not np.ptp(train) else 0.0), excess.sum()]
+
+        slope, intercept = scipy.optimize.root(gradient, [0.0, 0.0], tol=1e-15).x
+        share = expit(slope * (rows - middle) / width + intercept)
+    made = {"id": given["id"], stage.probability: share.tolist()}
+    if stage.prediction is not None:
+        two = np.column_stack([1 - share, share])
+        places = two.argmax(axis=1) if stage.thresholds is None else _winners(stage, two)
+        made[stage.prediction] = np.unique(learned[stage.label])[places].tolist()
+    return made
+
+
+def _two_classes(stage: Any, learned: Columns) -> np.ndarray:
+    """Return which rows are of the second class."""
+    classes = sorted(set(learned[stage.label]))
+    if len(classes) != 2:
+        raise Refused(stage.label)
+    return np.array(learned[stage.label]) == classes[1]
+
+
+def tune_threshold(stage: st.ThresholdTuner, learned: Columns, given: Columns) -> Columns:
+    """Return the predictions of the best of all thresholds, each measured by scikit-learn."""
+    train, rows = (_known_matrix(stage, columns)[:, 0] for columns in (learned, given))
+    label = _two_classes(stage, learned)
+    weight = np.array(_weights(stage, learned) or [1.0] * len(label), dtype=float)
+    if stage.num_bins:
+        width = _cell_width(train, stage.num_bins)
+        tried = {np.inf, *(np.floor(train / width) * width)}
+    else:
+        tried = {np.inf, *train}
+
+    def score(threshold: float) -> float:
+        predicted = train >= threshold
+        if stage.min_recall and metrics.recall_score(label, predicted, sample_weight=weight) < stage.min_recall:
+            return -np.inf
+        (tn, fp), (fn, tp) = metrics.confusion_matrix(label, predicted, sample_weight=weight)
+        if stage.costs is not None:
+            cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
+            return -sum(stage.costs.get(name, 0.0) * each for name, each in cells.items())
+        return metrics.f1_score(label, predicted, sample_weight=weight)
+
+    best = max(sorted(tried, reverse=True), key=score)
+    classes = np.unique(learned[stage.label])
+    return {"id": given["id"], stage.prediction: classes[(rows >= best).astype(int)].tolist()}
 
 
 def fit_mean(stage: st.GeneralizedLinearRegression, learned: Columns, given: Columns) -> Columns:
@@ -1019,16 +1103,75 @@ def _in_group(stage: st.GroupScaler, value: Any, known: list[float]) -> float | 
     return (float(value) - statistics.mean(known)) / statistics.stdev(known) if min(known) < max(known) else 0.0
 
 
+def cast(stage: st.Cast, learned: Columns, given: Columns) -> Columns:
+    if stage.errors == "quarantine":
+        made = [_numeral(text) for text in given["s2"]]
+        rows = [row for row, value in enumerate(made) if value is not math.inf]
+        return {"id": [given["id"][row] for row in rows], "s2": [made[row] for row in rows]}
+    if stage.errors == "null":
+        days = _each(_midnight, given["d"])
+        whole = _each(lambda value: value if -128 <= value <= 127 else None, given["n1"])
+        return {"id": given["id"], "n1": whole, "b": _each(float, given["b"]), "d": days}
+    if any(int(float(value)) != value for value in _known(given["n1"])):
+        raise Refused("n1")
+    texts = _each(lambda at: f"{at.day:02}.{at.month:02}.{at.year:04} {at.hour:02}:{at.minute:02}", given["t1"])
+    return {"id": given["id"], "n1": _each(float, given["n1"]), "t1": texts}
+
+
+def _numeral(text: str | None) -> float | None:
+    """Return the number that a text writes, None for NaN and null, and an infinity for a text that writes none."""
+    if text is None or text.strip() == "NaN":
+        return None
+    return float(text) if re.fullmatch(r"\s*[+-]?[0-9]+(\.[0-9]*)?\s*", text) else math.inf
+
+
+def clean(stage: st.CleanText, learned: Columns, given: Columns) -> Columns:
+    if stage.replace:
+        return {"id": given["id"], "s2": _each(lambda text: re.sub("[a-c]", r"<\g<0>>", text), given["s2"])}
+
+    def cleaned(text: str) -> str | None:
+        return " ".join(unicodedata.normalize("NFKC", text).split()).upper() or None
+
+    return {"id": given["id"], **{name: _each(cleaned, given[name]) for name in stage.columns}}
+
+
+def derive(stage: st.Derive, learned: Columns, given: Columns) -> Columns:
+    if stage.as_ == "small":
+        return {"id": given["id"], "small": _each(str.lower, given["s1"])}
+    if stage.as_ == "ratio":
+        pairs = zip(given["n2"], given["n1"], strict=True)
+        ratios = [None if None in pair else pair[0] / (float(pair[1]) * float(pair[1]) + 1) for pair in pairs]
+        return {"id": given["id"], "ratio": ratios}
+    rows = zip(given["n1"], given["b"], given["n2"], strict=True)
+    return {"id": given["id"], "n1": [n1 or 0 if b is False or (n2 or 0) > 1 else None for n1, b, n2 in rows]}
+
+
+def drop(stage: st.Drop, learned: Columns, given: Columns) -> Columns:
+    return {name: values for name, values in given.items() if name not in stage.columns}
+
+
+def rename(stage: st.Rename, learned: Columns, given: Columns) -> Columns:
+    return {"id": given["id"], **{new: given[old] for old, new in stage.columns.items()}}
+
+
+def select(stage: st.Select, learned: Columns, given: Columns) -> Columns:
+    return {name: given[name] for name in stage.columns}
+
+
 ORACLES: dict[type[Stage], Oracle] = {
     st.Arcsinh: _elementwise(math.asinh, lambda value: False),
     st.Binarizer: binarize,
     st.Bucketizer: bucket,
+    st.Cast: cast,
+    st.CleanText: clean,
     st.Clip: clip,
     st.CorrelationSelector: select_uncorrelated,
     st.CountEncoder: count,
     st.CountVectorizer: list_oracles.count_words,
     st.CyclicalEncoder: encode_cycles,
     st.DecodeImage: decode_images,
+    st.Derive: derive,
+    st.Drop: drop,
     st.DropNulls: drop_nulls,
     st.DropOutliers: drop_outliers,
     st.EndTailImputer: impute_end,
@@ -1047,6 +1190,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.KBinsDiscretizer: cut_in_equal_parts,
     st.Interaction: interact,
     st.IndexToString: labels,
+    st.IsotonicRegression: fit_monotone,
     st.LinearRegression: fit_line,
     st.ListPad: list_oracles.fill_up,
     st.ListSlice: list_oracles.cut,
@@ -1064,6 +1208,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.PCA: project,
     st.PSISelector: select_stable,
     st.PolynomialExpansion: expand,
+    st.ProbabilityCalibrator: calibrate,
     st.Power: power,
     st.QuantileDiscretizer: cut_at_quantiles,
     st.QuantileTransformer: spread_by_rank,
@@ -1071,7 +1216,9 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.RandomForestRegressor: forest,
     st.RegexTokenizer: list_oracles.tokenize_by_pattern,
     st.ReduceDtypes: reduce_types,
+    st.Rename: rename,
     st.RobustScaler: scale_by_quantiles,
+    st.Select: select,
     st.SklearnEstimator: by_hand,
     st.Sqrt: _elementwise(math.sqrt, lambda value: value < 0),
     st.StandardScaler: scale,
@@ -1079,6 +1226,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.StringIndexer: index,
     st.TargetEncoder: target_means,
     st.TextLength: list_oracles.measure,
+    st.ThresholdTuner: tune_threshold,
     st.Tokenizer: list_oracles.tokenize,
     st.TorchInference: infer_mean,
     st.TruncatedSVD: project,

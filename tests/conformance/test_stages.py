@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 
 import pytest
+from covering import covering
 from grouping import EXAMPLES, by_class, demand_all
 
 from penstock.engines.local import LocalEngine
@@ -31,18 +32,20 @@ def gathered(stage: Stage) -> frozenset[type]:
     return frozenset(type(statistic) for statistic in stage.bind(SCHEMA).statistics(SCHEMA).values())
 
 
-def seen(stage: Stage) -> tuple[str, frozenset[type]]:
-    """Return what tells stages apart on a cluster: what is gathered, by which trainer, or out of which package."""
+def seen(stage: Stage) -> frozenset[str]:
+    """Return what a cluster sees of a stage: each statistic by itself, its trainer, or out of which package it is."""
     package, _, module = type(stage).__module__.rpartition(".")
-    return f"{package}.{module}" if trains(stage) else package, gathered(stage)
+    statistics = {f"{kind.__module__}.{kind.__qualname__}" for kind in gathered(stage)}
+    return frozenset(statistics | {f"{package}.{module}"} if trains(stage) else statistics or {package})
 
 
-FIRST = {seen(stage): stage for stage in reversed(EXAMPLES)}
+CHOSEN = {EXAMPLES[place] for place in covering([dict.fromkeys(seen(stage), ()) for stage in EXAMPLES], 1)}
+"""A few examples in which clusters see everything that there is to see."""
 
 
 def asked_of_every_engine(check: Check) -> bool:
-    """Return whether it is about the first example of which a cluster sees this."""
-    if not check.scheduled or check.stage is not FIRST[seen(check.stage)]:
+    """Return whether it is about one of the examples for clusters, and says something of an engine."""
+    if not check.scheduled or check.stage not in CHOSEN:
         return False
     return bool(gathered(check.stage)) or check.name in OF_FUNCTIONS
 

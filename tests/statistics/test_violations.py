@@ -56,7 +56,7 @@ def test_an_empty_partition_breaks_nothing():
 
 
 def test_an_unknown_test_is_refused_with_a_suggestion():
-    with pytest.raises(ConfigError, match=r"test 'negativ' is not known.*Did you mean 'negative'"):
+    with pytest.raises(ConfigError, match=r"test is 'negativ', expected.*Did you mean 'negative'"):
         Violations(("x",), "negativ")
 
 

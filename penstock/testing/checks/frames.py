@@ -78,7 +78,8 @@ def _told(table: pa.Table) -> str:
 def check_other_columns_stay(stage: Stage, engine: Engine) -> None:
     """Check that columns that are not among the outputs come out as they went in, and in their order.
 
-    A selector leaves out, of the columns that it names as doubtful, those that it tells a reason of.
+    A selector leaves out, of the columns that it names as doubtful, those that it tells a reason of; what the declared
+    schema lacks is left out too.
     """
     bound, fitted = _learned(stage, engine)
     table = tables.ordinary()
@@ -88,7 +89,7 @@ def check_other_columns_stay(stage: Stage, engine: Engine) -> None:
     stray = [name for name in left if name in made.schema.names or name not in step.doubtful]
     demand(not stray, f"{stage.title} cannot have left out {', '.join(stray)}")
     kept = frames.to_arrow(_frame(table, engine)).filter(pa.compute.is_in(table["id"], made["id"]))
-    stay = [name for name in table.schema.names if name not in left]
+    stay = [name for name in step.output_schema(table.schema).names if name in table.schema.names]
     names = [name for name in stay if name not in bound.outputs()]
     absent = [name for name in (*names, *bound.outputs()) if name not in made.schema.names]
     demand(not absent, f"{stage.title} leaves out {', '.join(absent)}")

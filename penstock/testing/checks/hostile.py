@@ -16,7 +16,7 @@ from penstock.testing.cases import read_by, table
 from penstock.testing.checks.states import demand_plain
 from penstock.testing.compare import demand, demand_equal
 from penstock.testing.datasets import cut
-from penstock.testing.trials import Trial, attempt, scattered, whole
+from penstock.testing.trials import StageRun, attempt, scattered, whole
 
 _LONGEST = 5000
 """Characters of an error: enough for any, and too few for a value of `tables.long_strings`."""
@@ -27,7 +27,7 @@ def check_survives(stage: Stage, engine: Engine, name: str) -> None:
     demand_survives(stage, scattered(stage, engine, name))
 
 
-def demand_survives(stage: Stage, trial: Trial) -> None:
+def demand_survives(stage: Stage, trial: StageRun) -> None:
     """Raise AssertionError unless a trial gave plain states and numbers, or a short error that names a column."""
     if trial.error is not None:
         _demand_helpful(stage, trial.error)
@@ -46,7 +46,7 @@ def _demand_helpful(stage: Stage, error: Exception) -> None:
         demand(named, f"the error names none of the columns {', '.join(read_by(stage))}: {told}")
 
 
-def _demand_numbers(stage: Stage, trial: Trial, output: pa.Table) -> None:
+def _demand_numbers(stage: Stage, trial: StageRun, output: pa.Table) -> None:
     read = [name for name in read_by(stage) if name in trial.given.schema.names]
     allowed = any(_count(trial.given[name], pc.is_inf) for name in read)
     for name in stage.bind(trial.given.schema).outputs():

@@ -14,7 +14,7 @@ from penstock.engines.base import Engine
 from penstock.stages.base import Stage
 from penstock.testing.cases import read_by, trains
 from penstock.testing.compare import RTOL, demand_alike, demand_equal, without_models
-from penstock.testing.trials import Trial, by_id, demand_same_failure, home, scattered, whole
+from penstock.testing.trials import StageRun, by_id, demand_same_failure, home, scattered, whole
 
 
 def check_engines_agree(stage: Stage, engine: Engine, name: str) -> None:
@@ -31,7 +31,7 @@ def check_any_partitioning(stage: Stage, engine: Engine, name: str) -> None:
     _demand_same(stage, found, expected, rtol=RTOL, atol=rounding(stage, expected.given))
 
 
-def _demand_same(stage: Stage, found: Trial, expected: Trial, *, rtol: float, atol: float) -> None:
+def _demand_same(stage: Stage, found: StageRun, expected: StageRun, *, rtol: float, atol: float) -> None:
     if found.model is not None and expected.model is not None:
         states = [dict(trial.model.fitted[0]) for trial in (found, expected) if trial.model is not None]
         states = [without_models(state) for state in states] if trains(stage) else states

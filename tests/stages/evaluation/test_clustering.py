@@ -152,5 +152,5 @@ def test_no_features_are_refused(features):
 
 
 def test_an_unknown_distance_is_refused():
-    with pytest.raises(ConfigError, match="distance_measure 'euclidean' is not known"):
+    with pytest.raises(ConfigError, match="distance_measure is 'euclidean', expected one of"):
         ClusteringEvaluator(distance_measure="euclidean")

@@ -127,6 +127,7 @@ METRICS = {
 
 
 @pytest.mark.slow
+@pytest.mark.each_value
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rows", [churn, taxi])
 def test_every_metric_of_real_rows_is_mllibs(rows, weighted, request, engines, real_data):
