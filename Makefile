@@ -3,7 +3,6 @@ SHELL := /bin/bash
 VENV ?= .venv
 VENV_GPU ?= .venv-gpu
 ROWS ?= 200000
-WORKERS ?= 2
 BIN := $(VENV)/bin
 SAMPLE := data/samples/clicks
 PIP := -m pip install --quiet --disable-pip-version-check --no-warn-script-location --use-pep517
@@ -11,26 +10,31 @@ INSTALL := $(BIN)/python $(PIP)
 # By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: run test test-fast test-exhaustive test-gpu check docs bench lock clean
+.PHONY: run etl test test-fast test-exhaustive test-gpu check docs bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
 
+etl: $(VENV)/.cpu data/samples/trips-csv/_SUCCESS data/samples/zones/_SUCCESS ## raw taxi trips to day folders and a forecast
+	$(BIN)/penstock run trips_daily --date 2019-03-01
+
 # A suite starts hundreds of processes: without bytecode each of them compiles what it imports.
 test test-fast test-exhaustive test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
+# One process is busy with Spark, one with Dask, which both wait now and then, and the third with all else.
 test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	tools/postgres.sh
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup $(ARGS)
 
 test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minutes; without Java or a browser
-	$(BIN)/python -m pytest --fast -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest --fast -n $(or $(WORKERS),2) --dist loadgroup $(ARGS)
 
 test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that the suite leaves out as they change nothing
 	tools/java.sh $(BIN)/python
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/conformance/exhaustive.py tests/conformance/exhaustive_gpu.py $(ARGS)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --products -m pairwise $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup tests/conformance/exhaustive.py tests/conformance/exhaustive_gpu.py $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup --products -m "pairwise or each_value" $(ARGS)
 
 test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 5 GB of packages, in an environment of their own
 	tools/java.sh $(VENV_GPU)/bin/python
@@ -59,6 +63,7 @@ bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own i
 	$(BIN)/python benchmarks/evaluation.py --rows $(ROWS) --json benchmarks/results/latest-evaluation.json
 	$(BIN)/python benchmarks/training.py --rows $(ROWS) --json benchmarks/results/latest-training.json
 	$(BIN)/python benchmarks/preprocessing.py --rows $(ROWS) --json benchmarks/results/latest-preprocessing.json
+	$(BIN)/python benchmarks/search.py --rows 100000 --settings 4 --folds 2 --json benchmarks/results/latest-search.json
 
 lock: $(VENV)/.dev ## resolve the lock files again
 	tools/lock.sh --write $(BIN)/uv
@@ -71,18 +76,24 @@ $(VENV)/.cpu: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
-	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,torch,sklearn,onnx,images,dev]'
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,dev]'
 	touch $@ $(VENV)/.cpu
 
 $(VENV_GPU)/bin/python:
 	PYTHON="$${PYTHON:-python3.12}" tools/venv.sh $(VENV_GPU)
 
 $(VENV_GPU)/.gpu: setup.cfg requirements/gpu.lock | $(VENV_GPU)/bin/python
-	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,torch,sklearn,onnx,images,dev]'
+	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,dev]'
 	touch $@
 
 $(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu
 	$(BIN)/python data/clicks.py --rows $(ROWS) --out $(SAMPLE) --overwrite
+
+data/samples/trips-csv/_SUCCESS: data/trips.py data/_write.py | $(VENV)/.cpu
+	$(BIN)/python data/trips.py --rows $(ROWS) --out $(@D) --format csv --overwrite
+
+data/samples/zones/_SUCCESS: data/zones.py data/trips.py data/_write.py | $(VENV)/.cpu
+	$(BIN)/python data/zones.py --out $(@D) --overwrite
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
+    from penstock.core.progress import Progress as Progress
     from penstock.core.progress import RichProgress as RichProgress
     from penstock.dataset.dataset import Dataset as Dataset
     from penstock.engines.dask.engine import DaskEngine as DaskEngine
@@ -17,6 +18,19 @@ if TYPE_CHECKING:
     from penstock.pipeline.cardinality import CountOptions as CountOptions
     from penstock.pipeline.model import PipelineModel as PipelineModel
     from penstock.pipeline.pipeline import Pipeline as Pipeline
+    from penstock.search.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
+    from penstock.search.cross_validation import CrossValidation as CrossValidation
+    from penstock.search.cross_validation import cross_validate as cross_validate
+    from penstock.search.cross_validator import CrossValidator as CrossValidator
+    from penstock.search.cross_validator import TrainValidationSplit as TrainValidationSplit
+    from penstock.search.dimensions import when as when
+    from penstock.search.halving import halving as halving
+    from penstock.search.learning_curve import learning_curve as learning_curve
+    from penstock.search.optuna_search import optuna_search as optuna_search
+    from penstock.search.search_result import SearchResult as SearchResult
+    from penstock.search.spaces import grid as grid
+    from penstock.search.spaces import random as random
+    from penstock.search.tuned_threshold import TunedThreshold as TunedThreshold
     from penstock.spmd import SpmdOptions as SpmdOptions
     from penstock.stages.evaluation.shared_scan import evaluate as evaluate
     from penstock.stages.evaluation.views import Bootstrap as Bootstrap

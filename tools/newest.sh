@@ -5,8 +5,9 @@
 # said: it is no error, unless NEWEST=require.
 set -euo pipefail
 uv=$1 locked=$2 over=$2-newest
-extras=(cpu dask spark torch sklearn onnx images java dev)
-tests=(tests/engines/test_query.py penstock/stages/training penstock/stages/inference)
+extras=(cpu dask spark torch sklearn onnx images optuna s3 avro delta iceberg sql java dev)
+tests=(tests/engines/test_query.py tests/test_expressions.py tests/search/test_optuna_search.py tests/search/test_stored_studies.py
+    penstock/stages/training penstock/stages/inference)
 
 unreachable() { # uv's exit status is 1 where versions contradict each other, 2 where it cannot ask or fetch
     echo "newest versions: NOT CHECKED, uv could not $1:" >&2

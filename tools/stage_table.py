@@ -43,6 +43,7 @@ COUNTERPARTS = {
     "Imputer": ("feature.Imputer", "impute.SimpleImputer"),
     "IndexToString": ("feature.IndexToString", ""),
     "Interaction": ("feature.Interaction", ""),
+    "IsotonicRegression": ("regression.IsotonicRegression", "isotonic.IsotonicRegression"),
     "KBinsDiscretizer": ("", "preprocessing.KBinsDiscretizer"),
     "KMeans": ("clustering.KMeans", "cluster.KMeans"),
     "LinearRegression": (
@@ -67,6 +68,7 @@ COUNTERPARTS = {
     "PCA": ("feature.PCA", "decomposition.PCA"),
     "PolynomialExpansion": ("feature.PolynomialExpansion", "preprocessing.PolynomialFeatures"),
     "PowerTransformer": ("", "preprocessing.PowerTransformer"),
+    "ProbabilityCalibrator": ("", "calibration.CalibratedClassifierCV"),
     "QuantileDiscretizer": ("feature.QuantileDiscretizer", "preprocessing.KBinsDiscretizer"),
     "QuantileTransformer": ("", "preprocessing.QuantileTransformer"),
     "RandomForestClassifier": ("classification.RandomForestClassifier", "ensemble.RandomForestClassifier"),
@@ -79,6 +81,7 @@ COUNTERPARTS = {
     "StopWordsRemover": ("feature.StopWordsRemover", ""),
     "StringIndexer": ("feature.StringIndexer", "preprocessing.OrdinalEncoder"),
     "TargetEncoder": ("feature.TargetEncoder", "preprocessing.TargetEncoder"),
+    "ThresholdTuner": ("", "model_selection.TunedThresholdClassifierCV"),
     "Tokenizer": ("feature.Tokenizer", ""),
     "TorchClassifier": ("classification.MultilayerPerceptronClassifier", "neural_network.MLPClassifier"),
     "TorchRegressor": ("", "neural_network.MLPRegressor"),
@@ -131,8 +134,8 @@ def family(kind: type[Stage], schema: pa.Schema) -> str:
     if issubclass(kind, Projection):
         return "Projection"
     inputs = examples_of(kind)[0].bind(schema).inputs()
-    text = kind.tags.accepts == "string" or all(pa.types.is_list(schema.field(name).type) for name in inputs)
-    return "Text and lists" if text else "Preprocessing"
+    of_lists = bool(inputs) and all(pa.types.is_list(schema.field(name).type) for name in inputs)
+    return "Text and lists" if kind.tags.accepts == "string" or of_lists else "Preprocessing"
 
 
 def scans(kind: type[Stage], data: ps.Dataset) -> str:

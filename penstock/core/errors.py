@@ -176,6 +176,10 @@ class UserCodeError(ExecutionError):
     """A function given by the user raised; its own error is the cause."""
 
 
+class TuningError(ExecutionError):
+    """A search has no result: none of its trials came to a metric."""
+
+
 class OutputError(PenstockError):
     """Something that was to be written could not be."""
 

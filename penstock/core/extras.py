@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.core.errors import MissingExtraError
@@ -27,6 +28,20 @@ def importing(name: str, extra: str, stage: str | None = None) -> Iterator[None]
     except ImportError as error:
         problem = f"{name} cannot be imported: {error}"
         raise MissingExtraError(problem, hint=how_to_install(extra), stage=stage) from error
+
+
+def require_module(name: str) -> None:
+    """Raise ModuleNotFoundError unless a module is there to be imported; it is not imported.
+
+    Examples
+    --------
+    >>> require_module("json")
+    >>> require_module("no_such_module")
+    Traceback (most recent call last):
+    ModuleNotFoundError: No module named 'no_such_module'
+    """
+    if find_spec(name) is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def how_to_install(extra: str, package: str | Path = Path(__file__).parents[1]) -> str:

@@ -14,6 +14,8 @@ _URL = re.compile(rf"{_CHAIN}[A-Za-z][A-Za-z0-9+.-]*://")
 _FOLDED = re.compile(rf"{_CHAIN}[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
 _FILE = re.compile(r"(?:file|local):(?=/)", re.IGNORECASE)
 _HERE = ("", "localhost")
+_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
+"""Names of stores that have another one."""
 
 
 def is_url(location: str) -> bool:
@@ -25,6 +27,18 @@ def is_url(location: str) -> bool:
     [True, True, False, False]
     """
     return _URL.match(location) is not None
+
+
+def same_scheme(url: str) -> str:
+    """Return a URL under the name of its store that is the same for all who write to it.
+
+    Examples
+    --------
+    >>> [same_scheme(url) for url in ("s3a://bucket/a", "S3://bucket/a", "gcs://bucket/a", "https://host/a")]
+    ['s3://bucket/a', 's3://bucket/a', 'gs://bucket/a', 'https://host/a']
+    """
+    scheme, separator, rest = url.partition("://")
+    return f"{_SCHEMES.get(scheme.lower(), scheme.lower())}{separator}{rest}"
 
 
 def read_location(location: str | os.PathLike[str], name: str = "path") -> str:
@@ -77,7 +91,7 @@ def local_path(location: str | os.PathLike[str], name: str) -> str:
     if is_url(text):
         raise ConfigError(
             f"{name} is {text!r}, expected a path of this machine's file systems",
-            hint="Only data is read from the URL of a store: mount the store, or copy from and to it.",
+            hint="Data, models and reports may lie in a store, and this not: mount the store, or copy from and to it.",
             path=text,
         )
     return text

@@ -14,13 +14,36 @@ ROW = "__row__"
 FOLD = "__fold__"
 REPLICATE = "__replicate__"
 PARTITION = "__partition__"
+BLOCK = "__block__"
+"""The column of the block that each row is dealt into, present only where a step asks for it."""
 
 RESERVED = {
     ROW: "row numbers",
     FOLD: "the fold of each row",
     REPLICATE: "how often each row is drawn",
     PARTITION: "the partition that each row is sorted into",
+    BLOCK: "the block that each row is dealt into",
 }
+
+
+_HIDDEN = "__penstock_"
+"""What the names of columns begin with that come along within an operation, and that no user sees."""
+
+
+def hidden_name(kind: str, place: int | None = None) -> str:
+    """Return the name of a column that is in no dataset; `kind` says what it is for, `place` tells several apart.
+
+    Examples
+    --------
+    >>> hidden_name("place"), hidden_name("key", 1)
+    ('__penstock_place__', '__penstock_key_1__')
+    """
+    return f"{_HIDDEN}{kind}__" if place is None else f"{_HIDDEN}{kind}_{place}__"
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a name is one that `hidden_name` may give."""
+    return name.startswith(_HIDDEN)
 
 
 def column_names(columns: str | Iterable[str], where: str, *, stage: str | None = None) -> tuple[str, ...]:
@@ -71,6 +94,7 @@ def check_names(names: Iterable[str], where: str, *, path: str | None = None, st
     if "" in names:
         raise unnamed(names.index(""), len(names), where, path=path, stage=stage)
     problems = {name: f"the name that Penstock keeps for {RESERVED[name]}" for name in sorted(RESERVED.keys() & names)}
+    problems |= dict.fromkeys(filter(is_hidden, names), f"and Penstock keeps names that begin with {_HIDDEN!r}")
     problems = {name: _PATTERN_PROBLEM for name in names if _PATTERN.fullmatch(name) or "\0" in name} or problems
     for name, problem in problems.items():
         raise SchemaError(

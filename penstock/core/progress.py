@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -22,6 +23,10 @@ class Progress:
     def note(self, text: str) -> None:
         """Tell something worth a line: a training starts again, a fragment takes far longer than the others."""
         logger.warning("%s", text)
+
+    def info(self, text: str) -> None:
+        """Tell how far something is that takes long: the trials of a search."""
+        logger.info("%s", text)
 
 
 class Track:
@@ -58,6 +63,16 @@ class RichProgress(Progress):
     def note(self, text: str) -> None:
         """Print a line above the bar."""
         self.console.print(presentable(text), style="yellow", markup=False, emoji=False, highlight=False)
+
+    def info(self, text: str) -> None:
+        """Print a line."""
+        self.console.print(presentable(text), markup=False, emoji=False, highlight=False)
+
+
+def usual_progress() -> Progress:
+    """Return the progress of an engine that is given none: bars in IPython and its notebooks, else log lines."""
+    ipython = sys.modules.get("IPython")
+    return Progress() if ipython is None or ipython.get_ipython() is None else RichProgress()
 
 
 class _Bar(Track):

@@ -122,7 +122,8 @@ def _redact_texts(error: BaseException, known: list[str]) -> None:
 def secrets_in_url(url: str) -> list[str]:
     """Return the password of a URL, as it is written and decoded, or the token that stands as its user.
 
-    Stores and their errors name what is in a URL without its scheme, where no rule would find them.
+    Stores and their errors name what is in a URL without its scheme, where no rule would find them, or only the part of
+    it up to a slash.
 
     Examples
     --------
@@ -131,7 +132,8 @@ def secrets_in_url(url: str) -> list[str]:
     """
     userinfos = [userinfo for match in _URL.finditer(url) for userinfo in [_split(match)[0]] if userinfo]
     passwords = [userinfo.partition(":")[2] or f"{userinfo}@" for userinfo in userinfos]
-    return list(dict.fromkeys(form for password in passwords for form in (password, unquote(password))))
+    pieces = [piece for userinfo in userinfos for piece in re.split("[/@]", userinfo.partition(":")[2]) if piece]
+    return list(dict.fromkeys(form for text in (*passwords, *pieces) for form in (text, unquote(text))))
 
 
 def _forms(secret: str) -> tuple[str, ...]:

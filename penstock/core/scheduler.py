@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from penstock.core.errors import ConfigError, ExecutionError
 
@@ -33,6 +33,14 @@ class PartitionedWork(Protocol[Taken, State]):
         """Return what is asked for of a part, when it is merged."""
 
 
+class Usage(NamedTuple):
+    """What is held of the rows of a dataset: columns of fragments, bytes of memory, bytes on disk."""
+
+    columns: int
+    memory: int
+    disk: int
+
+
 class _Device(Protocol):
     """Where partitions are processed, and why there."""
 
@@ -59,6 +67,9 @@ class Scheduler(Protocol):
     """How many partial results are merged at once. Part of the definition of every fitted state."""
     in_process: ClassVar[bool]
     """Whether tasks run in this process, so that what they have apart is here together all the same."""
+
+    returns_to_worker: ClassVar[bool]
+    """Whether the worker that has worked on a fragment is given it again, so that it is of use to hold its rows."""
 
     @property
     def progress(self) -> Progress:
@@ -105,6 +116,15 @@ class Scheduler(Protocol):
         A part is cut down near the data, and only then comes here.
         """
 
+    def new_persistence(self) -> str:
+        """Return a new name under which the workers hold rows of a dataset that they have read."""
+
+    def unpersist(self, name: str, /) -> None:
+        """Have the workers let go of what they hold under a name, or under all that begin so."""
+
+    def usage(self, name: str, /) -> Usage | None:
+        """Return what the workers hold under a name; None where that is not known."""
+
     def spmd(self, body: Any, datasets: Mapping[str, Any], options: Any, /, *, label: str = "train") -> Any:
         """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
 
@@ -136,6 +156,12 @@ class Relational(Protocol):
 
     def query(self, function: Callable[..., Any], /, *datasets: Any, **options: Any) -> Any:
         """Relate the rows of datasets to each other by a function over lazy frames; return a dataset."""
+
+    def relate(self, pending: Any, /) -> Any:
+        """Run the query of a pending relation; return a dataset of its rows."""
+
+    def check_relation(self, schemas: Sequence[Any], label: str, /) -> None:
+        """Raise ConfigError or SchemaError for a query over such columns that cannot be run."""
 
     def window(self, frame: Any, columns: Mapping[str, Any], /, *, partition_by: Any, order_by: Any) -> Any:
         """Return a lazy frame with columns that are computed within each partition, in order."""

@@ -15,13 +15,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, SchemaDriftError, SchemaError, check_one_of, did_you_mean
 from penstock.core.names import check_names, column_names, unnamed
 from penstock.core.notices import warn
-
-_NAMED = {
-    "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
-    "uint8": pa.uint8(), "uint16": pa.uint16(), "uint32": pa.uint32(), "uint64": pa.uint64(),
-    "float32": pa.float32(), "float64": pa.float64(), "string": pa.string(), "binary": pa.binary(),
-    "date": pa.date32(), "timestamp": pa.timestamp("us"),
-}  # fmt: skip
+from penstock.core.type_names import NAMED, type_of
 
 
 def canonical_type(kind: pa.DataType) -> pa.DataType:
@@ -69,6 +63,9 @@ def canonical(schema: pa.Schema) -> pa.Schema:
 def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:
     """Return the Arrow schema that a user declared, as a schema or as names to types.
 
+    A type is one of pyarrow's, or its name: ``"float64"``, ``"date"``, ``"timestamp"`` (in microseconds), or one of
+    Arrow's own, ``"date32"``, ``"timestamp[ms, tz=UTC]"``, ``"decimal128(9, 2)"``, ``"list<item: int64>"``.
+
     Raises
     ------
     ConfigError
@@ -92,24 +89,14 @@ def declared(schema: pa.Schema | dict[str, str | pa.DataType]) -> pa.Schema:
 def _type_of(column: str, kind: str | pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.DataType):
         return kind
-    if kind not in _NAMED:
+    known = type_of(kind) if isinstance(kind, str) else None
+    if known is None:
         raise ConfigError(
-            f"type {kind!r} of column {column!r} is not known, expected one of {', '.join(_NAMED)} or a pyarrow type."
-            + did_you_mean(str(kind), _NAMED),
+            f"type {kind!r} of column {column!r} is not known, expected one of {', '.join(NAMED)}, a name of Arrow's"
+            f" or a pyarrow type.{did_you_mean(str(kind), NAMED)}",
             column=column,
         )
-    return _NAMED[kind]
-
-
-def type_name(kind: str | pa.DataType) -> str | pa.DataType:
-    """Return the name of a type that has one, as a parameter that is saved says it.
-
-    Examples
-    --------
-    >>> type_name(pa.int8()), type_name("int8"), type_name(pa.list_(pa.int8()))
-    ('int8', 'int8', ListType(list<item: int8>))
-    """
-    return kind if isinstance(kind, str) else {known: name for name, known in _NAMED.items()}.get(kind, kind)
+    return known
 
 
 def check_type(column: str, kind: pa.DataType, path: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
-from penstock.devices.threads import group_limits
+from penstock.devices.threads import group_folders, group_limits
 
 
 def memory_limit(
@@ -27,3 +28,48 @@ def memory_limit(
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *(int(limit) for (limit,) in group_limits("memory.max", cgroup_root, cgroup_of_process))])
+
+
+def free_memory(
+    kind: Literal["cpu", "gpu"] = "cpu",
+    *,
+    meminfo: Path = Path("/proc/meminfo"),
+    cgroup_root: Path = Path("/sys/fs/cgroup"),
+    cgroup_of_process: Path = Path("/proc/self/cgroup"),
+) -> int:
+    """Return the bytes of memory that this process can still take, or that its GPU has free.
+
+    Of the machine's it is what the kernel calls available; of a control group with a limit, what its processes leave of
+    that, files in the page cache not counted.
+
+    Examples
+    --------
+    >>> 0 < free_memory() < memory_limit()
+    True
+    """
+    if kind == "gpu":
+        import cupy
+
+        return int(cupy.cuda.runtime.memGetInfo()[0])
+    lines = [line.split() for line in _lines(meminfo)]
+    available = next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), memory_limit())
+    groups = [folder for folder in group_folders(cgroup_root, cgroup_of_process) if _limit(folder) is not None]
+    return max(0, min([available, *(_left(folder) for folder in groups)]))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _limit(folder: Path) -> int | None:
+    lines = _lines(folder / "memory.max")
+    return int(lines[0]) if lines and lines[0] != "max" else None
+
+
+def _left(folder: Path) -> int:
+    counts = dict(line.split() for line in _lines(folder / "memory.stat"))
+    taken = int((_lines(folder / "memory.current") or ["0"])[0])
+    return (_limit(folder) or 0) - taken + int(counts.get("file", 0))

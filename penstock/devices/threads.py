@@ -81,10 +81,15 @@ def group_limits(file: str, root: Path, of_process: Path) -> list[list[str]]:
 
     Left out is where there is no limit.
     """
+    limits = [_text(folder / file).split() for folder in group_folders(root, of_process)]
+    return [words for words in limits if words and words[0] != "max"]
+
+
+def group_folders(root: Path, of_process: Path) -> list[Path]:
+    """Return the folders of the process's version 2 control group and of those around it."""
     names = [line.removeprefix("0::/") for line in _text(of_process).splitlines() if line.startswith("0::/")]
     folders = [folder for name in names for folder in (root / name, *(root / name).parents)]
-    limits = [_text(folder / file).split() for folder in folders if folder.is_relative_to(root)]
-    return [words for words in limits if words and words[0] != "max"]
+    return [folder for folder in folders if folder.is_relative_to(root)]
 
 
 def _text(path: Path) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import narwhals as nw
@@ -18,10 +19,10 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.errors import SchemaError, check_one_of
 from penstock.core.names import ROW as ROW
 from penstock.core.schemas import canonical, shorten
-from penstock.frames import cudf, pandas
+from penstock.frames import coded, cudf, pandas
 from penstock.frames import nested as frames_nested
 
 Kind = Literal["cpu", "gpu"]
@@ -83,19 +84,33 @@ def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind:
     return nan_to_null(nw.from_native(native, eager_only=True))
 
 
-def write_parquet(frame: nw.DataFrame, path: str, schema: pa.Schema | None = None) -> None:
-    """Write one Parquet file, zstd, and create the file exclusively.
+def write_parquet(
+    frame: nw.DataFrame,
+    path: str,
+    schema: pa.Schema | None = None,
+    *,
+    compression: str = "zstd",
+    compression_level: int | None = None,
+) -> None:
+    """Write one Parquet file, and create the file exclusively.
 
-    With `schema`, which the frame conforms to, the file has its types also where cuDF has others.
+    With `schema`, which the frame conforms to, the file has its types also where cuDF has others. Levels are those of
+    Polars, 1 of zstd unless one is given; cuDF has none, and no gzip: such a file is written on the host.
     """
-    if is_gpu(frame) and schema is not None and not cudf.is_stored_exactly(schema):
+    if is_gpu(frame) and not _writes_on_gpu(schema, compression, compression_level):
         frame = from_arrow(to_arrow(frame, schema))
     native = nw.to_native(frame)
+    level = 1 if compression == "zstd" and compression_level is None else compression_level
+    codec: Any = {"none": "uncompressed"}.get(compression, compression)
     with open(path, "xb") as sink:
         if isinstance(native, pl.DataFrame):
-            native.write_parquet(sink, compression="zstd", compression_level=1)
+            native.write_parquet(sink, compression=codec, compression_level=level)
         else:
-            cudf.write_parquet(native, sink)
+            cudf.write_parquet(native, sink, None if compression == "none" else compression)
+
+
+def _writes_on_gpu(schema: pa.Schema | None, compression: str, level: int | None) -> bool:
+    return level is None and compression != "gzip" and (schema is None or cudf.is_stored_exactly(schema))
 
 
 def to_arrow(frame: nw.DataFrame, schema: pa.Schema | None = None) -> pa.Table:
@@ -105,9 +120,15 @@ def to_arrow(frame: nw.DataFrame, schema: pa.Schema | None = None) -> pa.Table:
     return cudf.restored(table, wanted) if is_gpu(frame) else table.cast(wanted)
 
 
+@lru_cache(maxsize=256)
+def no_rows(schema: pa.Schema) -> nw.DataFrame:
+    """Return a frame on a CPU with the columns of a schema, of which expressions can be tried."""
+    return nw.from_native(pl.DataFrame(schema.empty_table()), eager_only=True)
+
+
 def dtypes(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
     """Return the Narwhals type of each column of an Arrow schema."""
-    return dict(from_arrow(schema.empty_table()).schema)
+    return dict(no_rows(schema).schema)
 
 
 def conform(frame: nw.DataFrame, schema: pa.Schema) -> nw.DataFrame:
@@ -180,7 +201,7 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
     """Return, for each column, its distinct values that are not null and how often each occurs.
 
     Each table has the columns ``value`` (the column's type) and ``count`` (int64), in no particular order.
-    Kernel: on Polars all columns are grouped in one parallel call.
+    Kernel: on Polars all columns are grouped in one parallel call, texts by their codes.
 
     Examples
     --------
@@ -189,18 +210,19 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
     """
     native = nw.to_native(frame)
     if isinstance(native, pl.DataFrame):
-        lazy = [
-            native.lazy()
+        counted = {name: coded.count(native[name]) for name in columns}
+        lazy = {
+            name: native.lazy()
             .select(pl.col(name).alias("value"))
             .drop_nulls()
             .group_by("value")
             .agg(pl.len().cast(pl.Int64).alias("count"))
             for name in columns
-        ]
-        counted = [nw.from_native(counts, eager_only=True) for counts in pl.collect_all(lazy, engine="in-memory")]
-    else:
-        counted = [_group(frame.select(nw.col(name).alias("value")).drop_nulls()) for name in columns]
-    return {name: to_arrow(counts) for name, counts in zip(columns, counted, strict=True)}
+            if counted[name] is None
+        }
+        counted |= dict(zip(lazy, pl.collect_all(lazy.values(), engine="in-memory"), strict=True))
+        return {name: to_arrow(nw.from_native(counts, eager_only=True)) for name, counts in counted.items()}
+    return {name: to_arrow(_group(frame.select(nw.col(name).alias("value")).drop_nulls())) for name in columns}
 
 
 def _group(frame: nw.DataFrame) -> nw.DataFrame:
@@ -244,7 +266,14 @@ def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapp
 def _encode_polars(
     native: pl.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]
 ) -> dict[str, pl.Series]:
-    return native.select([_code(name, values, unseen[name]) for name, values in categories.items()]).to_dict()
+    known = {name: column for name in categories if (column := coded.codes(native[name])) is not None}
+    whole = native.select(
+        [_code(name, values, unseen[name]) for name, values in categories.items() if name not in known]
+    )
+    return whole.to_dict() | {
+        name: column.spread(column.values.to_frame().select(_code(name, categories[name], unseen[name])).to_series())
+        for name, column in known.items()
+    }
 
 
 _codes: OrderedDict[tuple[Any, ...], tuple[pa.Array, pl.Expr]] = OrderedDict()
@@ -338,8 +367,7 @@ def _from_pandas(frame: nw.DataFrame) -> pa.Table:
 
 def check_form(form: str) -> None:
     """Raise ConfigError unless `form` is one that :func:`present` knows."""
-    if form not in _AS:
-        raise ConfigError(f"frame {form!r} is not known, expected one of {', '.join(sorted(_AS))}")
+    check_one_of("frame", form, sorted(_AS))
 
 
 def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
@@ -366,7 +394,6 @@ def roots(expression: nw.Expr, schema: pa.Schema) -> list[str]:
         lazy = nw.from_native(register_io_source(source, schema=empty.schema)).select(expression)
         lazy.to_native().collect(engine="in-memory")
     except ERRORS as error:
-        raise SchemaError(
-            f"the expression does not fit the data: {error}", hint=f"Columns: {shorten(schema.names)}"
-        ) from error
+        hint = f"Columns: {shorten(schema.names)}"
+        raise SchemaError(f"the expression does not fit the data: {error}", hint=hint) from error
     return [name for name in schema.names if name in read]

@@ -115,10 +115,10 @@ def read_parquet(path: str, first: int, rows: int, columns: Sequence[str]) -> An
     return frame.from_pylibcudf(plc.parquet.read_parquet(options))
 
 
-def write_parquet(native: Any, sink: BinaryIO) -> None:
-    """Write Parquet, zstd, by way of memory: what a file raises, as when the disk is full, is lost in libcudf."""
+def write_parquet(native: Any, sink: BinaryIO, compression: str | None = "zstd") -> None:
+    """Write Parquet by way of memory: what a file raises, as when the disk is full, is lost in libcudf."""
     encoded = io.BytesIO()
-    native.to_parquet(encoded, compression="zstd", index=False)
+    native.to_parquet(encoded, compression=compression, index=False)
     sink.write(encoded.getbuffer())
 
 
@@ -178,6 +178,11 @@ def conform(native: Any, schema: pa.Schema) -> Any:
 def concat(natives: Sequence[Any]) -> Any:
     """Return the rows of all frames, in order, numbered anew."""
     return cudf().concat(list(natives), ignore_index=True)
+
+
+def assemble(columns: Sequence[Any]) -> Any:
+    """Return a frame of series of the same rows, which stay where they are."""
+    return cudf().DataFrame({series.name: series for series in columns})
 
 
 def column(name: str, values: Any) -> Any:

@@ -99,8 +99,8 @@ def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:
     return lengths
 
 
-def lists_to_matrix(frame: nw.DataFrame, name: str, width: int) -> Any:
-    """Return a column of lists of `width` numbers as a float32 matrix, NaN for null and in the rows of null lists.
+def lists_to_matrix(frame: nw.DataFrame, name: str, width: int, dtype: str = "float32") -> Any:
+    """Return a column of lists of `width` numbers as a matrix of a type, NaN for null and in the rows of null lists.
 
     From a frame on a GPU by way of the host.
 
@@ -111,10 +111,10 @@ def lists_to_matrix(frame: nw.DataFrame, name: str, width: int) -> Any:
            [nan, nan]], dtype=float32)
     """
     lists = _lists(frame, name)
-    known = [pc.list_flatten(chunk).cast(pa.float32()).to_numpy(zero_copy_only=False) for chunk in lists.chunks]
-    values = np.concatenate([np.empty(0, np.float32), *known]).reshape(-1, width)
+    known = [pc.list_flatten(chunk).cast(dtype).to_numpy(zero_copy_only=False) for chunk in lists.chunks]
+    values = np.concatenate([np.empty(0, dtype), *known]).reshape(-1, width)
     if lists.null_count:
-        whole = np.full((len(lists), width), np.nan, dtype=np.float32)
+        whole = np.full((len(lists), width), np.nan, dtype=dtype)
         whole[lists.is_valid().to_numpy()] = values
         values = whole
     return to_device(values, frames.kind_of(frame))

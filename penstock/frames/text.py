@@ -19,12 +19,13 @@ WORD = r"[^ \t\n\x0B\f\r]+"
 DIGIT = "[0-9]"
 
 
-def _computed(frame: nw.DataFrame, reads: Sequence[str], made: Sequence[pl.Expr]) -> nw.DataFrame:
+def computed(frame: nw.DataFrame, reads: Sequence[str], made: Sequence[pl.Expr]) -> nw.DataFrame:
+    """Return `frame` with columns that Polars makes of those that it `reads`."""
     if not frames.is_gpu(frame):
         return nw.from_native(nw.to_native(frame).with_columns(made), eager_only=True)
     host = pl.DataFrame(frames.to_arrow(frame.select(list(reads)))).select(made)
-    computed = frames.from_arrow(frames.to_arrow(nw.from_native(host, eager_only=True)), "gpu")
-    return frame.with_columns(*computed.iter_columns())
+    columns = frames.from_arrow(frames.to_arrow(nw.from_native(host, eager_only=True)), "gpu")
+    return frame.with_columns(*columns.iter_columns())
 
 
 def split_at_spaces(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
@@ -45,7 +46,7 @@ def split_at_spaces(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataF
         exprs.append(
             pl.when(only_spaces).then(pl.lit([], pl.List(pl.String))).otherwise(text.str.split(" ")).alias(out)
         )
-    return _computed(frame, list(columns), exprs)
+    return computed(frame, list(columns), exprs)
 
 
 def split_by_pattern(
@@ -82,7 +83,7 @@ def split_by_pattern(
         else:
             rest = words.list.eval(pl.element().filter(long))
         exprs.append(rest.alias(out))
-    return _computed(frame, list(columns), exprs)
+    return computed(frame, list(columns), exprs)
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -126,7 +127,7 @@ def measured(frame: nw.DataFrame, columns: Sequence[str], measures: Sequence[str
     [('a cat', 2, 2.0), ('', 0, None)]
     """
     exprs = [_measure(pl.col(name), measure).alias(f"{name}_{measure}") for name in columns for measure in measures]
-    return _computed(frame, columns, exprs)
+    return computed(frame, columns, exprs)
 
 
 def _measure(text: pl.Expr, measure: str) -> pl.Expr:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from penstock.core.explanation import Explanation
 from penstock.core.redaction import presentable
 from penstock.core.schemas import shorten
+from penstock.core.sizes import show_bytes
 from penstock.dataset.steps import prune
 from penstock.dataset.tasks import SummariseTask
 from penstock.pipeline.cardinality import CountOptions, plan_counts
+from penstock.pipeline.reuse import columns_read_again
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
 from penstock.statistics.distinct.partitionable import partitionable_among
@@ -19,13 +22,14 @@ if TYPE_CHECKING:
     from penstock.pipeline.plan import Level, Plan
 
 
-def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> str:
+def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> Explanation:
     """Return what fitting will do; nothing is read for it but a sample, where `plan_counts` needs one."""
     rows = sum(fragment.rows for fragment in dataset.fragments)
     lines = [
         f"Fit on {dataset.engine.name}, {dataset.engine.kind}: {len(dataset.fragments)} fragment(s) of"
         f" {rows:,} rows, {plan.scans} scan(s)"
     ]
+    lines += _held_lines(plan, dataset)
     scan = 0
     for level in plan.levels:
         if level.scan is not None:
@@ -35,7 +39,23 @@ def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> str:
             lines += _choice_lines(level, plan)
         lines += [line for position in level.trains for line in _train_lines(position, plan, dataset)]
     lines += _hash_lines(plan)
-    return "\n".join(map(presentable, lines))
+    return Explanation("\n".join(map(presentable, lines)))
+
+
+def _held_lines(plan: Plan, dataset: Dataset) -> list[str]:
+    """Return which rows are held once they are read, and how much of them is held now."""
+    persistence = dataset.reader.persistence
+    if persistence is None:
+        again = sorted(columns_read_again(plan, dataset))
+        return (
+            [f"holds {len(again)} column(s) from pass to pass, as there is room: {shorten(again, 12)}"] if again else []
+        )
+    usage = None if persistence.released else dataset.engine.usage(persistence.name)
+    now = "" if usage is None else (
+        f"; now {usage.columns} column(s) of fragments, {show_bytes(usage.memory)} of memory,"
+        f" {show_bytes(usage.disk)} of disk"
+    )  # fmt: skip
+    return [f"rows are persisted, by each process {persistence}{now}"]
 
 
 def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:

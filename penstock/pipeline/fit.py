@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from penstock.core.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
@@ -16,8 +17,11 @@ from penstock.dataset.steps import RowLog
 from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, plan_counts
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.pipeline.plan import Level, Plan
+from penstock.pipeline.reuse import held_between_passes
+from penstock.pipeline.training import TrainerBody, Training
 from penstock.spmd import SpmdOptions
-from penstock.stages.base import Fitted
+from penstock.stages.base import Fitted, Stage
+from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer
 from penstock.statistics.base import State
 from penstock.statistics.distinct.footprint import Found
@@ -53,7 +57,7 @@ class Fit:
         counting: CountOptions,
     ) -> None:
         self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
-        self.counting = counting
+        self.counting, self.scans = counting, plan.scans
         self.fitted: list[Fitted | None] = [None] * len(plan.stages)
         self.done: set[int] = set()
         self.results: dict[int, Mapping[str, Any]] = {}
@@ -63,16 +67,32 @@ class Fit:
 
     def run(self) -> tuple[Fitted, ...]:
         """Return what each stage learned."""
-        scans = self.plan.scans
+        course = self.course()
+        passes = sum((level.scan is not None) + len(level.trains) for level in self.plan.levels)
+        held = held_between_passes(self.plan, self.dataset) if passes > 1 else nullcontext(self.dataset)
+        with held as self.dataset:
+            try:
+                work = next(course)
+                while True:
+                    work = course.send(self._gather(work) if isinstance(work, Pass) else self._train(work))
+            except StopIteration as end:
+                fitted: tuple[Fitted, ...] = end.value
+                return fitted
+
+    def course(self) -> Generator[Pass | Training, Any, tuple[Fitted, ...]]:
+        """Yield what has to be done with rows, and take the answers; return what each stage learned.
+
+        Of a pass the answer is the results of its statistics, by stage and name; of a training, what was learned.
+        """
         levels = deque(self.plan.levels)
         while levels:
             level = levels.popleft()
             if level.scan is not None:
-                self.results |= self._gather(level.scan, scans)
+                self.results |= yield level.scan
             for position in level.finishes:
                 self._finish(position)
             for position in level.trains:
-                self.fitted[position] = self._train(position)
+                self.fitted[position] = self._plain("train", (yield self._training(position)), position)
             learned = self._learned(level)
             self.done |= learned
             self._note(learned)
@@ -142,21 +162,29 @@ class Fit:
 
     def _up_to(self, dataset: Dataset, position: int, *, training: bool = True) -> Dataset:
         for place in range(position):
-            dataset = dataset.with_step(self.plan.step(place, self.fitted[place], training=training))
+            dataset = dataset.with_step(self.step(place, training=training))
         return dataset
 
-    def _gather(self, scan: Pass, scans: int) -> dict[int, dict[str, Any]]:
+    def step(self, position: int, *, training: bool = True) -> StageStep:
+        """Return a stage that is fitted as a step."""
+        return self.plan.step(position, self.fitted[position], training=training)
+
+    def learn(self, stage: Stage, results: Mapping[str, Any]) -> Fitted:
+        """Return what a stage learns from its statistics."""
+        return stage.finish(results)
+
+    def _gather(self, scan: Pass) -> dict[int, dict[str, Any]]:
         began = time.perf_counter()
         self.report.scans += 1
         ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
         probes = scan.probes(len(self.dataset.steps))
         counts = plan_counts(ahead, probes, self.counting)
         probes = counts.applied(probes) if counts.columns else probes
-        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {scans}")
+        states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {self.scans}")
         self.report.rows = log
         self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
         if not log.kept:
-            raise _nothing_left(log)
+            raise nothing_left(log)
         results: dict[int, dict[str, Any]] = {}
         for request, state in scan.answers(states):
             results.setdefault(request.stage, {})[request.name] = self._result(request, state)
@@ -178,13 +206,13 @@ class Fit:
         try:
             return request.statistic.finish(state)
         except PenstockError as error:
-            raise self._of_stage(self._located(error, request.position), request.stage) from error
+            raise self.blamed(self.located(error, request.position), request.stage) from error
 
     def _finish(self, position: int) -> None:
         try:
-            learned = self.plan.stages[position].finish(self.results.get(position, {}))
+            learned = self.learn(self.plan.stages[position], self.results.get(position, {}))
         except PenstockError as error:
-            raise self._of_stage(self._located(error, position), position) from error
+            raise self.blamed(self.located(error, position), position) from error
         self.fitted[position] = self._plain("finish", learned, position)
 
     def _plain(self, method: str, learned: Any, position: int) -> Fitted:
@@ -195,11 +223,12 @@ class Fit:
         problem = f"{method} of {label} returned {type(learned).__name__}, expected a dict of what was learned"
         raise ConfigError(problem, hint="Return {} where there is nothing to learn.", stage=label)
 
-    def _of_stage(self, error: PenstockError, position: int) -> PenstockError:
+    def blamed(self, error: PenstockError, position: int) -> PenstockError:
+        """Return an error with the name of the stage that it is of."""
         step = self.plan.step(position)
         return step.blamed(error).at(stage=step.label)
 
-    def _located(self, error: PenstockError, position: int) -> PenstockError:
+    def located(self, error: PenstockError, position: int) -> PenstockError:
         """Find the first file and row of a value that makes fitting meaningless; one more scan, only then."""
         if not isinstance(error, DataValueError) or error.predicate is None or error.path is not None:
             return error
@@ -208,44 +237,27 @@ class Fit:
         found = ready.first_where(error.predicate, [column] if column else ready.columns)
         return error if found is None else error.at(path=found[0], row=found[1])
 
-    def _train(self, position: int) -> Fitted:
-        stage = cast(Trainer, self.plan.stages[position])
-        began = time.perf_counter()
+    def _training(self, position: int) -> Training:
+        """Return the training of a stage: its body, and the rows it reads."""
         data = {"train": self._up_to(self.dataset, position)}
         if self.validation is not None:
             data["validation"] = self._up_to(self.validation, position, training=False)
-        learned = self.fitted[position] or {}
-        engine = self.dataset.engine
-        options = replace(self.options, world_size=1) if stage.tags.single_rank else self.options
-        part = f"train {self.plan.step(position).label}"
+        body = TrainerBody(cast(Trainer, self.plan.stages[position]), self.fitted[position] or {})
+        return Training(position, self.plan.step(position).label, body, data, self.options)
+
+    def _train(self, training: Training) -> Fitted:
+        began = time.perf_counter()
         try:
-            fitted = engine.spmd(_Training(stage, learned), data, options, label=part)
+            fitted: Fitted = training.run(self.dataset.engine)
         except PenstockError as error:
-            raise self._of_stage(error, position) from error
+            raise self.blamed(error, training.position) from error
+        part = training.label
         self.report.seconds[part] = self.report.seconds.get(part, 0.0) + time.perf_counter() - began
-        return self._plain("train", fitted, position)
+        return fitted
 
 
-def _nothing_left(log: RowLog) -> EmptyInputError:
+def nothing_left(log: RowLog) -> EmptyInputError:
+    """Return the error of a fit without rows."""
     gone = ", ".join(f"{rows} by {reason!r}" for reason, rows in {**log.dropped, **log.quarantined}.items())
     problem = f"no row is left of {log.read} read, so there is nothing to learn from"
     return EmptyInputError(f"{problem}; dropped: {gone}" if gone else problem, rows=log.read)
-
-
-@dataclass(frozen=True)
-class _Training:
-    """The body of a trainer, as it travels to every rank."""
-
-    stage: Trainer
-    learned: Fitted
-
-    @property
-    def rounds(self) -> int:
-        return self.stage.rounds
-
-    @property
-    def opens_ports(self) -> bool:
-        return self.stage.tags.opens_ports
-
-    def __call__(self, rank: Any) -> Fitted:
-        return self.stage.train(rank, self.learned)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import pyarrow as pa
 
+from penstock.core.displayed import Displayed
 from penstock.core.errors import ConfigError, SchemaDriftError, class_name
 from penstock.core.names import column_names
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import output_schema, prune
+from penstock.engines.foreign_frames import is_foreign_frame, transform_frame
 from penstock.frames.interchange import as_arrow, is_table
 from penstock.pipeline.fit import FitReport
 from penstock.pipeline.parameters import get_params
@@ -28,7 +30,7 @@ from penstock.stages.step import StageStep
 
 
 @dataclass(frozen=True)
-class PipelineModel:
+class PipelineModel(Displayed):
     """Fitted stages: transforms, evaluates, and is saved without code.
 
     Attributes
@@ -53,6 +55,10 @@ class PipelineModel:
     report: FitReport | None = field(default=None, compare=False, repr=False)
     given_names: tuple[str | None, ...] = ()
     evaluators: Evaluators = ()
+    _display = "penstock.report.notebook.pipelines:model_html"
+
+    def __repr__(self) -> str:
+        return f"PipelineModel({', '.join(self.names)})"
 
     def __post_init__(self) -> None:
         if not self.given_names:
@@ -105,8 +111,15 @@ class PipelineModel:
 
         return preprocessing_digest(self)
 
-    def transform(self, dataset: Dataset) -> Dataset:
+    @overload
+    def transform(self, dataset: Dataset) -> Dataset: ...
+    @overload
+    def transform(self, dataset: Any) -> Any: ...
+    def transform(self, dataset: Any) -> Any:
         """Return `dataset` with all stages to be applied; nothing is read.
+
+        A lazy DataFrame of Spark or of Dask becomes another one: its library does the stages to its partitions, on
+        CPUs, without a copy to disk; to a streaming frame of Spark too. Rows that a stage would set aside are an error.
 
         The columns that the model needs get the types that it was fitted on, so that pandas' float64 for integers of
         which one is missing, or whole numbers in place of floating ones, give what the same values give in a row; a
@@ -115,13 +128,15 @@ class PipelineModel:
         Raises
         ------
         ConfigError
-            It is no dataset.
+            It is no dataset; or a frame, and a stage goes by the numbers of rows.
         SchemaDriftError
             A column that the model needs is missing or of another type; names all that are missing.
         DataValueError
             When it is read: a value that the type fitted on does not hold, a fraction for an integer, say; names the
             column, how many there are, the first with its file and row.
         """
+        if is_foreign_frame(dataset):
+            return transform_frame(dataset, self.transform)
         check_dataset(dataset, "transform")
         try:
             dataset = cast_as_fitted(dataset, self.input_columns, self.schema)
@@ -233,7 +248,8 @@ class PipelineModel:
         if not self.stages:
             return self.schema.names  # type: ignore[no-any-return]
         last = self.steps[-1]
-        return (*last.stage.outputs(), *(name for name in last.doubtful if name not in last.left_out))
+        made = (*last.stage.outputs(), *(name for name in last.doubtful if name not in last.left_out))
+        return made or output_schema(self.steps, self.schema).names
 
     def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
         prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})
@@ -245,8 +261,10 @@ class PipelineModel:
         """Return what a copy has: not what `predict` has prepared, which a copy prepares anew."""
         return {name: value for name, value in self.__dict__.items() if name != "_scorers"}
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> str:
-        """Write the model to a directory, whole or not at all; see `penstock.artefact`.
+    def save(
+        self, path: str | Path, *, overwrite: bool = False, storage_options: Mapping[str, Any] | None = None
+    ) -> str:
+        """Write the model to a directory, or to the URL of one, whole or not at all; see `penstock.artefact`.
 
         Returns
         -------
@@ -255,13 +273,18 @@ class PipelineModel:
         """
         from penstock.artefact import save
 
-        return save(self, path, overwrite=overwrite)
+        return save(self, path, overwrite=overwrite, storage_options=storage_options)
 
     @classmethod
     def load(
-        cls, path: str | Path, *, expect: str | None = None, stages: Mapping[str, type[Stage]] | None = None
+        cls,
+        path: str | Path,
+        *,
+        expect: str | None = None,
+        stages: Mapping[str, type[Stage]] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> PipelineModel:
-        """Read a model without running code; see `penstock.artefact`.
+        """Read a model, from a directory or the URL of one, without running code; see `penstock.artefact`.
 
         Parameters
         ----------
@@ -269,10 +292,12 @@ class PipelineModel:
             ``sha256:...`` of the manifest as printed at save; anything else is refused.
         stages : mapping of name to Stage, optional
             Stages of your own that it may name.
+        storage_options : mapping, optional
+            Passed to fsspec; never shown in a message.
         """
         from penstock.artefact import load
 
-        parts = load(path, expect=expect, stages=stages or {})
+        parts = load(path, expect=expect, stages=stages or {}, storage_options=storage_options)
         return cls(parts.stages, parts.fitted, parts.schema, given_names=parts.given_names, evaluators=parts.evaluators)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.core.displayed import Displayed
+from penstock.core.explanation import Explanation
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import prune
@@ -19,7 +21,7 @@ from penstock.stages.base import Stage
 from penstock.stages.names import split_names, stage_names
 
 
-class Pipeline:
+class Pipeline(Displayed):
     """Stages that are fitted together.
 
     Parameters
@@ -48,6 +50,8 @@ class Pipeline:
     >>> model.transform(data).to_arrow()["x"].to_pylist()
     [-1.0, 0.0, 1.0]
     """
+
+    _display = "penstock.report.notebook.pipelines:pipeline_html"
 
     def __init__(self, *stages: Stage | tuple[str, Stage]) -> None:
         self.stages, self._given = split_names(stages)
@@ -113,7 +117,7 @@ class Pipeline:
         check_dataset(dataset, "fit")
         return plan(self.stages, dataset.schema, names=self._given)
 
-    def explain(self, dataset: Dataset, *, counting: CountOptions | None = None) -> str:
+    def explain(self, dataset: Dataset, *, counting: CountOptions | None = None) -> Explanation:
         """Return the plan in words: scans, columns read, statistics gathered, how values are counted, and where.
 
         Nothing is read, but for a sample of columns that have more rows than a worker might count values of.

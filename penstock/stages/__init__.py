@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.dates.cyclical_encoder import CyclicalEncoder as CyclicalEncoder
     from penstock.stages.preprocessing.dates.date_difference import DateDifference as DateDifference
     from penstock.stages.preprocessing.dates.date_parts import DateParts as DateParts
+    from penstock.stages.preprocessing.derive import Derive as Derive
     from penstock.stages.preprocessing.expect import Expect as Expect
     from penstock.stages.preprocessing.function_stage import FunctionStage as FunctionStage
     from penstock.stages.preprocessing.images.decode_image import DecodeImage as DecodeImage
@@ -70,6 +71,10 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.scaling.normalizer import Normalizer as Normalizer
     from penstock.stages.preprocessing.scaling.robust_scaler import RobustScaler as RobustScaler
     from penstock.stages.preprocessing.scaling.standard_scaler import StandardScaler as StandardScaler
+    from penstock.stages.preprocessing.schema.cast import Cast as Cast
+    from penstock.stages.preprocessing.schema.rename import Rename as Rename
+    from penstock.stages.preprocessing.schema.select import Drop as Drop
+    from penstock.stages.preprocessing.schema.select import Select as Select
     from penstock.stages.preprocessing.selection.correlation_selector import (
         CorrelationSelector as CorrelationSelector,
     )
@@ -80,6 +85,7 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.selection.variance_threshold_selector import (
         VarianceThresholdSelector as VarianceThresholdSelector,
     )
+    from penstock.stages.preprocessing.text.clean_text import CleanText as CleanText
     from penstock.stages.preprocessing.text.count_vectorizer import CountVectorizer as CountVectorizer
     from penstock.stages.preprocessing.text.hashing_tf import HashingTF as HashingTF
     from penstock.stages.preprocessing.text.idf import IDF as IDF
@@ -89,6 +95,11 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.text.tokenizer import RegexTokenizer as RegexTokenizer
     from penstock.stages.preprocessing.text.tokenizer import Tokenizer as Tokenizer
     from penstock.stages.training.bayes.naive_bayes import NaiveBayes as NaiveBayes
+    from penstock.stages.training.calibration.isotonic_regression import IsotonicRegression as IsotonicRegression
+    from penstock.stages.training.calibration.probability_calibrator import (
+        ProbabilityCalibrator as ProbabilityCalibrator,
+    )
+    from penstock.stages.training.calibration.threshold_tuner import ThresholdTuner as ThresholdTuner
     from penstock.stages.training.clustering.gaussian_mixture import GaussianMixture as GaussianMixture
     from penstock.stages.training.clustering.kmeans import KMeans as KMeans
     from penstock.stages.training.linear.generalized_linear_regression import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.errors import ConfigError, check_one_of
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import wrong_type
@@ -143,13 +143,7 @@ class Evaluator(ABC):
         )
 
     def _check_metric(self, name: str) -> None:
-        if name not in self.larger_better:
-            known = ", ".join(self.larger_better)
-            raise ConfigError(
-                f"metric {name!r} of {self.title} is not known, expected one of {known}."
-                + did_you_mean(str(name), self.larger_better),
-                stage=self.title,
-            )
+        check_one_of(f"metric of {self.title}", name, self.larger_better, stage=self.title)
 
 
 Evaluators = Sequence[Evaluator] | Mapping[str, Evaluator]

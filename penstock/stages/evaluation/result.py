@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.core.displayed import Displayed
 from penstock.core.redaction import presentable
 
 
-class Evaluation(dict[str, float | None]):
+class Evaluation(Displayed, dict[str, float | None]):
     """Metric names to values; an undefined metric is None, and `reasons` says why.
 
     Parameters
@@ -39,6 +40,8 @@ class Evaluation(dict[str, float | None]):
     rmse  0.5  [0.4, 0.7]
     r2    undefined: the labels do not vary
     """
+
+    _display = "penstock.report.notebook.evaluations:evaluation_html"
 
     def __init__(
         self,

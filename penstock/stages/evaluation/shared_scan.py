@@ -71,7 +71,7 @@ def evaluate(
     """
     check_dataset(dataset, "evaluate")
     schema, prefixed = dataset.schema, isinstance(evaluators, Mapping)
-    members = {name: evaluator.bind(schema) for name, evaluator in _named(evaluators).items()}
+    members = {name: evaluator.bind(schema) for name, evaluator in named_evaluators(evaluators).items()}
     views: list[View] = [AllRows(members, schema, prefixed)]
     views += [Slices.of(members, schema, prefixed, by) for by in slices]
     if bootstrap is not None:
@@ -84,7 +84,8 @@ def evaluate(
     )
 
 
-def _named(evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> dict[str, Evaluator]:
+def named_evaluators(evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> dict[str, Evaluator]:
+    """Return evaluators by name, those without one by number; ConfigError for none, or two that report one metric."""
     if not evaluators:
         raise ConfigError("there is no evaluator", hint="Pass at least one, BinaryClassificationEvaluator() say.")
     if isinstance(evaluators, Mapping):

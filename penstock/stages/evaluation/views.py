@@ -125,15 +125,7 @@ class Slices(View):
     @classmethod
     def of(cls, members: Members, schema: pa.Schema, prefixed: bool, by: str | Sequence[str]) -> Slices:
         """Return the slices by a column, or by several together; SchemaError for one that has no such values."""
-        names = tuple(dict.fromkeys(column_names(by, "slices")))
-        if not names:
-            raise ConfigError(
-                "a slice is by no column", hint='Name columns: slices=["country", ("country", "device")].'
-            )
-        require(schema, names, stage="slices")
-        for name in names:
-            _check_sliceable(name, schema.field(name).type)
-        return cls(members, schema, prefixed, names)
+        return cls(members, schema, prefixed, check_slice(schema, by))
 
     def statistics(self) -> Asked:
         """Return what is asked for first, and the number of rows."""
@@ -155,6 +147,17 @@ class Slices(View):
         metrics = list(slices[0][2]) if slices else []
         columns |= {name: pa.array([each[name] for _, _, each in slices], pa.float64()) for name in metrics}
         return Evaluation(slices={",".join(self.by): pa.table(columns)})
+
+
+def check_slice(schema: pa.Schema, by: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a slice; SchemaError for one that is missing, or whose values are not such."""
+    names = tuple(dict.fromkeys(column_names(by, "slices")))
+    if not names:
+        raise ConfigError("a slice is by no column", hint='Name columns: slices=["country", ("country", "device")].')
+    require(schema, names, stage="slices")
+    for name in names:
+        _check_sliceable(name, schema.field(name).type)
+    return names
 
 
 def _check_sliceable(name: str, kind: pa.DataType) -> None:
