@@ -25,16 +25,17 @@ class Contender:
     @property
     def one_process(self) -> bool:
         """Whether it computes in threads of the process that it is started as."""
-        return self.name.partition(".")[0] in ("local", "polars", "sklearn")
+        return self.name.partition(".")[0] in ("local", "polars", "sklearn", "xgboost")
 
 
 CONTENDERS = (
     Contender("local", "prepare", "penstock_prepare.py"),
+    Contender("local.persisted", "prepare", "penstock_prepare.py"),
     Contender("spark", "prepare", "penstock_prepare.py"),
     Contender("dask", "prepare", "penstock_prepare.py"),
-    Contender("polars", "prepare", "polars_prepare.py", ("local",)),
+    Contender("polars", "prepare", "polars_prepare.py", ("local", "local.persisted")),
     Contender("dask.dataframe", "prepare", "dask_prepare.py", ("dask", "local")),
-    Contender("mllib", "prepare", "mllib_prepare.py", ("local", "spark")),
+    Contender("mllib", "prepare", "mllib_prepare.py", ("local", "local.persisted", "spark")),
     Contender("spark", "train", "penstock_train.py"),
     Contender("dask", "train", "penstock_train.py"),
     Contender("local", "train", "penstock_train.py"),
@@ -114,3 +115,20 @@ def _preprocessings(work: str) -> Iterator[Contender]:
 
 
 PREPROCESSINGS = tuple(contender for work in ("fit", "fit_transform") for contender in _preprocessings(work))
+
+SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {  # by work, under our names: 12 of a pipeline, 8 of boosting
+    "grid": {"reg_param": (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)},
+    "boosted": {"max_depth": (4, 6), "learning_rate": (0.1, 0.3), "min_child_weight": (1.0, 20.0)},
+}
+FOLD, METRIC = "fold", "areaUnderROC"
+ABSENT = "none"  # what a category that is null is called
+SEARCHES = (
+    Contender("local.grid", "grid", "penstock_search.py"),
+    Contender("spark.grid", "grid", "penstock_search.py"),
+    Contender("mllib.grid", "grid", "mllib_search.py", ("local.grid", "spark.grid")),
+    Contender("sklearn.grid", "grid", "sklearn_search.py", ("local.grid",)),
+    Contender("local.boosted", "boosted", "penstock_search.py"),
+    Contender("xgboost.boosted", "boosted", "xgboost_search.py", ("local.boosted",)),
+    Contender("xgboost.kept.boosted", "boosted", "xgboost_search.py", ("local.boosted",)),
+    Contender("sparkxgb.boosted", "boosted", "sparkxgb_search.py", ("local.boosted",)),
+)
