@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from uuid import uuid4
 import fsspec
 import pytest
 
+from tests.stores.servers import serving
 from tests.stores.shelf import Shelf, register
 
 BUCKET = "penstock-tests"
@@ -60,23 +60,19 @@ class Place:
 
 
 @pytest.fixture(scope="session")
-def s3_options() -> Iterator[dict[str, Any]]:
+def s3_options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What fsspec needs for a server of S3 on loopback that has an empty bucket."""
-    moto = pytest.importorskip("moto.server")
+    pytest.importorskip("moto.server")
     pytest.importorskip("s3fs")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # which tells every request
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {
-        "key": "tests",
-        "secret": "hunter2-of-the-tests",
-        "client_kwargs": {"endpoint_url": f"http://{host}:{port}", "region_name": "us-east-1"},
-    }
-    filesystem = fsspec.filesystem("s3", **options)
-    filesystem.call_s3("create_bucket", Bucket=BUCKET)
-    yield options
-    server.stop()
+    command = ["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    with serving(command, tmp_path_factory.mktemp("s3") / "log", r"Running on (http://\S+)") as endpoint:
+        options = {
+            "key": "tests",
+            "secret": "hunter2-of-the-tests",
+            "client_kwargs": {"endpoint_url": endpoint, "region_name": "us-east-1"},
+        }
+        fsspec.filesystem("s3", **options).call_s3("create_bucket", Bucket=BUCKET)
+        yield options
 
 
 @pytest.fixture

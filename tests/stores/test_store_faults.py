@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -26,7 +27,7 @@ TABLE = pa.table({"x": range(300)})
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between attempts, none of which is waited."""
     waits: list[float] = []
-    monkeypatch.setattr(stores.time, "sleep", waits.append)
+    monkeypatch.setattr(stores, "time", SimpleNamespace(sleep=waits.append))  # other threads sleep as they did
     return waits
 
 

@@ -1,0 +1,89 @@
+"""Tables that keep a log in S3: what Penstock writes there, it and the libraries of the tables read alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock.errors import OutputExistsError
+from tests.stores.conftest import Place
+from tests.tables.table_rows import assert_same_rows, rows_of_all_types
+
+pytestmark = pytest.mark.xdist_group("s3")
+
+ROWS = rows_of_all_types(60)
+
+
+@pytest.fixture(scope="module")
+def local() -> ps.LocalEngine:
+    return ps.LocalEngine(device="cpu")
+
+
+def parts(s3: Place) -> set[str]:
+    return {f"{s3.url}/{name}" for name in s3.files() if name.endswith(".parquet")}
+
+
+@pytest.mark.parametrize("keys", [(), ("city", "day")])
+def test_a_delta_table_in_s3_is_read_the_same_by_penstock_and_deltalake(
+    s3: Place, local: ps.LocalEngine, keys: tuple[str, ...]
+) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    url, options = s3.at("t"), s3.options
+    for rows, mode in ((ROWS.slice(0, 40), "error"), (ROWS.slice(40), "append")):
+        data = local.from_arrow(rows, fragment_bytes=2000)
+        data.write(url, format="delta", mode=mode, partition_by=keys, storage_options=options)
+    assert_same_rows(local.read_delta(url, storage_options=options).to_arrow(), ROWS)
+    client = {"endpoint_url": options["client_kwargs"]["endpoint_url"], "region": "us-east-1", "allow_http": "true"}
+    theirs = {"access_key_id": options["key"], "secret_access_key": options["secret"], **client}
+    table = deltalake.DeltaTable(url, storage_options={f"aws_{name}": value for name, value in theirs.items()})
+    assert_same_rows(ROWS, pa.table(table.scan().read_all()))
+    assert len(parts(s3)) == len(table.file_uris())
+    with pytest.raises(OutputExistsError):
+        local.from_arrow(ROWS).write(url, format="delta", storage_options=options)
+
+
+def test_a_delta_table_in_s3_is_merged_by_keys(s3: Place, local: ps.LocalEngine) -> None:
+    pytest.importorskip("deltalake")
+    url, options = s3.at("t"), {"format": "delta", "storage_options": s3.options}
+    local.from_arrow(ROWS.slice(0, 40)).write(url, **options)
+    newer = local.from_arrow(ROWS.slice(20))
+    result = newer.write(url, mode="merge", keys="id", **options)
+    assert (result.rows_replaced, result.rows_unchanged) == (20, 20)
+    assert_same_rows(local.read_delta(url, storage_options=s3.options).to_arrow(), ROWS)
+
+
+@pytest.mark.parametrize("keys", [(), ("city", "day")])
+def test_an_iceberg_table_in_s3_is_read_the_same_by_penstock_and_pyiceberg(
+    s3: Place, local: ps.LocalEngine, tmp_path: Path, keys: tuple[str, ...]
+) -> None:
+    catalogs = pytest.importorskip("pyiceberg.catalog")
+    catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": s3.url}
+    options: dict[str, Any] = {"catalog": catalog, "storage_options": s3.options}
+    endpoint = s3.options["client_kwargs"]["endpoint_url"]
+    theirs = {"access-key-id": s3.options["key"], "secret-access-key": s3.options["secret"], "endpoint": endpoint}
+    theirs["region"] = "us-east-1"
+    known = catalogs.load_catalog(**catalog, **{f"s3.{name}": value for name, value in theirs.items()})
+    known.create_namespace("ns")
+    for rows, mode in ((ROWS.slice(0, 40), "error"), (ROWS.slice(40), "append")):
+        data = local.from_arrow(rows, fragment_bytes=2000)
+        data.write("ns.t", format="iceberg", mode=mode, partition_by=keys, **options)
+    assert_same_rows(local.read_iceberg("ns.t", **options).to_arrow(), ROWS)
+    table = known.load_table("ns.t")
+    assert_same_rows(ROWS, table.scan().to_arrow())
+    assert_same_rows(local.read_iceberg(table.metadata_location, storage_options=s3.options).to_arrow(), ROWS)
+    assert parts(s3) == {task.file.file_path for task in table.scan().plan_files()}
+    known.close()
+
+
+def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: ps.LocalEngine) -> None:
+    pytest.importorskip("deltalake")
+    data = local.from_arrow(ROWS)
+    checked = ps.Pipeline(ps.stages.Expect("id != 7", action="quarantine")).fit(data).transform(data)
+    result = checked.write(s3.at("t"), format="delta", storage_options=s3.options)
+    assert (result.rows, result.quarantine) == (59, s3.at("t.quarantine"))
+    aside = local.read_parquet(s3.at("t.quarantine"), storage_options=s3.options)
+    assert aside.to_arrow()["id"].to_pylist() == [7]
