@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from penstock.core.errors import ConfigError, ExecutionError
@@ -147,6 +147,17 @@ def map_all(
         raise ExecutionError(
             f"{label}: the engine {scheduler.name!r} gave {results} results for {len(items)} tasks",
             hint="Its `map` has to give one result for each item, in their order.",
+        )
+
+
+def check_shared(engine: Scheduler, locations: Iterable[object]) -> None:
+    """Raise ConfigError for a ``memory://`` URL where tasks run in other processes, which see nothing of it."""
+    hidden = [text for text in map(str, locations) if text.lower().startswith("memory:")]
+    if hidden and not engine.in_process:
+        raise ConfigError(
+            f"{hidden[0]} is in the memory of this process, and tasks of {engine.name!r} run in others",
+            hint="Use a directory that all machines mount, or the URL of a store, such as s3://bucket/rows.",
+            path=hidden[0],
         )
 
 

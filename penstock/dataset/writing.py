@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.locations import is_url
 from penstock.core.redaction import redact
+from penstock.core.scheduler import check_shared
 from penstock.dataset.outputs.additions import Description
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.parts import write_parts
@@ -149,7 +150,8 @@ class StagedDataset:
         self.outputs = (self._rows, self._quarantine)
 
     def writer(self, dataset: Dataset) -> PartWriter:
-        """Return what writes the parts; ConfigError where the format cannot hold a column, or it is not one of keys."""
+        """Return what writes the parts; ConfigError where the format cannot hold a column, or workers see no output."""
+        check_shared(dataset.engine, [self._destination.path, self._aside])
         layout = self._destination.placement.layout(dataset.schema, self._rows.run_id)
         stored = dataset.schema if layout.partitioning is None else layout.partitioning.stored(dataset.schema)
         return self._destination.format.part_writer(stored, self._destination.options)

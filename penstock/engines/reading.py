@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from penstock.core.errors import SchemaError
 from penstock.core.names import check_names
+from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
 from penstock.engines.reading_formats import Paths
 from penstock.engines.reading_sql import ReadingSql
@@ -92,6 +94,7 @@ class Reading(ReadingTables, ReadingSql, ABC):
         kind = find_format(format)
         chosen = kind.read_options(options)
         storage = Storage(dict(storage_options or {}))
+        check_shared(cast("Engine", self), [paths] if isinstance(paths, str | os.PathLike) else paths)
         source, fragments = kind.open(
             paths, cast("Engine", self), storage, chosen, allow_unmanifested=allow_unmanifested
         )

@@ -6,6 +6,7 @@ import copy
 import gc
 import os
 import pickle
+import tempfile
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -131,6 +132,18 @@ def test_the_memory_of_one_process_is_refused_where_others_write(engines: Any) -
     engine = engines.get("dask")
     with pytest.raises(ConfigError, match="staging_dir memory://x, which is in the memory of this process"):
         engine.query(lambda frame: frame, engine.from_arrow(TABLE), staging_dir="memory://x")
+
+
+@pytest.mark.dask
+def test_rows_in_the_memory_of_one_process_are_neither_written_nor_read_by_others(engines: Any) -> None:
+    engine, refused = engines.get("dask"), "is in the memory of this process, and tasks of 'dask' run in others"
+    rows = engine.from_arrow(TABLE)
+    with pytest.raises(ConfigError, match=refused):
+        rows.write("memory://x/rows")
+    with pytest.raises(ConfigError, match=refused):
+        rows.write(tempfile.gettempdir() + "/rows", quarantine="memory://x/aside")
+    with pytest.raises(ConfigError, match=refused):
+        engine.read_parquet(["memory://x/rows"])
 
 
 def test_credentials_of_a_staging_place_are_not_shown() -> None:
