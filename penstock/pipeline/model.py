@@ -15,9 +15,9 @@ from penstock.core.names import column_names
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import output_schema, prune
-from penstock.engines.foreign_frames import is_foreign_frame, transform_frame
 from penstock.frames.interchange import as_arrow, is_table
 from penstock.pipeline.fit import FitReport
+from penstock.pipeline.foreign_frames import is_foreign_frame, transform_frame
 from penstock.pipeline.parameters import get_params
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
