@@ -251,6 +251,48 @@ def test_rows_that_are_set_aside_are_counted_and_kept_where_a_quarantine_is_name
     assert "rows are set aside and not kept" in caplog.text
 
 
+def quarantined(local: Engine, place: Path) -> list[int]:
+    return sorted(local.read_parquet(place).to_arrow()["k"].to_pylist())
+
+
+def write_checked(local: Engine, uri: str, place: Path, numbers: list[int], **options: Any) -> None:
+    rows = local.from_arrow(pa.table({"k": numbers}))
+    model = ps.Pipeline(st.Expect("k > 0", action="quarantine")).fit(rows)
+    model.transform(rows).write_sql("t", uri, quarantine=place, **options)
+
+
+def test_rows_that_are_set_aside_are_not_lost_when_the_commit_fails(local: Engine, uri: str, tmp_path: Path) -> None:
+    aside = tmp_path / "aside"
+    write_checked(local, uri, aside, [1, -1])
+    with pytest.raises(DataValueError, match="2 rows have the key k=2"):
+        write_checked(local, uri, aside, [2, 2, -2], mode="merge", keys="k")
+    assert (read(local, uri), quarantined(local, aside)) == ([{"k": 1}], [-2, -1])
+    write_checked(local, uri, aside, [3, -3], mode="overwrite")
+    assert (read(local, uri), quarantined(local, aside)) == ([{"k": 3}], [-3])
+
+
+_DIES = """
+import sys
+import pyarrow as pa
+import penstock as ps
+
+rows = ps.LocalEngine(device="cpu").from_arrow(pa.table({"k": [2, -2]}))
+checked = ps.Pipeline(ps.stages.Expect("k > 0", action="quarantine")).fit(rows).transform(rows)
+checked.write_sql("t", sys.argv[1], mode="overwrite", quarantine=sys.argv[2])
+"""
+
+
+def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_commit(
+    local: Engine, sqlite: str, tmp_path: Path
+) -> None:
+    aside = tmp_path / "aside"
+    write_checked(local, sqlite, aside, [1, -1])
+    environment = {**os.environ, "PENSTOCK_FAILPOINT": "sql-commit"}
+    killed = subprocess.run([sys.executable, "-c", _DIES, sqlite, aside], env=environment, check=False)
+    assert killed.returncode == -9
+    assert (read(local, sqlite), quarantined(local, aside)) == ([{"k": 1}], [-2, -1])
+
+
 def test_rows_of_a_table_are_written_to_files_and_models_are_fitted_on_them(
     local: Engine, uri: str, tmp_path: Path
 ) -> None:

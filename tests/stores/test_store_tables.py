@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import OutputExistsError
+from penstock.io.tables.object_store import object_store_options
 from tests.stores.conftest import Place
 from tests.tables.table_rows import assert_same_rows, rows_of_all_types
 
@@ -87,3 +92,26 @@ def test_rows_that_are_set_aside_lie_beside_the_table_in_s3(s3: Place, local: ps
     assert (result.rows, result.quarantine) == (59, s3.at("t.quarantine"))
     aside = local.read_parquet(s3.at("t.quarantine"), storage_options=s3.options)
     assert aside.to_arrow()["id"].to_pylist() == [7]
+
+
+def test_parts_of_a_killed_run_in_s3_are_removed_by_the_next_write(s3: Place, local: ps.LocalEngine) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    url, options = s3.at("t"), {"mode": "append", "storage_options": dict(s3.options)}
+    root = Path(ps.__file__).parents[1]
+    command = [sys.executable, "-m", "tests.tables.killed_table_writes"]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    lines = [["delta", url, [1, -1], None, options], ["delta", url, [2, -2], "table-parts-put", options]]
+    said = subprocess.run(
+        command, input="\n".join(map(json.dumps, lines)), env=environment, cwd=root, capture_output=True, text=True
+    )
+    assert said.stdout.split() == ["0", "-9"], said.stderr
+    left = parts(s3)
+    assert [name for name in s3.files() if ".penstock" in name and name.startswith("t/")]
+    local.from_arrow(pa.table({"id": [3]})).write(url, format="delta", **options)
+    table = deltalake.DeltaTable(url, storage_options=object_store_options(url, s3.options))
+    assert sorted(pa.table(table.scan().read_all())["id"].to_pylist()) == [1, 3]
+    assert {name for name in parts(s3) if "/t/" in name} == set(table.file_uris())
+    assert (len(left), len(parts(s3))) == (5, 4)
+    assert not [name for name in s3.files() if ".penstock" in name]
+    aside = local.read_parquet(s3.at("t.quarantine"), storage_options=s3.options)
+    assert sorted(aside.to_arrow()["id"].to_pylist()) == [-2, -1]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -260,26 +258,6 @@ def test_two_runs_that_overwrite_different_partitions_both_come_through(
     between_parts_and_commit(monkeypatch, lambda: write(local, table, pa.table({"id": [3], "k": ["a"]}), **options))
     write(local, table, pa.table({"id": [4], "k": ["b"]}), **options)
     assert rows_of(table) == [{"id": 3, "k": "a"}, {"id": 4, "k": "b"}]
-
-
-def test_a_run_that_is_killed_before_its_commit_leaves_the_table_as_it_was_and_a_vacuum_nothing(
-    tmp_path: Path, local: ps.LocalEngine
-) -> None:
-    table = tmp_path / "t"
-    write(local, table, pa.table({"id": [1]}))
-    script = (
-        "import penstock as ps, pyarrow as pa, sys;"
-        "data = ps.LocalEngine(device='cpu').from_arrow(pa.table({'id': [2]}));"
-        "data.write(sys.argv[1], format='delta', mode='overwrite')"
-    )
-    environment = {**os.environ, "PENSTOCK_FAILPOINT": "table-parts-put"}
-    assert subprocess.run([sys.executable, "-c", script, str(table)], env=environment, check=False).returncode == -9
-    assert rows_of(table) == [{"id": 1}] == local.read_delta(table).to_arrow().to_pylist()
-    assert len(parts_not_listed(table)) == 1
-    write(local, table, pa.table({"id": [3]}), mode="append")
-    DeltaTable(table).vacuum(0, enforce_retention_duration=False, dry_run=False, full=True)
-    assert parts_not_listed(table) == []
-    assert rows_of(table) == [{"id": 1}, {"id": 3}]
 
 
 def test_a_write_that_fails_leaves_no_part(tmp_path: Path, local: ps.LocalEngine) -> None:

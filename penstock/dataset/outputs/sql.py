@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,18 +13,21 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.locations import read_location
 from penstock.core.names import column_names
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact
 from penstock.core.scheduler import map_all
 from penstock.dataset.outputs.parts import check_rows
+from penstock.dataset.outputs.placement import Placement
+from penstock.dataset.outputs.set_aside import SetAside
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import ReadTask, put_parts
 from penstock.dataset.writing import WriteResult, refuse_inputs
 from penstock.io.databases import find_database
 from penstock.io.databases.base import TableName
 from penstock.io.fragments import Fragment
-from penstock.io.sinks import FileEntry, OutputCommit, OutputDirectory, new_run_id, output_directory
+from penstock.io.sinks import FileEntry, new_run_id
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.sql import SqlLoader, SqlTable
@@ -50,6 +54,7 @@ class LoadTask:
     scan: ReadTask
     loader: SqlLoader
     quarantine: PartFolder | None
+    prefix: str
 
     def __call__(self, fragment: Fragment) -> Loaded:
         """Load one fragment; the rows of an attempt that nobody is told of are not moved."""
@@ -58,7 +63,7 @@ class LoadTask:
         loaded.attempts.append(self.scan.convert(fragment, loaded.log, load))
         if loaded.log.tables and self.quarantine is not None:
             aside = frames.from_arrow(pa.concat_tables(loaded.log.tables, promote_options="default"))
-            parts = [(f"part-{fragment.index:05d}", aside)]
+            parts = [(f"{self.prefix}-{fragment.index:05d}", aside)]
             loaded.quarantine = put_parts(ParquetWriter(None), parts, self.quarantine)
         loaded.log.tables.clear()
         return loaded
@@ -82,31 +87,29 @@ def write_sql(
     target = SqlTable(
         find_database(uri), TableName.parse(table), dataset.schema, mode, column_names(keys, "keys"), run_id
     )
-    aside = None if quarantine is None else output_directory(quarantine, overwrite=True, run_id=run_id)
-    outputs = [] if aside is None else [aside]
-    refuse_inputs(dataset, [output.target for output in outputs])
-    with target.staged(), OutputCommit(*outputs) as joint:
+    placement = Placement(mode=mode, keys=target.keys)
+    aside = None if quarantine is None else SetAside(read_location(quarantine, "quarantine"), run_id, placement)
+    refuse_inputs(dataset, [] if aside is None else [aside.target])
+    with target.staged(), aside or nullcontext():
         total = _load_all(dataset, target, aside)
+        if aside is not None:
+            aside.publish(total.quarantine, total.log)
         target.commit(total.attempts, total.log.kept)
-        joint.commit()
-    log, where = total.log, redact(str(quarantine)) if total.quarantine else None
+        if aside is not None:
+            aside.settle()
+    log, where = total.log, None if aside is None or aside.location is None else redact(aside.location)
     place = f"{target.database.shown} {table}"
     return WriteResult(place, log.kept, log.read, log.dropped, log.quarantined, where, run_id, log.nulled)
 
 
-def _load_all(dataset: Dataset, target: SqlTable, aside: OutputDirectory | None) -> Loaded:
+def _load_all(dataset: Dataset, target: SqlTable, aside: SetAside | None) -> Loaded:
     total = Loaded()
-    task = LoadTask(dataset.scan(), target.loader, None if aside is None else aside.parts)
+    task = LoadTask(dataset.scan(), target.loader, None if aside is None else aside.parts, f"part-{target.run_id}")
     for part in map_all(dataset.engine, task, dataset.fragments, label="load"):
         total.attempts += part.attempts
         total.quarantine += part.quarantine
         total.log.add(part.log)
     check_rows(total.log)
-    if aside is None:
-        if total.log.quarantined:
-            logger.warning("rows are set aside and not kept, since no quarantine is named: %s", total.log.quarantined)
-    elif total.quarantine:
-        aside.seal(total.quarantine, metadata={"quarantined": total.log.quarantined})
-    else:
-        aside.omit()
+    if aside is None and total.log.quarantined:
+        logger.warning("rows are set aside and not kept, since no quarantine is named: %s", total.log.quarantined)
     return total

@@ -42,6 +42,7 @@ class SqlWrites:
             Of ``"merge"``; no two rows of the dataset have the same.
         quarantine : path or URL, optional
             A folder for the rows that are set aside, in Parquet; they are counted only, with a warning, without it.
+            They are there before the transaction; with ``"append"`` and ``"merge"``, beside those of earlier runs.
 
         Returns
         -------

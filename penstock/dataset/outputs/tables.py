@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.parts import write_parts
+from penstock.dataset.outputs.set_aside import SetAside
 from penstock.dataset.tasks import Written
 from penstock.io.formats.table_format import TableFormat
-from penstock.io.sinks import OutputCommit, new_run_id, output_directory
+from penstock.io.sinks import new_run_id
+from penstock.io.tables.abandoned import at_work, dead_runs, discard_unnamed
 from penstock.io.tables.committer import TableCommitter, TableWrite
 
 if TYPE_CHECKING:
@@ -21,33 +23,33 @@ def write_table(
 ) -> tuple[TableCommitter, Written, str | None]:
     """Write a dataset into a table; see `Dataset.write`. Return the table, what was written, and the quarantine.
 
-    Rows that are set aside become visible after those of the table: a process killed between the two loses them.
+    Rows that are set aside are in their place before the table has the others: a process that dies loses none.
     """
     run, placement = new_run_id(), destination.placement
     table = format.committer(_described(dataset, destination, run), destination.options)
-    written = Written()
     if not table.prepare():
-        return table, written, None
+        return table, Written(), None
     where = destination.quarantine or beside(table.path)
-    aside = output_directory(where, overwrite=True, run_id=run, storage_options=destination.storage_options)
-    with OutputCommit(aside) as joint:
+    layout = replace(
+        replace(placement, partition_by=table.partition_by).layout(table.schema, run), prefix=table.folder.prefix
+    )
+    stored = table.schema if layout.partitioning is None else layout.partitioning.stored(table.schema)
+    with SetAside(where, run, placement, destination.storage_options) as aside, at_work(table.folder):
         try:
-            layout = replace(
-                replace(placement, partition_by=table.partition_by).layout(table.schema, run),
-                prefix=table.folder.prefix,
-            )
-            stored = table.schema if layout.partitioning is None else layout.partitioning.stored(table.schema)
             written = write_parts(dataset, table.writer(stored), table.folder.parts, aside.parts, layout)
-            table.commit(written.files)
+            aside.publish(written.quarantine, written.log)
+            dead = dead_runs(table.folder)
         except BaseException:
             table.folder.discard()
             raise
-        if written.quarantine:
-            aside.seal(written.quarantine, metadata={"quarantined": written.log.quarantined})
-        else:
-            aside.omit()
-        joint.commit()
-    return table, written, where if written.quarantine else None
+        try:
+            table.commit(written.files)
+        except BaseException:
+            discard_unnamed(table.folder, [run], table.names)  # a commit whose answer was cut off may name some
+            raise
+        discard_unnamed(table.folder, dead, table.names)
+        aside.settle()
+    return table, written, aside.location
 
 
 def check_table(dataset: Dataset, format: TableFormat[Any], destination: Destination) -> None:

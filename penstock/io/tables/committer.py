@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.locations import is_url
+from penstock.core.notices import get_logger
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.part_folder import LocalPartFolder, PartFolder
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sinks.stores.names import new_token
 from penstock.io.sinks.stores.part_folder import StorePartFolder
 from penstock.io.sinks.stores.store import ObjectStore
+
+logger = get_logger(__name__)
 
 ATTEMPTS = 100
 """How often a run goes on from what others have committed before it: each time one of them has come through."""
@@ -55,7 +59,7 @@ class TableWrite:
 class TableCommitter(Protocol):
     """Takes the parts that workers put into a table's folder, and commits one transaction that names them.
 
-    Until the commit nobody sees a part; those that no commit names are removed by a vacuum.
+    Until the commit nobody sees a part; those of a run that died before it are removed by the next one that commits.
     """
 
     path: str
@@ -94,6 +98,9 @@ class TableCommitter(Protocol):
             The log cannot be written.
         """
 
+    def names(self) -> Collection[str]:
+        """Return the names, without folders, of the files of all versions that the table still has."""
+
 
 @dataclass(frozen=True)
 class TableFolder:
@@ -117,7 +124,7 @@ class TableFolder:
         """What workers put parts into."""
         if not is_url(self.path):
             return LocalPartFolder(self.path)
-        store = self._store
+        store = self.store
         return StorePartFolder(store, store.path, self.run, new_token())
 
     @property
@@ -126,25 +133,47 @@ class TableFolder:
         return f"part-{self.run}"
 
     def discard(self, keep: Iterable[str] = ()) -> None:
-        """Remove the parts of this run, but for some: what abandoned attempts left, or all when it commits nothing."""
-        kept = set(keep)
-        if is_url(self.path):
-            base, store = self._store.path, self._store
-            names = [name for name in store.list(base) if self._is_of_run(name) and name not in kept]
-            store.discard([f"{base}/{name}" for name in names])
-            return
-        for place, _, names in os.walk(self.path):
-            paths = (os.path.join(place, name) for name in names if self._is_of_run(name))
-            for path in paths:
-                if os.path.relpath(path, self.path) not in kept:
-                    os.remove(path)
+        """Remove the parts of this run, but for those that it has committed; a failure is only reported."""
+        try:
+            self.discard_run(self.run, frozenset(keep).__contains__)
+        except (OSError, PenstockError) as error:
+            logger.warning("cannot remove what abandoned attempts left in %s: %s", self.path, error)
 
-    def _is_of_run(self, name: str) -> bool:
-        return posixpath.basename(name).startswith(f"{self.prefix}-")
+    def discard_run(self, run: str, is_kept: Callable[[str], bool]) -> int:
+        """Remove the parts of a run, but for those that are kept, and return how many they were."""
+        left = [name for name in self._names() if _is_of_run(name, run) and not is_kept(name)]
+        if is_url(self.path):
+            self.store.discard([f"{self.store.path}/{name}" for name in left])
+        else:
+            for name in left:
+                os.remove(os.path.join(self.path, name))
+        return len(left)
+
+    def read_all(self, folder: str, ending: str) -> Iterator[bytes]:
+        """Yield the content of the files in a folder of the table whose names end so."""
+        if not is_url(self.path):
+            yield from (path.read_bytes() for path in sorted(Path(self.path, folder).glob(f"*{ending}")))
+            return
+        base = f"{self.store.path}/{folder}"
+        for name in sorted(self.store.list(base)):
+            content = self.store.read(f"{base}/{name}") if name.endswith(ending) and "/" not in name else None
+            if content is not None:
+                yield content.content
 
     @property
-    def _store(self) -> ObjectStore:
+    def store(self) -> ObjectStore:
+        """The store of a table that lies in one."""
         return ObjectStore(self.path, self.options)
+
+    def _names(self) -> list[str]:
+        if is_url(self.path):
+            return list(self.store.list(self.store.path))
+        places = ((os.path.relpath(place, self.path), names) for place, _, names in os.walk(self.path))
+        return [os.path.normpath(os.path.join(place, name)) for place, names in places for name in names]
+
+
+def _is_of_run(name: str, run: str) -> bool:
+    return posixpath.basename(name).startswith(f"part-{run}-")
 
 
 def stored_schema(schema: pa.Schema, kinds: Mapping[pa.DataType, pa.DataType], table: str) -> pa.Schema:

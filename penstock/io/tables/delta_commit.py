@@ -88,6 +88,17 @@ class DeltaCommitter:
             raise self._conflict()
         self.folder.discard(() if self._merges or self._was_in else [entry.path for entry in parts])
 
+    def names(self) -> set[str]:
+        """See `TableCommitter.names`: the newest version has a file, or an entry of the log says that it went."""
+        log = self._open()
+        paths = [action["path"] for action in log.actions()] if log else []
+        for entry in self.folder.read_all("_delta_log", ".json"):
+            for line in filter(None, entry.splitlines()):
+                paths += [
+                    said["path"] for said in json.loads(line).values() if isinstance(said, dict) and "path" in said
+                ]
+        return {posixpath.basename(unquote(path)) for path in paths}
+
     def _attempt(self, files: Sequence[FileEntry]) -> bool:
         """Commit once; return False where another run was faster, and this one may go on after it."""
         from deltalake.exceptions import CommitFailedError, DeltaError

@@ -103,6 +103,18 @@ class IcebergCommitter:
             raise self._conflict()
         self.folder.discard(() if self._was_in else [entry.path for entry in parts])
 
+    def names(self) -> set[str]:
+        """See `TableCommitter.names`: those that the manifests of any snapshot list."""
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        try:
+            table = self._catalog.load_table(self._write.target)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return set()
+        manifests = {each.manifest_path: each for shot in table.snapshots() for each in shot.manifests(table.io)}
+        entries = (each.fetch_manifest_entry(table.io, discard_deleted=False) for each in manifests.values())
+        return {posixpath.basename(entry.data_file.file_path) for listed in entries for entry in listed}
+
     def _attempt(self, files: Sequence[FileEntry]) -> bool:
         """Commit once; return False where another run was faster, and this one may go on after it."""
         from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
