@@ -33,6 +33,7 @@ _OPTIONS = {
     "overwrite=True": "--overwrite",
     "allow_unmanifested=True": "--allow-unmanifested",
     "max_bad_records": "--max-bad-records",
+    "its quarantine=": "--quarantine",
     "memory_budget of CountOptions": "--memory-budget",
 }
 

@@ -15,6 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
+from penstock.cli.reporting import describe
 from penstock.dataset import Dataset
 from penstock.errors import BadRowsError, ConfigError, CorruptFileError, SchemaDriftError
 
@@ -245,8 +246,12 @@ def test_as_many_bad_records_as_allowed_are_no_error(local, case):
 
 def test_the_limit_is_that_of_all_files_together(local, write):
     files = [write("x,y\n1\n", f"{name}.csv") for name in "abc"]
-    with pytest.raises(BadRowsError, match=r"the first 3: 3 wrong number of fields. .*a.csv, line 2"):
+    with pytest.raises(BadRowsError, match=r"the first 3: 3 wrong number of fields. .*a.csv, line 2") as caught:
         local.read_csv(files, schema=SCHEMA, max_bad_records=2)
+    assert "keeps none of them aside" in caught.value.hint
+    assert "that its quarantine= names, or <path>.quarantine" in caught.value.hint
+    assert "raise --max-bad-records. " in describe(caught.value)["hint"]
+    assert "that --quarantine names" in describe(caught.value)["hint"]
 
 
 @pytest.mark.parametrize("limit", [-1, True, 1.0, "1", None])

@@ -134,7 +134,9 @@ def too_many(records: Sequence[tuple[str, BadRecord]], limit: int) -> BadRowsErr
     return BadRowsError(
         f"more than the {limit} records that max_bad_records allows cannot be parsed; the first {len(first)}:"
         f" {_counts(first)}. {'; '.join(list(examples.values())[:_SHOWN])}",
-        hint="Repair the files, declare other types, or raise max_bad_records.",
+        hint="Repair the files, declare other types, or raise max_bad_records. "
+        "A read that ends keeps none of them aside; within the limit the write puts them into the folder that its "
+        "quarantine= names, or <path>.quarantine.",
         path=first[0][0],
     )
 
