@@ -31,6 +31,7 @@ from penstock.errors import (
 from penstock.io.databases import find_database
 from penstock.io.databases.base import TableName
 from penstock.io.fragments import row_bytes
+from penstock.io.sinks import sql
 from penstock.io.sinks.sql import SqlTable
 
 pytestmark = pytest.mark.xdist_group("postgresql")
@@ -171,6 +172,50 @@ def test_a_constraint_of_the_table_undoes_the_whole_write(local: Engine, uri: st
         local.from_arrow(ROWS).write_sql("t", uri, mode="append")
     assert read(local, uri) == [{"k": 2, "s": "old"}]
     assert not leftovers(uri)
+
+
+def test_an_append_of_a_run_that_is_done_twice_is_there_once(local: Engine, uri: str) -> None:
+    data, name = local.from_arrow(ROWS), "scheduled__2024-01-01T00:00:00+00:00 o'clock"
+    first = data.write_sql("t", uri, mode="append", run_id=name)
+    again = data.write_sql("t", uri, mode="append", run_id=name)
+    assert (first.rows, first.run_id, again.rows, again.read, again.run_id) == (3, name, 0, 0, name)
+    data.write_sql("t", uri, mode="append", run_id="another")
+    data.write_sql("u", uri, mode="append", run_id=name)
+    assert (len(read(local, uri)), len(read(local, uri, "u"))) == (6, 3)
+    data.write_sql("t", uri, mode="overwrite")
+    data.write_sql("t", uri, mode="append", run_id=name)
+    assert len(read(local, uri)) == 6
+    run(find_database(uri), "DROP TABLE t")
+    for _ in range(2):
+        data.write_sql("t", uri, mode="append", run_id=name)
+    assert len(read(local, uri)) == 3
+    assert leftovers(uri) == ["_penstock_runs"]
+
+
+def test_a_run_whose_commit_fails_is_done_again(local: Engine, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(step: str) -> None:
+        if step == "sql-commit":
+            raise OutputError("the disk is full")
+
+    data = local.from_arrow(ROWS)
+    with monkeypatch.context() as patch, pytest.raises(OutputError):
+        patch.setattr(sql, "failpoint", refuse)
+        data.write_sql("t", uri, mode="append", run_id="r")
+    for _ in range(2):
+        data.write_sql("t", uri, mode="append", run_id="r")
+    assert len(read(local, uri)) == 3
+
+
+def test_a_run_that_another_has_noted_meanwhile_is_refused_whole(local: Engine, uri: str) -> None:
+    data = local.from_arrow(ROWS)
+    data.write_sql("t", uri, mode="append", run_id="r")
+    with SqlTable(find_database(uri), TableName("t"), ROWS.schema, "append", (), "x", "s").staged() as is_new:
+        assert is_new
+        run(find_database(uri), "INSERT INTO _penstock_runs VALUES ('t', 's')")
+        table = SqlTable(find_database(uri), TableName("t"), ROWS.schema, "append", (), "x", "s")
+        with pytest.raises(OutputError, match=r"(?i)unique"):
+            table.commit([table.loader(frames.from_arrow(ROWS))], rows=3)
+    assert len(read(local, uri)) == 3
 
 
 def target(uri: str, run_id: str = "r1") -> SqlTable:

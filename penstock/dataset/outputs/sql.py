@@ -81,25 +81,26 @@ def write_sql(
     mode: str = "error",
     keys: str | Sequence[str] = (),
     quarantine: str | Path | None = None,
+    run_id: str | None = None,
 ) -> WriteResult:
     """Write a dataset to a table; see `Dataset.write_sql`."""
-    run_id = new_run_id()
-    target = SqlTable(
-        find_database(uri), TableName.parse(table), dataset.schema, mode, column_names(keys, "keys"), run_id
-    )
-    placement = Placement(mode=mode, keys=target.keys)
-    aside = None if quarantine is None else SetAside(read_location(quarantine, "quarantine"), run_id, placement)
+    run, names = new_run_id(), column_names(keys, "keys")
+    target = SqlTable(find_database(uri), TableName.parse(table), dataset.schema, mode, names, run, run_id)
+    placement = Placement(mode=mode, keys=names, run_id=run_id)
+    aside = None if quarantine is None else SetAside(read_location(quarantine, "quarantine"), run, placement)
     refuse_inputs(dataset, [] if aside is None else [aside.target])
-    with target.staged(), aside or nullcontext():
-        total = _load_all(dataset, target, aside)
-        if aside is not None:
-            aside.publish(total.quarantine, total.log)
-        target.commit(total.attempts, total.log.kept)
-        if aside is not None:
-            aside.settle()
+    total = Loaded()
+    with target.staged() as is_new, aside or nullcontext():
+        if is_new:
+            total = _load_all(dataset, target, aside)
+            if aside is not None:
+                aside.publish(total.quarantine, total.log)
+            target.commit(total.attempts, total.log.kept)
+            if aside is not None:
+                aside.settle()
     log, where = total.log, None if aside is None or aside.location is None else redact(aside.location)
     place = f"{target.database.shown} {table}"
-    return WriteResult(place, log.kept, log.read, log.dropped, log.quarantined, where, run_id, log.nulled)
+    return WriteResult(place, log.kept, log.read, log.dropped, log.quarantined, where, run_id or run, log.nulled)
 
 
 def _load_all(dataset: Dataset, target: SqlTable, aside: SetAside | None) -> Loaded:

@@ -22,6 +22,7 @@ class SqlWrites:
         mode: str = "error",
         keys: str | Sequence[str] = (),
         quarantine: str | Path | None = None,
+        run_id: str | None = None,
     ) -> WriteResult:
         """Write the rows to a table of PostgreSQL or SQLite, all of them or none, through ADBC, with the extra ``sql``.
 
@@ -43,6 +44,10 @@ class SqlWrites:
         quarantine : path or URL, optional
             A folder for the rows that are set aside, in Parquet; they are counted only, with a warning, without it.
             They are there before the transaction; with ``"append"`` and ``"merge"``, beside those of earlier runs.
+        run_id : str, optional
+            What a scheduler calls this run, up to 256 characters. With ``"append"`` a run whose rows are in the table
+            is not done again, and the result counts no rows. A table beside it, ``_penstock_runs (table_name,
+            run_id)``, names such runs, by the same transaction; a run that replaces all rows removes the names.
 
         Returns
         -------
@@ -71,4 +76,4 @@ class SqlWrites:
         """
         from penstock.dataset.outputs.sql import write_sql
 
-        return write_sql(cast("Dataset", self), table, uri, mode=mode, keys=keys, quarantine=quarantine)
+        return write_sql(cast("Dataset", self), table, uri, mode=mode, keys=keys, quarantine=quarantine, run_id=run_id)

@@ -33,6 +33,7 @@ from penstock.io.databases.base import TableName
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.part_writer import check_types
 from penstock.io.sinks.sql_merge import check_keys, delete_matches
+from penstock.io.sinks.sql_runs import SqlRuns
 from penstock.io.sinks.texts import plain_text
 
 ATTEMPT = "_penstock_attempt"
@@ -99,6 +100,9 @@ class SqlTable:
     keys : tuple of str
         By which rows take the place of others.
     run_id : str
+        What the name of the staging table has in it.
+    once : str, optional
+        What the user calls the run: appended under this name, rows are there once.
 
     Raises
     ------
@@ -112,6 +116,7 @@ class SqlTable:
     mode: str
     keys: tuple[str, ...]
     run_id: str
+    once: str | None = None
 
     def __post_init__(self) -> None:
         check_one_of("mode", self.mode, MODES)
@@ -135,9 +140,19 @@ class SqlTable:
         """What loads the rows of a fragment."""
         return SqlLoader(self.database, self.staging, self.schema)
 
+    @property
+    def _appends_once(self) -> bool:
+        return self.mode == "append" and self.once is not None
+
+    @property
+    def _runs(self) -> SqlRuns:
+        return SqlRuns(self.database, self.table)
+
     @contextmanager
-    def staged(self) -> Iterator[None]:
+    def staged(self) -> Iterator[bool]:
         """Hold the table's lock and a new staging table, which is gone in the end; so are those of runs that died.
+
+        Gives whether there is something to load: not where the rows of this run are in the table.
 
         Raises
         ------
@@ -149,14 +164,18 @@ class SqlTable:
             Another run writes it.
         """
         with self.database.lock(self.table, self.run_id):
+            if self._appends_once:
+                self._runs.prepare()
             with self.database.session(writes=True, error=OutputError) as session:
-                self._check_target(session)
+                if self._check_target(session) and self._appends_once and self._runs.has(session, str(self.once)):
+                    yield False
+                    return
                 for name in self.database.tables_like(session, self.table, self._prefix):
                     session.execute(f"DROP TABLE {self.database.table(TableName(name, self.table.schema))}")
                 session.execute(self._create(self.staging, self.database.create_staging, f", {ATTEMPT} BIGINT"))
                 session.commit()
             try:
-                yield
+                yield True
             finally:
                 self._drop_staging()
 
@@ -182,6 +201,8 @@ class SqlTable:
             names = ", ".join(database.quote(name) for name in self.schema.names)
             session.execute(f"INSERT INTO {target} ({names}) SELECT {names} FROM {staging}")
             session.execute(f"DROP TABLE {staging}")
+            if self._appends_once:
+                self._runs.add(session, str(self.once))
             failpoint("sql-commit")
             session.commit()
 
@@ -189,9 +210,11 @@ class SqlTable:
         """Create the table, or take rows out of it that others take the place of."""
         if not self._check_target(session):
             session.execute(self._create(self.table))
+            self._runs.forget(session)
             return
         self.database.protect(session, self.table)
         if self.mode == "overwrite":
+            self._runs.forget(session)
             session.execute(f"DELETE FROM {target}")
         elif self.mode == "merge":
             keys = [self.database.quote(name) for name in self.keys]
