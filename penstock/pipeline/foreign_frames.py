@@ -6,6 +6,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from penstock.core.extras import importing
+
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
@@ -22,3 +26,10 @@ def transform_frame(frame: Any, transform: Callable[[Dataset], Dataset]) -> Any:
     """Return a frame of the same library with what `transform` does to a dataset to be done to its rows."""
     module = import_module(_TRANSFORMED_BY[type(frame).__module__.partition(".")[0]])
     return module.transform_frame(frame, transform)
+
+
+def spark_function(schema: pa.Schema, transform: Callable[[Dataset], Dataset], label: str) -> Any:
+    """Return what `transform` does to rows as a function of Spark's columns, those of `schema` in their order."""
+    with importing("pyspark", "spark"):
+        module = import_module("penstock.engines.spark.functions")
+    return module.column_function(schema, transform, label)

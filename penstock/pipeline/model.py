@@ -17,7 +17,7 @@ from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import output_schema, prune
 from penstock.frames.interchange import as_arrow, is_table
 from penstock.pipeline.fit import FitReport
-from penstock.pipeline.foreign_frames import is_foreign_frame, transform_frame
+from penstock.pipeline.foreign_frames import is_foreign_frame, spark_function, transform_frame
 from penstock.pipeline.parameters import get_params
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
@@ -146,6 +146,28 @@ class PipelineModel(Displayed):
             dataset = dataset.with_step(step)
         output_schema(dataset.steps, dataset.reader.source.schema)
         return dataset
+
+    def to_spark_udf(self, columns: str | Sequence[str] | None = None) -> Any:
+        """Return a function of Spark's columns, for `withColumn`, `select` and, registered by a name, for SQL.
+
+        It takes `input_columns` in their order, and gives the numbers of `transform`; a batch of rows at a time, by
+        Arrow, on CPUs. ``frame.withColumn("score", model.to_spark_udf("prediction")(*model.input_columns))``.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            What to return, as of `predict`. One column is returned as it is, several as a struct of them.
+
+        Raises
+        ------
+        ConfigError
+            A stage leaves rows out, or goes by their numbers; or pyspark is not installed.
+        SchemaError
+            The model makes no such column, or Spark has no such type.
+        """
+        wanted = column_names(columns, "columns of to_spark_udf") if columns is not None else tuple(self._made_last())
+        given = pa.schema([self.schema.field(name) for name in self.input_columns])
+        return spark_function(given, lambda dataset: self.transform(dataset).select(list(wanted)), "to_spark_udf")
 
     def _not_for(self, dataset: Dataset, error: SchemaDriftError) -> SchemaDriftError:
         """Return the error with the model and the first file, which the user may have mixed up with others."""

@@ -104,6 +104,25 @@ class TestSpark:
         made = pa.concat_tables(each.cast(scored.schema) for each in seen)
         assert made.sort_by([("n", "ascending")]) == scored.sort_by([("n", "ascending")])
 
+    def test_a_model_is_a_function_of_columns_and_of_sql(self, spark, model, scored):
+        frame = spark.from_arrow(TABLE, fragment_bytes=200).to_spark()
+        frame.createOrReplaceTempView("rows_to_score")
+        spark.session.udf.register("score", model.to_spark_udf("probability"))
+        by_column = frame.withColumn("made", model.to_spark_udf()(*model.input_columns)).select("made.*").toArrow()
+        by_name = spark.session.sql(f"SELECT score({', '.join(model.input_columns)}) made FROM rows_to_score").toArrow()
+        assert by_column.cast(scored.select(by_column.column_names).schema) == scored.select(by_column.column_names)
+        assert by_name["made"].to_pylist() == scored["probability"].to_pylist()
+
+    def test_a_function_takes_columns_of_other_types_as_a_frame_does(self, spark, model, scored):
+        frame = spark.from_arrow(TABLE).to_spark().selectExpr("cast(x as float) as x", "s")
+        made = frame.select(model.to_spark_udf("prediction")("x", "s").alias("made")).toArrow()["made"]
+        assert made.to_pylist() == scored["prediction"].to_pylist()
+
+    def test_what_leaves_rows_out_is_no_function_of_columns(self, local):
+        dropping = ps.Pipeline(st.DropNulls("x"), st.StandardScaler("x")).fit(local.from_arrow(TABLE))
+        with pytest.raises(ConfigError, match="to_spark_udf: DropNulls leaves rows out"):
+            dropping.to_spark_udf("x")
+
     def test_a_type_that_spark_lacks_is_refused_by_name(self, spark):
         rows = spark.from_arrow(pa.table({"t": pa.array([1], pa.time64("us"))}))
         with pytest.raises(SchemaError, match="'t'"):
