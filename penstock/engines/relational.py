@@ -11,6 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.core.extras import importing, require_module
 from penstock.core.names import column_names
 from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset, check_callable
@@ -157,6 +158,57 @@ class RelationalEngine(Engine, ABC):
             place=lambda label: self.staging(staging_dir, label, storage_options),
             fragment_bytes=fragment_bytes,
         )
+
+    def sql(self, text: str, /, **tables: Dataset) -> Dataset:
+        """Return the rows of a SELECT over datasets by name, in one dialect on every engine.
+
+        Nothing is read: the text is translated into the verbs of a dataset (`join`, `group_by`, `sort`, `limit`, ...),
+        and runs as they do, when rows are first needed, with the same rows, order and types on every engine.
+
+        Parameters
+        ----------
+        text : str
+            One query, in a subset of DuckDB's and PostgreSQL's SQL that docs/relational.md lists.
+        **tables : Dataset
+            The tables, by the names that the text has for them; no other names are reachable. Those of another engine
+            are read by this one.
+
+        Returns
+        -------
+        Dataset
+            Its columns are those of the list of SELECT, called by their aliases, or as in the data. Rows without ORDER
+            BY are in the order of the verbs.
+
+        Raises
+        ------
+        ConfigError
+            Before anything runs, with line and column: the text cannot be parsed, is no query, names a table that is
+            not there, or has what the dialect has not, which is named, with what to do instead.
+        SchemaError
+            Likewise: a column is not there; the nearest name is shown.
+        MissingExtraError
+            sqlglot is not installed.
+
+        Notes
+        -----
+        Integers are calculated with as BIGINT (int64), decimals exactly but for quotients, ``/`` gives DOUBLE, and NULL
+        where it divides by zero. Of nothing, a count is 0 and every other aggregate NULL. NULL goes last in ORDER BY
+        unless the text says otherwise.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> engine = ps.LocalEngine(device="cpu")
+        >>> trips = engine.from_arrow(pa.table({"zone": [1, 2, 1], "fare": [5.0, 7.0, 9.0]}))
+        >>> zones = engine.from_arrow(pa.table({"zone": [1, 2], "name": ["Alley", "Bay"]}))
+        >>> text = "SELECT name, sum(fare) AS fares FROM trips JOIN zones USING (zone) GROUP BY name ORDER BY 2 DESC"
+        >>> engine.sql(text, trips=trips, zones=zones).to_arrow().to_pydict()
+        {'name': ['Alley', 'Bay'], 'fares': [14.0, 7.0]}
+        """
+        with importing("sqlglot", "sql"):
+            require_module("sqlglot")
+            from penstock.dataset.sql.query import query
+        return query(self, text, tables)
 
     def relate(self, pending: Pending) -> Dataset:
         """Run the query of a pending relation, as the verbs of a dataset make it; return its rows."""

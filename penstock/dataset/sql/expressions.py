@@ -1,0 +1,121 @@
+"""What a query computes of a row, as an expression of Narwhals and its type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import narwhals as nw
+import pyarrow as pa
+from sqlglot import exp
+
+from penstock.dataset.sql.arithmetic import ARITHMETIC
+from penstock.dataset.sql.casts import CASTS
+from penstock.dataset.sql.conditions import CONDITIONS, truth
+from penstock.dataset.sql.dates import DATES
+from penstock.dataset.sql.functions import FUNCTIONS
+from penstock.dataset.sql.literals import LITERALS
+from penstock.dataset.sql.refusals import refused, shown
+from penstock.dataset.sql.values import Handler, Value, as_kind
+
+_HANDLERS: Mapping[type, Handler] = {**LITERALS, **CONDITIONS, **ARITHMETIC, **CASTS, **DATES, **FUNCTIONS}
+
+
+class Translator:
+    """Turns resolved expressions over the columns of a schema into those of Narwhals."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value of an expression.
+
+        Raises
+        ------
+        ConfigError
+            The dialect has it not, or its types do not go together; with the place in the text.
+        """
+        if isinstance(node, exp.Paren):
+            return self.value(node.this)
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            return Value(nw.col(node.name), self._schema.field(node.name).type)
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise unsupported(node)
+        check_arguments(node, _ARGUMENTS.get(type(node), _COMMON))
+        return handler(node, self.value)
+
+    def condition(self, node: exp.Expr) -> nw.Expr:
+        """Return the condition that an expression is."""
+        return truth(node, self.value)
+
+    def column(self, node: exp.Expr) -> nw.Expr:
+        """Return the value of an expression as a column: a NULL of no type is refused."""
+        made = self.value(node)
+        if pa.types.is_null(made.kind) and not isinstance(node, exp.Column):
+            raise refused(node, f"{shown(node)} has no type", "Give it one: CAST(NULL AS BIGINT).")
+        return as_kind(made, made.kind)
+
+
+_COMMON = {"this", "expression", "expressions", "safe", "typed", "coalesce", "ignore_nulls"}
+_ARGUMENTS: Mapping[type, set[str]] = {
+    exp.Literal: {"this", "is_string"},
+    exp.Between: {"this", "low", "high"},
+    exp.In: {"this", "expressions"},
+    exp.Is: {"this", "expression", "negate"},
+    exp.Like: {"this", "expression", "negate"},
+    exp.ILike: {"this", "expression", "negate"},
+    exp.Case: {"this", "ifs", "default"},
+    exp.If: {"this", "true", "false"},
+    exp.Cast: {"this", "to"},
+    exp.DateTrunc: {"this", "unit"},
+    exp.TimestampTrunc: {"this", "unit"},
+    exp.Substring: {"this", "start", "length"},
+    exp.Replace: {"this", "expression", "replacement"},
+    exp.Round: {"this", "decimals"},
+}
+"""What the parser may note of a node, and is seen to; whatever else it notes is refused, and never left out."""
+
+
+def check_arguments(node: exp.Expr, known: set[str]) -> None:
+    """Raise ConfigError for a node of which the text says more than is known."""
+    extra = [name for name, value in node.args.items() if value and name not in known]
+    if extra:
+        raise refused(
+            node,
+            f"{shown(node)} has {extra[0].upper()}, which is not supported",
+            "Leave it out, or say it in other words.",
+        )
+
+
+def unsupported(node: exp.Expr) -> Exception:
+    """Return the error for what the dialect has not."""
+    for kind, (what, hint) in _INSTEAD.items():
+        if isinstance(node, kind):
+            return refused(node, f"{what}: {shown(node)}", hint)
+    name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    return refused(
+        node,
+        f"{name} is not supported: {shown(node)}",
+        "docs/relational.md lists what the dialect has; verbs have more.",
+    )
+
+
+_INSTEAD: Mapping[type, tuple[str, str]] = {
+    exp.Window: ("window functions are not supported", "Use dataset.rolling, lag, lead, or engine.window in a query."),
+    exp.Query: ("a subquery is not supported here", "Give it a name by WITH, and join it."),
+    exp.Exists: ("EXISTS is not supported here", "Let it stand by itself in WHERE, between ANDs."),
+    exp.AggFunc: (
+        "an aggregate cannot stand here",
+        "It stands in SELECT, HAVING or ORDER BY, and in no other aggregate.",
+    ),
+    exp.Filter: (
+        "an aggregate cannot stand here",
+        "It stands in SELECT, HAVING or ORDER BY, and in no other aggregate.",
+    ),
+    exp.TryCast: ("TRY_CAST is not supported", 'dataset.cast(..., errors="null") does it.'),
+    exp.Star: ("* cannot stand here", "It stands alone in SELECT, or in count(*)."),
+    exp.Column: ("* cannot stand here", "It stands alone in SELECT, or in count(*)."),
+    exp.Interval: ("an interval is no type of a column", "Add it to a date: d + INTERVAL '1' DAY."),
+    exp.Placeholder: ("parameters are not supported", "Write the value into the text."),
+    exp.Parameter: ("parameters are not supported", "Write the value into the text."),
+}

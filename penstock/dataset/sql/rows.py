@@ -1,0 +1,60 @@
+"""Rows on the way through a query: a dataset whose columns have names of their own, whatever tables they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import narwhals as nw
+from sqlglot import exp
+
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.sql.expressions import Translator
+from penstock.dataset.sql.names import Names
+from penstock.dataset.sql.values import Value
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows, with what is computed of them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    names : Names
+        From which new columns take theirs.
+    """
+
+    dataset: Dataset
+    names: Names
+
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value of a resolved expression."""
+        return Translator(self.dataset.schema).value(node)
+
+    def with_columns(self, columns: Mapping[str, nw.Expr]) -> Rows:
+        """Return the rows with columns added or replaced."""
+        return replace(self, dataset=self.dataset.with_columns(columns)) if columns else self
+
+    def where(self, conditions: Sequence[exp.Expr]) -> Rows:
+        """Return the rows for which resolved conditions are all true."""
+        dataset = self.dataset
+        for condition in conditions:
+            dataset = _filtered(dataset, condition)
+        return replace(self, dataset=dataset)
+
+    def computed(self, node: exp.Expr, *wanted: str) -> tuple[Rows, str]:
+        """Return the rows with a resolved expression as a column, and what that is called."""
+        if isinstance(node.unnest(), exp.Column):
+            return self, node.unnest().name
+        name = self.names.new(*wanted)
+        return self.with_columns({name: Translator(self.dataset.schema).column(node)}), name
+
+
+def _filtered(dataset: Dataset, condition: exp.Expr) -> Dataset:
+    predicate = Translator(dataset.schema).condition(condition)
+    if any(isinstance(each, exp.Column) for each in condition.walk()):
+        return dataset.filter(predicate)
+    # A constant condition keeps all rows or none; a filter is of columns.
+    holds = nw.from_dict({"one": [1]}, backend="polars").select(predicate.alias("holds"))["holds"][0]
+    return dataset if holds else dataset.limit(0)

@@ -1,0 +1,201 @@
+"""SELECT: its list, what it groups, sorts and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import narwhals as nw
+from sqlglot import exp
+
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.sql.aggregates import Grouping, check_no_aggregate, has_aggregate
+from penstock.dataset.sql.expressions import Translator
+from penstock.dataset.sql.joins import FromClause
+from penstock.dataset.sql.names import Names, matches
+from penstock.dataset.sql.ordering import SortItem, limited, ordinal, sort_items, sorted_by
+from penstock.dataset.sql.parsing import conjuncts
+from penstock.dataset.sql.refusals import refused, shown
+from penstock.dataset.sql.rows import Rows
+from penstock.dataset.sql.scopes import Scope, internal_column, resolve
+from penstock.dataset.sql.sources import Context
+
+_CLAUSES = {
+    "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "expressions", "distinct",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the result: its name, and what it is, over the rows."""
+
+    name: str
+    node: exp.Expr
+
+
+def select(node: exp.Select, context: Context) -> Dataset:
+    """Return what a SELECT gives, whose WITH is in the context."""
+    check_clauses(node)
+    empty = Rows(next(iter(context.tables.values())), Names())
+    tables = FromClause.of(node, context, empty)
+    where = node.args.get("where")
+    conditions = [] if where is None else conjuncts(resolve(where.this, tables.scope))
+    check_no_aggregate(conditions, "WHERE")
+    rows = tables.rows(conditions)
+    outputs = _outputs(node, tables.scope)
+    return _finished(node, tables.scope, rows, outputs)
+
+
+def check_clauses(node: exp.Select) -> None:
+    """Raise ConfigError for a clause that the dialect has not."""
+    for name, value in node.args.items():
+        if value and name not in _CLAUSES:
+            at = value[0] if isinstance(value, list) else value
+            what = name.strip("_").upper().replace("_", " ")
+            raise refused(
+                at if isinstance(at, exp.Expr) else node,
+                f"{what} is not supported",
+                "docs/relational.md lists what the dialect has; verbs have more.",
+            )
+    if node.args.get("from_") is None:
+        raise refused(node, "SELECT has no FROM", "Select from a table: its rows are what comes out.")
+    distinct = node.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        raise refused(distinct, "DISTINCT ON is not supported", 'Use dataset.sort(...).unique("x", keep="first").')
+
+
+def _outputs(node: exp.Select, scope: Scope) -> list[Output]:
+    made = [output for each in node.expressions for output in _output(each, scope)]
+    names: dict[str, Output] = {}
+    for each in made:
+        if each.name in names:
+            raise refused(each.node, f"two columns are called {each.name!r}", f"Name one of them: AS {each.name}_2.")
+        names[each.name] = each
+    return made
+
+
+def _output(node: exp.Expr, scope: Scope) -> list[Output]:
+    star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
+    if isinstance(star, exp.Star):
+        if any(star.args.get(each) for each in star.args):
+            raise refused(node, f"{shown(node)} is not supported", "Name the columns, or use dataset.select.")
+        table = node.args.get("table") if isinstance(node, exp.Column) else None
+        columns = scope.star(node, table)
+        return [Output(name, internal_column(internal, name, node)) for name, internal in columns.items()]
+    inner = node.this if isinstance(node, exp.Alias) else node
+    resolved = resolve(inner, scope)
+    if isinstance(node, exp.Alias):
+        return [Output(node.alias, resolved)]
+    name = resolved.meta["name"] if isinstance(resolved, exp.Column) else _shown_name(inner)
+    return [Output(name, resolved)]
+
+
+def _shown_name(node: exp.Expr) -> str:
+    """Return what a column without a name is called: its text, in one spelling."""
+    return node.unnest().sql(dialect="duckdb", normalize_functions="lower")
+
+
+def alias_of(outputs: Sequence[Output], column: exp.Column) -> exp.Expr | None:
+    """Return what a name of the list stands for, if it is one."""
+    if column.args.get("table") is not None:
+        return None
+    names = matches(column.this, [each.name for each in outputs])
+    return next((each.node.copy() for each in outputs if names and each.name == names[0]), None)
+
+
+def _finished(node: exp.Select, scope: Scope, rows: Rows, outputs: list[Output]) -> Dataset:
+    order = sort_items(node, lambda item: _order_node(item, scope, outputs))
+    having = node.args.get("having")
+    having_nodes = (
+        [] if having is None else conjuncts(resolve(having.this, scope, lambda column: alias_of(outputs, column)))
+    )
+    computed = [each.node for each in outputs] + [each.node for each in order] + having_nodes
+    if node.args.get("group") is not None or having is not None or any(map(has_aggregate, computed)):
+        rows, outputs, order, having_nodes = _grouped(node, scope, rows, outputs, order, having_nodes)
+        rows = rows.where(having_nodes)
+    return _projected(node, rows, outputs, order)
+
+
+def _order_node(item: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
+    """Return what rows are sorted by: a column of the list by its number or name, or an expression over the tables."""
+    if isinstance(item, exp.Literal) and not item.is_string:
+        return outputs[ordinal(item, len(outputs), "ORDER BY")].node
+    if isinstance(item, exp.Column) and (named := alias_of(outputs, item)) is not None:
+        return named
+    return resolve(item, scope, lambda column: alias_of(outputs, column))
+
+
+def _grouped(
+    node: exp.Select,
+    scope: Scope,
+    rows: Rows,
+    outputs: list[Output],
+    order: list[SortItem],
+    having: list[exp.Expr],
+) -> tuple[Rows, list[Output], list[SortItem], list[exp.Expr]]:
+    grouping = Grouping(rows)
+    for key in _keys(node, scope, outputs):
+        grouping.add_key(key)
+    made = [replace(each, node=grouping.over(each.node)) for each in outputs]
+    order = [replace(each, node=grouping.over(each.node)) for each in order]
+    having = [grouping.over(each) for each in having]
+    return grouping.grouped(), made, order, having
+
+
+def _keys(node: exp.Select, scope: Scope, outputs: Sequence[Output]) -> list[exp.Expr]:
+    group = node.args.get("group")
+    if group is None:
+        return []
+    extra = [name for name, value in group.args.items() if value and name not in ("expressions", "all")]
+    extra += [each.key for each in group.expressions if isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets)]
+    if extra:
+        raise refused(
+            group, f"{extra[0].upper()} is not supported in GROUP BY", "Write a UNION ALL of several queries."
+        )
+    if group.args.get("all"):
+        return [each.node for each in outputs if not has_aggregate(each.node)]
+    keys = []
+    for each in group.expressions:
+        if isinstance(each, exp.Literal) and not each.is_string:
+            keys.append(outputs[ordinal(each, len(outputs), "GROUP BY")].node)
+        else:
+            keys.append(resolve(each, scope, lambda column: alias_of(outputs, column)))
+    return keys
+
+
+def _projected(node: exp.Select, rows: Rows, outputs: list[Output], order: list[SortItem]) -> Dataset:
+    """Return the columns of the list, of sorted rows."""
+    names = [each.name for each in outputs]
+    translate = Translator(rows.dataset.schema)
+    columns = {each.name: translate.column(each.node) for each in outputs if not _is_itself(each)}
+    by, hidden = _sort_columns(rows, outputs, order, is_distinct=node.args.get("distinct") is not None)
+    dataset = rows.with_columns({**columns, **hidden}).dataset
+    if node.args.get("distinct") is not None:
+        dataset = dataset.select(names).unique()
+    return limited(node, sorted_by(dataset, order, by).select(names))
+
+
+def _is_itself(output: Output) -> bool:
+    node = output.node.unnest()
+    return isinstance(node, exp.Column) and node.name == output.name
+
+
+def _sort_columns(
+    rows: Rows, outputs: Sequence[Output], order: Sequence[SortItem], *, is_distinct: bool
+) -> tuple[list[str], dict[str, nw.Expr]]:
+    """Return the columns to sort by, and those of them that have to be made for it."""
+    by, hidden = [], {}
+    taken = Names([*rows.dataset.columns, *(each.name for each in outputs)])
+    for item in order:
+        known = next((each.name for each in outputs if each.node.unnest() == item.node.unnest()), None)
+        if known is None and is_distinct:
+            raise refused(
+                item.node,
+                f"ORDER BY {shown(item.node)} is not in SELECT DISTINCT",
+                "Add it to the list, or sort before.",
+            )
+        name = known or taken.new("sort")
+        if known is None:
+            hidden[name] = Translator(rows.dataset.schema).column(item.node)
+        by.append(name)
+    return by, hidden
