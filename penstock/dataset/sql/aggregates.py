@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from penstock.dataset.sql.expressions import check_arguments
 from penstock.dataset.sql.refusals import refused, shown
-from penstock.dataset.sql.rows import Rows
+from penstock.dataset.sql.rows import QueryRows
 from penstock.dataset.sql.scopes import internal_column, within
 from penstock.dataset.sql.values import BOOL, is_number
 
@@ -28,15 +28,11 @@ def _distinct(column: nw.Expr) -> nw.Expr:
 
 
 _NUMBERS: Mapping[type, Build] = {
-    exp.Sum: _sum,
-    exp.Avg: lambda column: column.mean(),
-    exp.Stddev: lambda column: column.std(ddof=1),
-    exp.StddevSamp: lambda column: column.std(ddof=1),
-    exp.StddevPop: lambda column: column.std(ddof=0),
-    exp.Variance: lambda column: column.var(ddof=1),
-    exp.VariancePop: lambda column: column.var(ddof=0),
+    exp.Sum: _sum, exp.Avg: lambda column: column.mean(), exp.Stddev: lambda column: column.std(ddof=1),
+    exp.StddevSamp: lambda column: column.std(ddof=1), exp.StddevPop: lambda column: column.std(ddof=0),
+    exp.Variance: lambda column: column.var(ddof=1), exp.VariancePop: lambda column: column.var(ddof=0),
     exp.Median: lambda column: column.median(),
-}
+}  # fmt: skip
 _BOOLEANS: Mapping[type, Build] = {
     exp.LogicalOr: lambda column: nw.when(column.count() > 0).then(column.any()),
     exp.LogicalAnd: lambda column: nw.when(column.count() > 0).then(column.all()),
@@ -62,11 +58,11 @@ class Grouping:
 
     Parameters
     ----------
-    rows : Rows
+    rows : QueryRows
         With all columns that keys and aggregates are of.
     """
 
-    rows: Rows
+    rows: QueryRows
     keys: list[tuple[exp.Expr, str]] = field(default_factory=list)
     aggregates: list[tuple[exp.Expr, str, nw.Expr]] = field(default_factory=list)
 
@@ -96,20 +92,16 @@ class Grouping:
         for child in list(node.iter_expressions()):
             name = self._column(child)
             if name is not None:
-                child.replace(_column(name, child))
+                child.replace(internal_column(name, str(child.meta.get("name", name)), child))
             elif isinstance(child, exp.Column):
-                raise refused(
-                    child,
-                    f"column {child.meta.get('name', child.name)!r} is neither in GROUP BY nor in an aggregate",
-                    "Add it to GROUP BY, or take max(...) of it.",
-                )
+                problem = f"column {child.meta.get('name', child.name)!r} is neither in GROUP BY nor in an aggregate"
+                raise refused(child, problem, "Add it to GROUP BY, or take max(...) of it.")
             elif not isinstance(child, exp.Query):
                 self._replace(child)
 
     def _column(self, node: exp.Expr) -> str | None:
         """Return the column that a node becomes; None for what is made of several."""
-        key = next((name for known, name in self.keys if known == node.unnest()), None)
-        if key is not None:
+        if (key := next((name for known, name in self.keys if known == node.unnest()), None)) is not None:
             return key
         inner = node.this if isinstance(node, exp.Filter) else node
         if not isinstance(inner, exp.AggFunc) or isinstance(node.parent, exp.Window):
@@ -134,9 +126,7 @@ class Grouping:
         is_distinct = isinstance(argument, exp.Distinct)
         parts = argument.expressions if is_distinct else [argument, *node.expressions]
         if len(parts) != 1:
-            raise refused(
-                node, f"{shown(node)} takes one argument", "Count the rows of SELECT DISTINCT a, b in a subquery."
-            )
+            raise refused(node, f"{shown(node)} takes one argument", "Count the rows of SELECT DISTINCT in a subquery.")
         if isinstance(node, exp.Count):
             column = self._argument(parts[0], condition)[0]
             return _distinct(column) if is_distinct else column.count()
@@ -148,17 +138,12 @@ class Grouping:
 
     def _known(self, node: exp.AggFunc, argument: exp.Expr, condition: exp.Expr | None) -> nw.Expr:
         column, kind = self._argument(argument, condition)
-        right = (
-            is_number(kind)
-            if type(node) in _NUMBERS
-            else kind == BOOL
-            if type(node) in _BOOLEANS
-            else not pa.types.is_nested(kind)
-        )
-        if not right:
-            wanted = (
-                "numbers" if type(node) in _NUMBERS else "conditions" if type(node) in _BOOLEANS else "plain values"
-            )
+        wanted, fits = "plain values", not pa.types.is_nested(kind)
+        if type(node) in _NUMBERS:
+            wanted, fits = "numbers", is_number(kind)
+        elif type(node) in _BOOLEANS:
+            wanted, fits = "conditions", kind == BOOL
+        if not fits:
             raise refused(node, f"{shown(node)} takes {wanted}, found {kind}", "Cast it: CAST(x AS BIGINT).")
         return _KNOWN[type(node)](column)
 
@@ -172,17 +157,13 @@ class Grouping:
         self.rows, name = self.rows.computed(node, "value")
         return nw.col(name), self.rows.dataset.schema.field(name).type
 
-    def grouped(self) -> Rows:
+    def grouped(self) -> QueryRows:
         """Return one row for each key, or one for all rows."""
         keys = [name for _, name in self.keys]
         aggregates: dict[str, Any] = {name: made for _, name, made in self.aggregates}
         if not aggregates:
             return replace(self.rows, dataset=self.rows.dataset.select(*keys).unique())
         return replace(self.rows, dataset=self.rows.dataset.group_by(*keys).agg(**aggregates))
-
-
-def _column(name: str, at: exp.Expr) -> exp.Column:
-    return internal_column(name, str(at.meta.get("name", name)), at)
 
 
 def check_no_aggregate(nodes: Sequence[exp.Expr], clause: str) -> None:

@@ -23,9 +23,8 @@ def numbers(node: exp.Expr, *values: Value) -> None:
     """Raise ConfigError unless all values are numbers."""
     for each in values:
         if not is_number(each.kind):
-            raise refused(
-                node, f"{shown(node)} takes numbers, found {each.kind}", "Cast it: CAST(x AS BIGINT), or AS DOUBLE."
-            )
+            problem = f"{shown(node)} takes numbers, found {each.kind}"
+            raise refused(node, problem, "Cast it: CAST(x AS BIGINT), or AS DOUBLE.")
 
 
 def _scale(value: Value) -> int | None:
@@ -111,10 +110,6 @@ def _modulo(node: exp.Mod, value: Translate) -> Value:
 
 
 ARITHMETIC: Mapping[type, Handler] = {
-    exp.Add: _add,
-    exp.Sub: _subtract,
-    exp.Mul: _multiply,
-    exp.Div: _divide,
-    exp.IntDiv: _integer_division,
+    exp.Add: _add, exp.Sub: _subtract, exp.Mul: _multiply, exp.Div: _divide, exp.IntDiv: _integer_division,
     exp.Mod: _modulo,
-}
+}  # fmt: skip

@@ -9,28 +9,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.core.errors import did_you_mean
+from penstock.dataset.sql import values as sql
 from penstock.dataset.sql.refusals import refused, shown
-from penstock.dataset.sql.values import (
-    BOOL,
-    DATE,
-    FLOAT,
-    INT,
-    TEXT,
-    TIMESTAMP,
-    Handler,
-    Translate,
-    Value,
-    as_kind,
-    dtype,
-    is_number,
-    moment,
-)
+from penstock.dataset.sql.values import Handler, Translate, Value, as_kind, dtype, is_number, moment
 
 _TYPES = {
-    "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": INT, "UTINYINT": pa.uint8(),
-    "USMALLINT": pa.uint16(), "UINT": pa.uint32(), "UBIGINT": pa.uint64(), "FLOAT": pa.float32(), "DOUBLE": FLOAT,
-    "VARCHAR": TEXT, "TEXT": TEXT, "BOOLEAN": BOOL, "DATE": DATE, "TIMESTAMP": TIMESTAMP,
-    "TIMESTAMPNTZ": TIMESTAMP,
+    "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": sql.INT, "UTINYINT": pa.uint8(),
+    "USMALLINT": pa.uint16(), "UINT": pa.uint32(), "UBIGINT": pa.uint64(), "FLOAT": pa.float32(), "DOUBLE": sql.FLOAT,
+    "VARCHAR": sql.TEXT, "TEXT": sql.TEXT, "BOOLEAN": sql.BOOL, "DATE": sql.DATE, "TIMESTAMP": sql.TIMESTAMP,
+    "TIMESTAMPNTZ": sql.TIMESTAMP,
 }  # fmt: skip
 
 
@@ -52,7 +39,7 @@ def _cast(node: exp.Cast, value: Translate) -> Value:
     kind, made = _kind(node.to, node), value(node.this)
     if kind == made.kind:
         return Value(made.expr, kind, None if made.literal is None else made.literal)
-    if isinstance(made.literal, str) and kind in (DATE, TIMESTAMP):
+    if isinstance(made.literal, str) and kind in (sql.DATE, sql.TIMESTAMP):
         return moment(made.literal, kind, node)
     if pa.types.is_null(made.kind):
         return Value(as_kind(made, kind), kind)
@@ -64,26 +51,25 @@ def _converted(made: Value, kind: pa.DataType, node: exp.Cast) -> nw.Expr:
     if number and pa.types.is_integer(kind) and not pa.types.is_integer(made.kind):
         whole = made.expr.cast(nw.Float64) if pa.types.is_decimal(made.kind) else made.expr
         return whole.round(0).cast(dtype(kind))
-    if made.kind == BOOL and pa.types.is_decimal(kind):
+    if made.kind == sql.BOOL and pa.types.is_decimal(kind):
         return made.expr.cast(nw.Int64).cast(dtype(kind))
-    if number and kind == BOOL:
+    if number and kind == sql.BOOL:
         return made.expr != 0
-    if made.kind == TEXT and kind == DATE:
+    if made.kind == sql.TEXT and kind == sql.DATE:
         return made.expr.str.to_date(format="%Y-%m-%d")
-    if made.kind == TEXT and kind == TIMESTAMP:
+    if made.kind == sql.TEXT and kind == sql.TIMESTAMP:
         return made.expr.str.to_datetime(format="%Y-%m-%d %H:%M:%S").cast(dtype(kind))
     days = pa.types.is_date(made.kind) or pa.types.is_timestamp(made.kind)
-    if pa.types.is_timestamp(made.kind) and kind == DATE:
+    if pa.types.is_timestamp(made.kind) and kind == sql.DATE:
         return made.expr.dt.date()
-    if (number and wanted) or (made.kind in (BOOL, TEXT) and wanted) or (number and kind == TEXT):
+    if (number and wanted) or (made.kind in (sql.BOOL, sql.TEXT) and wanted) or (number and kind == sql.TEXT):
         return made.expr.cast(dtype(kind))
-    if (days and kind == TIMESTAMP) or (kind == TEXT and (made.kind == BOOL or pa.types.is_date(made.kind))):
+    if (days and kind == sql.TIMESTAMP) or (
+        kind == sql.TEXT and (made.kind == sql.BOOL or pa.types.is_date(made.kind))
+    ):
         return made.expr.cast(dtype(kind))
-    raise refused(
-        node,
-        f"{made.kind} cannot be cast to {kind}, in {shown(node)}",
-        "dataset.cast has formats and rules for errors.",
-    )
+    problem = f"{made.kind} cannot be cast to {kind}, in {shown(node)}"
+    raise refused(node, problem, "dataset.cast has formats and rules for errors.")
 
 
 CASTS: Mapping[type, Handler] = {exp.Cast: _cast}

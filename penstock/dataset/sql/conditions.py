@@ -13,30 +13,15 @@ import narwhals as nw
 import pyarrow as pa
 from sqlglot import exp
 
+from penstock.dataset.sql import values as sql
 from penstock.dataset.sql.literals import text
 from penstock.dataset.sql.refusals import refused, shown
-from penstock.dataset.sql.values import (
-    BOOL,
-    Handler,
-    Translate,
-    Value,
-    as_kind,
-    common_kind,
-    fits,
-    is_number,
-    of_kind,
-    together,
-    unlike,
-)
+from penstock.dataset.sql.values import BOOL, Handler, Translate, Value, as_kind
 
 _COMPARISONS: Mapping[type, Callable[[Any, Any], nw.Expr]] = {
-    exp.EQ: operator.eq,
-    exp.NEQ: operator.ne,
-    exp.LT: operator.lt,
-    exp.LTE: operator.le,
-    exp.GT: operator.gt,
+    exp.EQ: operator.eq, exp.NEQ: operator.ne, exp.LT: operator.lt, exp.LTE: operator.le, exp.GT: operator.gt,
     exp.GTE: operator.ge,
-}
+}  # fmt: skip
 
 
 def truth(node: exp.Expr, value: Translate) -> nw.Expr:
@@ -59,12 +44,12 @@ def compare(how: Callable[[Any, Any], nw.Expr], left: Value, right: Value, node:
     """Return a comparison of two values, of which a NULL makes NULL."""
     if pa.types.is_null(left.kind) or pa.types.is_null(right.kind):
         return nw.lit(None, nw.Boolean)
-    kind = common_kind([left, right], node)
+    kind = sql.common_kind([left, right], node)
     if pa.types.is_nested(kind):
         raise refused(node, f"{kind} cannot be compared, in {shown(node)}", "Compare a part of it.")
-    if is_number(kind):
+    if sql.is_number(kind):
         return how(_compared(left, right), _compared(right, left))
-    _, (mine, its) = together([left, right], node)
+    _, (mine, its) = sql.together([left, right], node)
     return how(mine, its)
 
 
@@ -73,9 +58,9 @@ def _compared(value: Value, other: Value) -> nw.Expr:
     if value.literal is None or other.literal is not None:
         mixed = pa.types.is_decimal(value.kind) and pa.types.is_floating(other.kind) and other.literal is None
         return value.expr.cast(nw.Float64) if mixed else value.expr
-    if isinstance(value.literal, int) and pa.types.is_integer(other.kind) and fits(value.literal, other.kind):
+    if isinstance(value.literal, int) and pa.types.is_integer(other.kind) and sql.fits(value.literal, other.kind):
         return nw.lit(value.literal)
-    return as_kind(value, common_kind([value, other], exp.Null()))
+    return as_kind(value, sql.common_kind([value, other], exp.Null()))
 
 
 def _comparison(node: exp.Binary, value: Translate) -> Value:
@@ -104,10 +89,10 @@ def _in(node: exp.In, value: Translate) -> Value:
     made, members = value(node.this), [value(each) for each in node.expressions]
     if not members:
         raise refused(node, f"{shown(node)} has no list of values", "Write x IN (1, 2).")
-    known = [of_kind(each, made.kind, node) for each in members]
+    known = [sql.of_kind(each, made.kind, node) for each in members]
     if made.literal is None and all(_is_plain(each, made.kind) for each in known):
         for each in known:
-            common_kind([made, each], node)
+            sql.common_kind([made, each], node)
         return Value(made.expr.is_in([each.literal for each in known]), BOOL)
     return Value(reduce(operator.or_, (compare(operator.eq, made, each, node) for each in members)), BOOL)
 
@@ -116,7 +101,7 @@ def _is_plain(member: Value, kind: pa.DataType) -> bool:
     if isinstance(member.literal, bool):
         return False
     if isinstance(member.literal, int):
-        return bool(pa.types.is_integer(kind)) and fits(member.literal, kind)
+        return bool(pa.types.is_integer(kind)) and sql.fits(member.literal, kind)
     return isinstance(member.literal, str | datetime.date) and member.kind == kind
 
 
@@ -161,7 +146,7 @@ def _matched(made: Value, pattern: str, escape: str, node: exp.Expr, *, ignore_c
     if pa.types.is_null(made.kind):
         return nw.lit(None, nw.Boolean)
     if made.kind != pa.string():
-        raise unlike(made.kind, pa.string(), node)
+        raise sql.unlike(made.kind, pa.string(), node)
     inner = pattern.strip("%")
     if escape or ignore_case or "_" in pattern or "%" in inner:
         return made.expr.str.contains(_regex(pattern, escape, node, ignore_case=ignore_case))
@@ -206,7 +191,7 @@ def _chosen(
     tests: list[nw.Expr], results: list[exp.Expr], otherwise: exp.Expr | None, node: Any, value: Translate
 ) -> Value:
     values = [value(each) for each in [*results, otherwise or exp.Null()]]
-    kind, (*made, last) = together(values, node)
+    kind, (*made, last) = sql.together(values, node)
     if pa.types.is_null(kind):
         return values[-1]
     for test, result in zip(reversed(tests), reversed(made), strict=True):
@@ -215,7 +200,7 @@ def _chosen(
 
 
 def _coalesce(node: exp.Coalesce, value: Translate) -> Value:
-    kind, made = together([value(each) for each in [node.this, *node.expressions]], node)
+    kind, made = sql.together([value(each) for each in [node.this, *node.expressions]], node)
     return Value(nw.coalesce(*made), kind)
 
 
@@ -226,20 +211,7 @@ def _nullif(node: exp.Nullif, value: Translate) -> Value:
 
 
 CONDITIONS: Mapping[type, Handler] = {
-    **dict.fromkeys(_COMPARISONS, _comparison),
-    exp.And: _and,
-    exp.Or: _or,
-    exp.Not: _not,
-    exp.Between: _between,
-    exp.In: _in,
-    exp.Is: _is,
-    exp.NullSafeEQ: _distinct,
-    exp.NullSafeNEQ: _distinct,
-    exp.Like: _like,
-    exp.ILike: _like,
-    exp.Escape: _escape,
-    exp.Case: _case,
-    exp.If: _if,
-    exp.Coalesce: _coalesce,
-    exp.Nullif: _nullif,
-}
+    **dict.fromkeys(_COMPARISONS, _comparison), exp.And: _and, exp.Or: _or, exp.Not: _not, exp.Between: _between,
+    exp.In: _in, exp.Is: _is, exp.NullSafeEQ: _distinct, exp.NullSafeNEQ: _distinct, exp.Like: _like, exp.ILike: _like,
+    exp.Escape: _escape, exp.Case: _case, exp.If: _if, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
+}  # fmt: skip

@@ -14,17 +14,11 @@ from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.values import DATE, INT, TIMESTAMP, Handler, Translate, Value, dtype, moment
 
 _PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
-    "year": lambda day: day.dt.year(),
-    "quarter": lambda day: (day.dt.month().cast(nw.Int64) + 2) // 3,
-    "month": lambda day: day.dt.month(),
-    "day": lambda day: day.dt.day(),
-    "isodow": lambda day: day.dt.weekday(),
-    "dow": lambda day: day.dt.weekday().cast(nw.Int64) % 7,
-    "doy": lambda day: day.dt.ordinal_day(),
-    "hour": lambda day: day.dt.hour(),
-    "minute": lambda day: day.dt.minute(),
-    "second": lambda day: day.dt.second(),
-}
+    "year": lambda day: day.dt.year(), "quarter": lambda day: (day.dt.month().cast(nw.Int64) + 2) // 3,
+    "month": lambda day: day.dt.month(), "day": lambda day: day.dt.day(), "isodow": lambda day: day.dt.weekday(),
+    "dow": lambda day: day.dt.weekday().cast(nw.Int64) % 7, "doy": lambda day: day.dt.ordinal_day(),
+    "hour": lambda day: day.dt.hour(), "minute": lambda day: day.dt.minute(), "second": lambda day: day.dt.second(),
+}  # fmt: skip
 _TIMES = ("hour", "minute", "second")
 _UNITS = {
     "year": ("y", 1), "quarter": ("mo", 3), "month": ("mo", 1), "week": ("d", 7), "day": ("d", 1), "hour": ("h", 1),
@@ -51,9 +45,8 @@ def day_of(value: Value, node: exp.Expr) -> Value:
 def part(name: str, made: Value, node: exp.Expr) -> Value:
     """Return a part of a date or timestamp, BIGINT."""
     if name not in _PARTS:
-        raise refused(
-            node, f"EXTRACT has no part {name!r}.{did_you_mean(name, _PARTS)}", f"Parts are: {', '.join(_PARTS)}."
-        )
+        problem = f"EXTRACT has no part {name!r}.{did_you_mean(name, _PARTS)}"
+        raise refused(node, problem, f"Parts are: {', '.join(_PARTS)}.")
     day = day_of(made, node)
     if name in _TIMES and pa.types.is_date(day.kind):
         return Value(nw.when(~day.expr.is_null()).then(nw.lit(0, nw.Int64)), INT)
@@ -78,7 +71,7 @@ def moved(made: Value, interval: exp.Interval, sign: int, node: exp.Expr) -> Val
     unit = interval.args.get("unit")
     name = "" if unit is None else unit.name.lower().removesuffix("s")
     count = interval.this
-    if name not in _UNITS or not isinstance(count, exp.Literal) or not _is_whole(count.this):
+    if name not in _UNITS or not isinstance(count, exp.Literal) or not count.this.removeprefix("-").isdigit():
         raise refused(node, f"{shown(interval)} is not known", "Write INTERVAL '3' MONTH, a whole number and one unit.")
     letter, times = _UNITS[name]
     moment_kind = TIMESTAMP if name in _TIMES and pa.types.is_date(day.kind) else day.kind
@@ -86,16 +79,11 @@ def moved(made: Value, interval: exp.Interval, sign: int, node: exp.Expr) -> Val
     return Value(expr.dt.offset_by(f"{sign * int(count.this) * times}{letter}"), moment_kind)
 
 
-def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").isdigit()
-
-
 def between_dates(left: Value, right: Value, node: exp.Expr) -> Value:
     """Return the days from one date to another, BIGINT."""
     if not (pa.types.is_date(left.kind) and pa.types.is_date(right.kind)):
-        raise refused(
-            node, f"{shown(node)} would be an interval, which is no type of a column", "Cast both: CAST(x AS DATE)."
-        )
+        problem = f"{shown(node)} would be an interval, which is no type of a column"
+        raise refused(node, problem, "Cast both: CAST(x AS DATE).")
     return Value(left.expr.cast(nw.Int32).cast(nw.Int64) - right.expr.cast(nw.Int32).cast(nw.Int64), INT)
 
 
@@ -112,11 +100,8 @@ def _truncated(node: exp.Func, value: Translate) -> Value:
 
 def volatile(node: exp.Expr) -> ConfigError:
     """Return the error for what is another value each time it is asked for."""
-    return refused(
-        node,
-        f"{shown(node)} would give other rows at another time",
-        "Write the value into the text: DATE '2024-03-01'.",
-    )
+    problem = f"{shown(node)} would give other rows at another time"
+    return refused(node, problem, "Write the value into the text: DATE '2024-03-01'.")
 
 
 def _today(node: exp.Func, value: Translate) -> Value:
@@ -124,22 +109,10 @@ def _today(node: exp.Func, value: Translate) -> Value:
 
 
 _NAMED: Mapping[type, str] = {
-    exp.Year: "year",
-    exp.Quarter: "quarter",
-    exp.Month: "month",
-    exp.Day: "day",
-    exp.DayOfYear: "doy",
-    exp.DayOfWeek: "dow",
-    exp.DayOfWeekIso: "isodow",
-    exp.Hour: "hour",
-    exp.Minute: "minute",
-    exp.Second: "second",
-}
+    exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Day: "day", exp.DayOfYear: "doy",
+    exp.DayOfWeek: "dow", exp.DayOfWeekIso: "isodow", exp.Hour: "hour", exp.Minute: "minute", exp.Second: "second",
+}  # fmt: skip
 DATES: Mapping[type, Handler] = {
-    **dict.fromkeys(_NAMED, _named_part),
-    exp.Extract: _extract,
-    exp.DateTrunc: _truncated,
-    exp.TimestampTrunc: _truncated,
-    exp.CurrentDate: _today,
-    exp.CurrentTimestamp: _today,
-}
+    **dict.fromkeys(_NAMED, _named_part), exp.Extract: _extract, exp.DateTrunc: _truncated,
+    exp.TimestampTrunc: _truncated, exp.CurrentDate: _today, exp.CurrentTimestamp: _today,
+}  # fmt: skip

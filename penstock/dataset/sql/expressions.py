@@ -20,7 +20,7 @@ from penstock.dataset.sql.values import Handler, Value, as_kind
 _HANDLERS: Mapping[type, Handler] = {**LITERALS, **CONDITIONS, **ARITHMETIC, **CASTS, **DATES, **FUNCTIONS}
 
 
-class Translator:
+class SqlTranslator:
     """Turns resolved expressions over the columns of a schema into those of Narwhals."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -58,21 +58,13 @@ class Translator:
 
 _COMMON = {"this", "expression", "expressions", "safe", "typed", "coalesce", "ignore_nulls"}
 _ARGUMENTS: Mapping[type, set[str]] = {
-    exp.Literal: {"this", "is_string"},
-    exp.Between: {"this", "low", "high"},
-    exp.In: {"this", "expressions"},
-    exp.Is: {"this", "expression", "negate"},
-    exp.Like: {"this", "expression", "negate"},
-    exp.ILike: {"this", "expression", "negate"},
-    exp.Case: {"this", "ifs", "default"},
-    exp.If: {"this", "true", "false"},
-    exp.Cast: {"this", "to"},
-    exp.DateTrunc: {"this", "unit"},
-    exp.TimestampTrunc: {"this", "unit"},
-    exp.Substring: {"this", "start", "length"},
-    exp.Replace: {"this", "expression", "replacement"},
-    exp.Round: {"this", "decimals"},
-}
+    exp.Literal: {"this", "is_string"}, exp.Between: {"this", "low", "high"}, exp.In: {"this", "expressions"},
+    exp.Is: {"this", "expression", "negate"}, exp.Like: {"this", "expression", "negate"},
+    exp.ILike: {"this", "expression", "negate"}, exp.Case: {"this", "ifs", "default"},
+    exp.If: {"this", "true", "false"}, exp.Cast: {"this", "to"}, exp.DateTrunc: {"this", "unit"},
+    exp.TimestampTrunc: {"this", "unit"}, exp.Substring: {"this", "start", "length"},
+    exp.Replace: {"this", "expression", "replacement"}, exp.Round: {"this", "decimals"},
+}  # fmt: skip
 """What the parser may note of a node, and is seen to; whatever else it notes is refused, and never left out."""
 
 
@@ -80,11 +72,8 @@ def check_arguments(node: exp.Expr, known: set[str]) -> None:
     """Raise ConfigError for a node of which the text says more than is known."""
     extra = [name for name, value in node.args.items() if value and name not in known]
     if extra:
-        raise refused(
-            node,
-            f"{shown(node)} has {extra[0].upper()}, which is not supported",
-            "Leave it out, or say it in other words.",
-        )
+        problem = f"{shown(node)} has {extra[0].upper()}, which is not supported"
+        raise refused(node, problem, "Leave it out, or say it in other words.")
 
 
 def unsupported(node: exp.Expr) -> Exception:
@@ -93,11 +82,8 @@ def unsupported(node: exp.Expr) -> Exception:
         if isinstance(node, kind):
             return refused(node, f"{what}: {shown(node)}", hint)
     name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-    return refused(
-        node,
-        f"{name} is not supported: {shown(node)}",
-        "docs/relational.md lists what the dialect has; verbs have more.",
-    )
+    problem = f"{name} is not supported: {shown(node)}"
+    return refused(node, problem, "docs/relational.md lists what the dialect has; verbs have more.")
 
 
 _INSTEAD: Mapping[type, tuple[str, str]] = {

@@ -21,12 +21,9 @@ _TEXTS: Mapping[type, Callable[[nw.Expr], nw.Expr]] = {
     exp.Lower: lambda made: made.str.to_lowercase(),
 }
 _NUMBERS: Mapping[type, Callable[[nw.Expr], nw.Expr]] = {
-    exp.Sqrt: lambda made: made.sqrt(),
-    exp.Exp: lambda made: made.exp(),
-    exp.Ln: lambda made: made.log(),
-    exp.Floor: lambda made: made.floor(),
-    exp.Ceil: lambda made: made.ceil(),
-}
+    exp.Sqrt: lambda made: made.sqrt(), exp.Exp: lambda made: made.exp(), exp.Ln: lambda made: made.log(),
+    exp.Floor: lambda made: made.floor(), exp.Ceil: lambda made: made.ceil(),
+}  # fmt: skip
 _VOLATILE = ("now", "today", "random", "uuid", "gen_random_uuid")
 KNOWN = (
     "abs", "avg", "ceil", "coalesce", "concat", "contains", "count", "date_trunc", "day", "ends_with", "exp", "extract",
@@ -60,9 +57,8 @@ def _length(node: exp.Length, value: Translate) -> Value:
 
 def _trim(node: exp.Trim, value: Translate) -> Value:
     if node.args.get("position") is not None or node.args.get("expression") is not None:
-        raise refused(
-            node, f"{shown(node)} is not known", "trim(x) takes blanks off both ends; for others use replace."
-        )
+        problem = f"{shown(node)} is not known"
+        raise refused(node, problem, "trim(x) takes blanks off both ends; for others use replace.")
     return Value(_text(value(node.this), node).str.strip_chars(" "), TEXT)
 
 
@@ -157,22 +153,9 @@ def _unknown(node: exp.Anonymous, value: Translate) -> Value:
 
 
 FUNCTIONS: Mapping[type, Handler] = {
-    **dict.fromkeys(_TEXTS, _of_text),
-    **dict.fromkeys(_NUMBERS, _of_number),
-    exp.Length: _length,
-    exp.Trim: _trim,
-    exp.Substring: _substring,
-    exp.Left: _left,
-    exp.Replace: _replace,
-    exp.StartsWith: partial(_part, "starts_with"),
-    exp.EndsWith: partial(_part, "ends_with"),
-    exp.Contains: partial(_part, "contains"),
-    exp.DPipe: _joined,
-    exp.Concat: _concat,
-    exp.Abs: _absolute,
-    exp.Round: _rounded,
-    exp.Pow: _power,
-    exp.Greatest: _extreme,
-    exp.Least: _extreme,
-    exp.Anonymous: _unknown,
-}
+    **dict.fromkeys(_TEXTS, _of_text), **dict.fromkeys(_NUMBERS, _of_number), exp.Length: _length, exp.Trim: _trim,
+    exp.Substring: _substring, exp.Left: _left, exp.Replace: _replace, exp.StartsWith: partial(_part, "starts_with"),
+    exp.EndsWith: partial(_part, "ends_with"), exp.Contains: partial(_part, "contains"), exp.DPipe: _joined,
+    exp.Concat: _concat, exp.Abs: _absolute, exp.Round: _rounded, exp.Pow: _power, exp.Greatest: _extreme,
+    exp.Least: _extreme, exp.Anonymous: _unknown,
+}  # fmt: skip

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import narwhals as nw
 from sqlglot import exp
 
-from penstock.dataset.sql.expressions import Translator
+from penstock.dataset.sql.expressions import SqlTranslator
 from penstock.dataset.sql.names import matches
 from penstock.dataset.sql.parsing import conjuncts
 from penstock.dataset.sql.refusals import refused, shown, unknown_column
-from penstock.dataset.sql.rows import Rows
+from penstock.dataset.sql.rows import QueryRows
 from penstock.dataset.sql.scopes import Scope, columns_of, internal_column, resolve
 from penstock.dataset.sql.sources import Context, named
 from penstock.dataset.sql.values import as_kind, common_kind
@@ -25,13 +25,12 @@ class JoinClause:
     """A join of FROM: how, with which rows, on which resolved conditions."""
 
     how: str
-    rows: Rows
+    rows: QueryRows
     on: tuple[exp.Expr, ...]
-    node: exp.Expr
 
 
 @dataclass(frozen=True)
-class Key:
+class JoinKey:
     """Two expressions that have to be equal, one of each side."""
 
     left: exp.Expr
@@ -47,16 +46,12 @@ def how_of(join: exp.Join) -> str:
         The dialect has no such join.
     """
     if join.args.get("method"):
-        raise refused(
-            join,
-            f"{join.args['method']} JOIN is not supported",
-            "Name the columns, by ON or USING; for times, join_asof.",
-        )
+        problem = f"{join.args['method']} JOIN is not supported"
+        raise refused(join, problem, "Name the columns, by ON or USING; for times, join_asof.")
     words = [each for each in (join.side.upper(), join.kind.upper()) if each not in ("", "INNER", "CROSS", "OUTER")]
     if len(words) > 1 or any(each not in _HOWS for each in words):
-        raise refused(
-            join, f"{' '.join(words)} JOIN is not supported", "Joins are INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI."
-        )
+        problem = f"{' '.join(words)} JOIN is not supported"
+        raise refused(join, problem, "Joins are INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI.")
     return _HOWS[words[0]] if words else "inner"
 
 
@@ -66,11 +61,11 @@ class FromClause:
 
     context: Context
     scope: Scope
-    first: Rows
+    first: QueryRows
     joins: list[JoinClause]
 
     @classmethod
-    def of(cls, select: exp.Select, context: Context, rows: Rows) -> FromClause:
+    def of(cls, select: exp.Select, context: Context, rows: QueryRows) -> FromClause:
         """Return FROM of a query; `rows` gives the names that are still free."""
         name, dataset = context.dataset(select.args["from_"].this)
         source, first = named(name, dataset, rows.names)
@@ -83,9 +78,8 @@ class FromClause:
         how = how_of(join)
         name, dataset = self.context.dataset(join.this)
         if name and matches(exp.to_identifier(name, quoted=True), [source.name for source in self.scope.sources]):
-            raise refused(
-                join.this, f"two tables of FROM are called {name!r}", f"Name one of them by AS: {name} AS other."
-            )
+            problem = f"two tables of FROM are called {name!r}"
+            raise refused(join.this, problem, f"Name one of them by AS: {name} AS other.")
         source, rows = named(name, dataset, self.first.names)
         scope = self.scope.with_source(source)
         on = conjuncts(resolve(join.args["on"], scope)) if join.args.get("on") is not None else []
@@ -94,7 +88,7 @@ class FromClause:
         on += [exp.EQ(this=left, expression=right) for _, left, right in pairs]
         if how != "inner" and not on:
             raise refused(join, f"{how.upper()} JOIN has no condition", "Write ON a.id = b.id, or USING (id).")
-        self.joins.append(JoinClause(how, rows, tuple(on), join))
+        self.joins.append(JoinClause(how, rows, tuple(on)))
         if how in ("semi", "anti"):
             return
         kept = {name: (right if how == "right" else left).name for name, left, right in pairs}
@@ -112,7 +106,7 @@ class FromClause:
             raise unknown_column(identifier, identifier.name, known)
         return left[0], internal_column(left[1], left[0], identifier), internal_column(right[1], right[0], identifier)
 
-    def rows(self, where: Sequence[exp.Expr]) -> Rows:
+    def rows(self, where: Sequence[exp.Expr]) -> QueryRows:
         """Return the rows of all, for which resolved conditions hold."""
         waiting = list(where)
         group = [self.first]
@@ -135,7 +129,7 @@ def _split(conditions: Sequence[exp.Expr], columns: set[str]) -> tuple[list[exp.
     return ready, [each for each in conditions if each not in ready]
 
 
-def _inner(group: Sequence[Rows], conditions: Sequence[exp.Expr]) -> Rows:
+def _inner(group: Sequence[QueryRows], conditions: Sequence[exp.Expr]) -> QueryRows:
     """Return tables joined by what is equal, the first with the next that it has a key with, and so on."""
     waiting, parts = list(conditions), []
     for rows in group:
@@ -154,7 +148,7 @@ def _inner(group: Sequence[Rows], conditions: Sequence[exp.Expr]) -> Rows:
     return made.where(waiting)
 
 
-def _keys(conditions: Sequence[exp.Expr], left: Rows, right: Rows) -> tuple[list[Key], list[exp.Expr]]:
+def _keys(conditions: Sequence[exp.Expr], left: QueryRows, right: QueryRows) -> tuple[list[JoinKey], list[exp.Expr]]:
     """Return what has to be equal on both sides, and the other conditions."""
     mine, its = {*left.dataset.columns}, {*right.dataset.columns}
     keys, others = [], []
@@ -162,16 +156,16 @@ def _keys(conditions: Sequence[exp.Expr], left: Rows, right: Rows) -> tuple[list
         if isinstance(each, exp.EQ):
             sides = columns_of([each.left]), columns_of([each.right])
             if all(sides) and sides[0] <= mine and sides[1] <= its:
-                keys.append(Key(each.left, each.right))
+                keys.append(JoinKey(each.left, each.right))
                 continue
             if all(sides) and sides[1] <= mine and sides[0] <= its:
-                keys.append(Key(each.right, each.left))
+                keys.append(JoinKey(each.right, each.left))
                 continue
         others.append(each)
     return keys, others
 
 
-def outer_join(left: Rows, join: JoinClause) -> Rows:
+def outer_join(left: QueryRows, join: JoinClause) -> QueryRows:
     """Return a join that keeps rows without a match, or keeps rows by whether they have one.
 
     Raises
@@ -191,13 +185,12 @@ def outer_join(left: Rows, join: JoinClause) -> Rows:
             "Keep a.x = b.x in ON; conditions on one table can stand in a subquery: JOIN (SELECT ... WHERE ...) AS b.",
         )
     if join.how == "right":
-        left, right = left.where(mine), right
-        return _joined(left, right, [_only_where(keys[0], its, right=True), *keys[1:]], "right")
+        return _joined(left.where(mine), right, [_only_where(keys[0], its, right=True), *keys[1:]], "right")
     right = right.where(its)
     return _joined(left, right, [_only_where(keys[0], mine, right=False), *keys[1:]], join.how)
 
 
-def _only_where(key: Key, conditions: Sequence[exp.Expr], *, right: bool) -> Key:
+def _only_where(key: JoinKey, conditions: Sequence[exp.Expr], *, right: bool) -> JoinKey:
     """Return a key that is null, and so matches nothing, where conditions on its side do not hold."""
     if not conditions:
         return key
@@ -207,7 +200,7 @@ def _only_where(key: Key, conditions: Sequence[exp.Expr], *, right: bool) -> Key
     return replace(key, right=made) if right else replace(key, left=made)
 
 
-def _joined(left: Rows, right: Rows, keys: Sequence[Key], how: str) -> Rows:
+def _joined(left: QueryRows, right: QueryRows, keys: Sequence[JoinKey], how: str) -> QueryRows:
     if not keys:
         return replace(left, dataset=left.dataset.join(right.dataset, how="cross"))
     left_on: list[str] = []
@@ -220,10 +213,12 @@ def _joined(left: Rows, right: Rows, keys: Sequence[Key], how: str) -> Rows:
         if how == "inner" and isinstance(key.right.unnest(), exp.Column) and its == key.right.unnest().name:
             restored[its] = nw.col(mine)
     made = left.dataset.join(right.dataset, left_on=left_on, right_on=right_on, how=how)
-    return Rows(made, left.names).with_columns(restored)
+    return QueryRows(made, left.names).with_columns(restored)
 
 
-def _key_columns(left: Rows, right: Rows, key: Key, how: str, taken: Sequence[str]) -> tuple[Rows, Rows, str, str]:
+def _key_columns(
+    left: QueryRows, right: QueryRows, key: JoinKey, how: str, taken: Sequence[str]
+) -> tuple[QueryRows, QueryRows, str, str]:
     """Return both sides with the columns of a key, in one type.
 
     A column is a key itself where the join leaves it what it is; else a copy of it is.
@@ -238,7 +233,7 @@ def _key_columns(left: Rows, right: Rows, key: Key, how: str, taken: Sequence[st
             names.append(node.unnest().name)
             continue
         name = rows.names.new("key")
-        made = rows.with_columns({name: as_kind(Translator(rows.dataset.schema).value(node), kind)})
+        made = rows.with_columns({name: as_kind(SqlTranslator(rows.dataset.schema).value(node), kind)})
         left, right = (made, right) if side == 0 else (left, made)
         names.append(name)
     return left, right, names[0], names[1]

@@ -40,11 +40,9 @@ def _negative(node: exp.Neg, value: Translate) -> Value:
         raise refused(node, f"- takes a number, found {made.kind}", "Cast it: CAST(x AS BIGINT).")
     if pa.types.is_integer(made.kind):
         return Value(0 - made.expr.cast(nw.Int64), INT)
-    return Value(made.expr * -1 if pa.types.is_floating(made.kind) else 0 - made.expr, _negated(made.kind))
-
-
-def _negated(kind: pa.DataType) -> pa.DataType:
-    return pa.decimal128(38, kind.scale) if pa.types.is_decimal(kind) else kind
+    if pa.types.is_decimal(made.kind):
+        return Value(0 - made.expr, pa.decimal128(38, made.kind.scale))
+    return Value(made.expr * -1, made.kind)
 
 
 def _null(node: exp.Null, value: Translate) -> Value:
@@ -73,8 +71,5 @@ def text(node: Any, what: str) -> str:
 
 
 LITERALS: Mapping[type, Handler] = {
-    exp.Literal: _literal,
-    exp.Neg: _negative,
-    exp.Null: _null,
-    exp.Boolean: _boolean,
-}
+    exp.Literal: _literal, exp.Neg: _negative, exp.Null: _null, exp.Boolean: _boolean,
+}  # fmt: skip

@@ -74,7 +74,6 @@ def limited(node: exp.Expr, dataset: Dataset) -> Dataset:
 
 def _count(node: exp.Expr, clause: str) -> int:
     if not (isinstance(node, exp.Literal) and node.this.isdigit() and int(node.this) <= _MOST_ROWS):
-        raise refused(
-            node, f"{clause} is {shown(node)}, expected a whole number", f"Write {clause} 10, below 2147483648."
-        )
+        problem = f"{clause} is {shown(node)}, expected a whole number"
+        raise refused(node, problem, f"Write {clause} 10, below 2147483648.")
     return int(node.this)

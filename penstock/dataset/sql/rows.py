@@ -9,14 +9,14 @@ import narwhals as nw
 from sqlglot import exp
 
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.sql.expressions import Translator
+from penstock.dataset.sql.expressions import SqlTranslator
 from penstock.dataset.sql.names import Names
 from penstock.dataset.sql.values import Value
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows, with what is computed of them.
+class QueryRows:
+    """QueryRows, with what is computed of them.
 
     Parameters
     ----------
@@ -30,29 +30,29 @@ class Rows:
 
     def value(self, node: exp.Expr) -> Value:
         """Return the value of a resolved expression."""
-        return Translator(self.dataset.schema).value(node)
+        return SqlTranslator(self.dataset.schema).value(node)
 
-    def with_columns(self, columns: Mapping[str, nw.Expr]) -> Rows:
+    def with_columns(self, columns: Mapping[str, nw.Expr]) -> QueryRows:
         """Return the rows with columns added or replaced."""
         return replace(self, dataset=self.dataset.with_columns(columns)) if columns else self
 
-    def where(self, conditions: Sequence[exp.Expr]) -> Rows:
+    def where(self, conditions: Sequence[exp.Expr]) -> QueryRows:
         """Return the rows for which resolved conditions are all true."""
         dataset = self.dataset
         for condition in conditions:
             dataset = _filtered(dataset, condition)
         return replace(self, dataset=dataset)
 
-    def computed(self, node: exp.Expr, *wanted: str) -> tuple[Rows, str]:
+    def computed(self, node: exp.Expr, *wanted: str) -> tuple[QueryRows, str]:
         """Return the rows with a resolved expression as a column, and what that is called."""
         if isinstance(node.unnest(), exp.Column):
             return self, node.unnest().name
         name = self.names.new(*wanted)
-        return self.with_columns({name: Translator(self.dataset.schema).column(node)}), name
+        return self.with_columns({name: SqlTranslator(self.dataset.schema).column(node)}), name
 
 
 def _filtered(dataset: Dataset, condition: exp.Expr) -> Dataset:
-    predicate = Translator(dataset.schema).condition(condition)
+    predicate = SqlTranslator(dataset.schema).condition(condition)
     if any(isinstance(each, exp.Column) for each in condition.walk()):
         return dataset.filter(predicate)
     # A constant condition keeps all rows or none; a filter is of columns.

@@ -12,7 +12,7 @@ from penstock.dataset.sql.refusals import refused, unknown_column, unknown_table
 
 
 @dataclass(frozen=True)
-class Source:
+class FromTable:
     """A table of FROM: its name, and its columns, each by what the rows call it."""
 
     name: str
@@ -25,18 +25,18 @@ class Scope:
 
     Parameters
     ----------
-    sources : tuple of Source
+    sources : tuple of FromTable
     merged : dict of str to str
         The columns of USING, which are one column of both tables, by what the rows call them.
     outer : Scope, optional
         That of the query which this one is a subquery of.
     """
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FromTable, ...] = ()
     merged: dict[str, str] = field(default_factory=dict)
     outer: Scope | None = None
 
-    def with_source(self, source: Source) -> Scope:
+    def with_source(self, source: FromTable) -> Scope:
         """Return the scope with one more table."""
         return Scope((*self.sources, source), self.merged, self.outer)
 
@@ -61,7 +61,7 @@ class Scope:
             raise refused(column, f"column {column.name!r} is ambiguous: {places}", "Write the table before it.")
         return (found[0][1], found[0][0].columns[found[0][1]]) if found else None
 
-    def _named(self, column: exp.Expr, table: exp.Identifier | None) -> list[Source]:
+    def _named(self, column: exp.Expr, table: exp.Identifier | None) -> list[FromTable]:
         """Return the tables that have a name, all unless it is given."""
         if table is None:
             return list(self.sources)

@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.sql.aggregates import Grouping, check_no_aggregate, has_aggregate
-from penstock.dataset.sql.expressions import Translator
+from penstock.dataset.sql.expressions import SqlTranslator
 from penstock.dataset.sql.joins import FromClause
 from penstock.dataset.sql.names import Names, matches
 from penstock.dataset.sql.ordering import SortItem, limited, ordinal, sort_items, sorted_by
 from penstock.dataset.sql.parsing import conjuncts
 from penstock.dataset.sql.refusals import refused, shown
-from penstock.dataset.sql.rows import Rows
+from penstock.dataset.sql.rows import QueryRows
 from penstock.dataset.sql.scopes import Scope, internal_column, resolve
 from penstock.dataset.sql.sources import Context
 
@@ -36,7 +36,7 @@ class Output:
 def select(node: exp.Select, context: Context) -> Dataset:
     """Return what a SELECT gives, whose WITH is in the context."""
     check_clauses(node)
-    empty = Rows(next(iter(context.tables.values())), Names())
+    empty = QueryRows(next(iter(context.tables.values())), Names())
     tables = FromClause.of(node, context, empty)
     where = node.args.get("where")
     conditions = [] if where is None else conjuncts(resolve(where.this, tables.scope))
@@ -103,7 +103,7 @@ def alias_of(outputs: Sequence[Output], column: exp.Column) -> exp.Expr | None:
     return next((each.node.copy() for each in outputs if names and each.name == names[0]), None)
 
 
-def _finished(node: exp.Select, scope: Scope, rows: Rows, outputs: list[Output]) -> Dataset:
+def _finished(node: exp.Select, scope: Scope, rows: QueryRows, outputs: list[Output]) -> Dataset:
     order = sort_items(node, lambda item: _order_node(item, scope, outputs))
     having = node.args.get("having")
     having_nodes = (
@@ -128,11 +128,11 @@ def _order_node(item: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.
 def _grouped(
     node: exp.Select,
     scope: Scope,
-    rows: Rows,
+    rows: QueryRows,
     outputs: list[Output],
     order: list[SortItem],
     having: list[exp.Expr],
-) -> tuple[Rows, list[Output], list[SortItem], list[exp.Expr]]:
+) -> tuple[QueryRows, list[Output], list[SortItem], list[exp.Expr]]:
     grouping = Grouping(rows)
     for key in _keys(node, scope, outputs):
         grouping.add_key(key)
@@ -149,9 +149,8 @@ def _keys(node: exp.Select, scope: Scope, outputs: Sequence[Output]) -> list[exp
     extra = [name for name, value in group.args.items() if value and name not in ("expressions", "all")]
     extra += [each.key for each in group.expressions if isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets)]
     if extra:
-        raise refused(
-            group, f"{extra[0].upper()} is not supported in GROUP BY", "Write a UNION ALL of several queries."
-        )
+        problem = f"{extra[0].upper()} is not supported in GROUP BY"
+        raise refused(group, problem, "Write a UNION ALL of several queries.")
     if group.args.get("all"):
         return [each.node for each in outputs if not has_aggregate(each.node)]
     keys = []
@@ -163,10 +162,10 @@ def _keys(node: exp.Select, scope: Scope, outputs: Sequence[Output]) -> list[exp
     return keys
 
 
-def _projected(node: exp.Select, rows: Rows, outputs: list[Output], order: list[SortItem]) -> Dataset:
+def _projected(node: exp.Select, rows: QueryRows, outputs: list[Output], order: list[SortItem]) -> Dataset:
     """Return the columns of the list, of sorted rows."""
     names = [each.name for each in outputs]
-    translate = Translator(rows.dataset.schema)
+    translate = SqlTranslator(rows.dataset.schema)
     columns = {each.name: translate.column(each.node) for each in outputs if not _is_itself(each)}
     by, hidden = _sort_columns(rows, outputs, order, is_distinct=node.args.get("distinct") is not None)
     dataset = rows.with_columns({**columns, **hidden}).dataset
@@ -181,7 +180,7 @@ def _is_itself(output: Output) -> bool:
 
 
 def _sort_columns(
-    rows: Rows, outputs: Sequence[Output], order: Sequence[SortItem], *, is_distinct: bool
+    rows: QueryRows, outputs: Sequence[Output], order: Sequence[SortItem], *, is_distinct: bool
 ) -> tuple[list[str], dict[str, nw.Expr]]:
     """Return the columns to sort by, and those of them that have to be made for it."""
     by, hidden = [], {}
@@ -189,13 +188,10 @@ def _sort_columns(
     for item in order:
         known = next((each.name for each in outputs if each.node.unnest() == item.node.unnest()), None)
         if known is None and is_distinct:
-            raise refused(
-                item.node,
-                f"ORDER BY {shown(item.node)} is not in SELECT DISTINCT",
-                "Add it to the list, or sort before.",
-            )
+            problem = f"ORDER BY {shown(item.node)} is not in SELECT DISTINCT"
+            raise refused(item.node, problem, "Add it to the list, or sort before.")
         name = known or taken.new("sort")
         if known is None:
-            hidden[name] = Translator(rows.dataset.schema).column(item.node)
+            hidden[name] = SqlTranslator(rows.dataset.schema).column(item.node)
         by.append(name)
     return by, hidden

@@ -10,8 +10,8 @@ from sqlglot import exp
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.sql.names import Names, matches
 from penstock.dataset.sql.refusals import refused, shown, unknown_table
-from penstock.dataset.sql.rows import Rows
-from penstock.dataset.sql.scopes import Scope, Source
+from penstock.dataset.sql.rows import QueryRows
+from penstock.dataset.sql.scopes import FromTable, Scope
 
 _TABLE_ARGS = {"this", "alias"}
 
@@ -80,9 +80,8 @@ def _with_names(dataset: Dataset, alias: exp.Expr | None) -> Dataset:
         return dataset
     assert alias is not None
     if len(columns) > len(dataset.columns):
-        raise refused(
-            alias, f"{alias.sql()} names {len(columns)} columns, of {len(dataset.columns)}", "Name as many, or fewer."
-        )
+        problem = f"{alias.sql()} names {len(columns)} columns, of {len(dataset.columns)}"
+        raise refused(alias, problem, "Name as many, or fewer.")
     changed = {old: new for old, new in zip(dataset.columns, columns, strict=False) if old != new}
     return dataset.rename(changed) if changed else dataset
 
@@ -92,8 +91,8 @@ def renamed_ctes(context: Context, node: exp.CTE) -> Dataset:
     return _with_names(context.run(node.this, replace(context, outer=None)), node.args.get("alias"))
 
 
-def named(name: str, dataset: Dataset, names: Names) -> tuple[Source, Rows]:
+def named(name: str, dataset: Dataset, names: Names) -> tuple[FromTable, QueryRows]:
     """Return a table with columns called as in no other, and what they are called in it."""
     columns = {each: names.new(each, f"{name}_{each}") for each in dataset.columns}
     changed = {old: new for old, new in columns.items() if old != new}
-    return Source(name, columns), Rows(dataset.rename(changed) if changed else dataset, names)
+    return FromTable(name, columns), QueryRows(dataset.rename(changed) if changed else dataset, names)

@@ -125,9 +125,8 @@ def _wider(left: pa.DataType, right: pa.DataType, node: exp.Expr) -> pa.DataType
 
 def unlike(left: pa.DataType, right: pa.DataType, node: exp.Expr) -> ConfigError:
     """Return the error for two types that have none in common."""
-    return refused(
-        node, f"{left} and {right} have no type in common, in {shown(node)}", "Cast one of them: CAST(x AS BIGINT)."
-    )
+    problem = f"{left} and {right} have no type in common, in {shown(node)}"
+    return refused(node, problem, "Cast one of them: CAST(x AS BIGINT).")
 
 
 def fits(value: int, kind: pa.DataType) -> bool:

@@ -1,0 +1,26 @@
+"""`engine.sql` gives on Dask and Spark what it gives on the local engine: rows, their order and types, to the bit."""
+
+from __future__ import annotations
+
+import pytest
+from sql_tables import ask
+
+QUERIES = {
+    "joins, groups and an order": """SELECT t.town, count(*) AS n, sum(s.sold) AS sold, max(day) AS last
+        FROM sales s LEFT JOIN shops t ON s.shop = t.shop AND s.sold > 2 WHERE s.price IS NOT NULL OR s.sold > 1
+        GROUP BY t.town HAVING count(*) > 1 ORDER BY sold DESC NULLS FIRST, town""",
+    "logic, texts and dates": """SELECT row, CASE WHEN sold > 4 THEN 'many' WHEN sold > 1 THEN 'some' END AS size,
+        sold NOT IN (1, 2) AS other, year(day) * 100 + month(day) AS month, coalesce(shop, -1) AS shop,
+        price / sold AS each FROM sales WHERE NOT (sold = 3 AND price < 0.5)
+        ORDER BY size, each DESC, row LIMIT 25 OFFSET 3""",
+    "no order of its own": """WITH few AS (SELECT shop, count(DISTINCT sold) AS kinds FROM sales GROUP BY shop)
+        SELECT row, kinds, town FROM sales JOIN few USING (shop) FULL JOIN shops ON few.kinds = shops.sold""",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_rows_order_and_types_are_those_of_the_local_engine(distributed_engine, local, query):
+    made = ask(distributed_engine, QUERIES[query]).to_arrow()
+    expected = ask(local, QUERIES[query]).to_arrow()
+    assert expected.num_rows
+    assert made.equals(expected)
