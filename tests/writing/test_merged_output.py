@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.dataset import Dataset
-from penstock.dataset.outputs import merge
+from penstock.dataset.outputs import merge, new_rows
 from penstock.dataset.outputs.revision import Revision
 from penstock.engines.base import Engine
 from penstock.errors import CommitConflictError, ConfigError, CorruptFileError, DataValueError, SchemaError
@@ -129,6 +130,29 @@ def test_a_key_that_is_twice_among_the_new_rows_is_named(local: Engine, tmp_path
         dataset(local, [*twice[:8], (5, "z", 1)]).write(tmp_path / "new", mode="merge", keys="id")
     assert content(local, target) == [(1, "a", 1)]
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize(("kept_bytes", "fits"), [(2**20, True), (0, False)])
+def test_new_keys_are_read_once_where_they_fit_into_memory(
+    local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buckets: int, kept_bytes: int, fits: bool
+) -> None:
+    read, reads = new_rows.NewRows.read, Counter[tuple[str, ...]]()
+
+    def count(rows: new_rows.NewRows, names: Any, columns: Any = None) -> Any:
+        reads.update([tuple(names)] if columns == ("id",) else [])
+        return read(rows, names, columns)
+
+    monkeypatch.setattr(merge, "_number_of_buckets", lambda size: buckets)
+    monkeypatch.setattr(new_rows, "KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(new_rows.NewRows, "read", count)
+    old, new = [(number, "a", 0) for number in range(24)], [(number, "b", 1) for number in range(0, 48, 2)]
+    assert dataset(local, old).write(tmp_path / "out").files == 8
+    dataset(local, new).write(tmp_path / "out", mode="merge", keys="id")
+    assert set(reads.values()) == ({1} if fits else {1 + 8})  # to check the keys, and for each file
+    assert len(reads) == buckets
+    assert not new_rows._kept
+    assert content(local, tmp_path / "out") == merged(old, new, (0,))
 
 
 KEYS = {

@@ -76,7 +76,10 @@ class MergeByKeys:
             Rows would be lost, or be there twice.
         """
         new, written = self._new_rows()
-        replaced = self._replaced(new)
+        try:
+            replaced = self._replaced(new)
+        finally:
+            new.forget_keys()
         inserted = self._inserted(new, replaced.values())
         written.files = [*(entry for each in replaced.values() for entry in each.files), *inserted]
         return written, self._addition(replaced, inserted)

@@ -77,7 +77,7 @@ class ReplaceTask:
     def _matches(self, old: pl.DataFrame, bucket: list[str]) -> list[pl.DataFrame]:
         """Return new rows of a bucket, if there are, with the numbers of the rows whose places they take."""
         keys = list(self.new.keys)
-        found = old.select(_ROW, *keys).join(self.new.read(bucket, keys), on=keys, how="inner", nulls_equal=True)
+        found = old.select(_ROW, *keys).join(self.new.read_keys(bucket), on=keys, how="inner", nulls_equal=True)
         if not len(found):
             return []
         which = [FRAGMENT, PLACE]
@@ -110,6 +110,7 @@ class InsertTask:
 
     def __call__(self, rest: Rest) -> list[FileEntry]:
         """Write what is left of one fragment."""
+        self.new.forget_keys()
         rows = self.new.read(self.new.of_fragment(rest.index)).sort(PLACE)
         taken = np.unpackbits(rest.taken, count=len(rows)).astype(bool)
         left = rows.filter(~pl.Series(taken)).select(self.new.schema.names)

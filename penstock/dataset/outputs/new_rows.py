@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,11 +20,16 @@ from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.partitions import Partitioning
 from penstock.io.sources.files import Storage
 
+KEPT_BYTES = 2**28
+"""Memory that a process keeps of keys that it has read."""
 FRAGMENT, PLACE = hidden_name("fragment"), hidden_name("place")
 """Which row of which fragment a new row is."""
 _BUCKET = hidden_name("bucket")
 _FOLDER = "_merge"
 _SEED = 42
+
+_kept: dict[tuple[str, ...], pl.DataFrame] = {}
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,20 @@ class NewRows:
         """Return the names of the files with rows of a fragment."""
         return [entry.path for entry in self.files if _fragment_of(entry) == index]
 
+    def read_keys(self, names: Sequence[str]) -> pl.DataFrame:
+        """Return what `read` gives of the keys of a bucket; a process reads them once, where all fit into memory."""
+        bucket = tuple(map(self.folder.locate, names))
+        with _lock:
+            rows = _kept[bucket] = _kept[bucket] if bucket in _kept else self.read(names, self.keys)
+            while sum(int(kept.estimated_size()) for kept in _kept.values()) > KEPT_BYTES:
+                del _kept[next(iter(_kept))]
+        return rows
+
+    def forget_keys(self) -> None:
+        """Let go of the keys that this process keeps."""
+        with _lock:
+            _kept.clear()
+
     def read(self, names: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return the rows of files, with the fragment and the place of each, in those columns or all."""
         schema = staged_schema(self.schema)
@@ -139,7 +159,7 @@ class CheckTask:
         DataValueError
             A key is there twice; names it.
         """
-        keys = self.rows.read(names, self.rows.keys)
+        keys = self.rows.read_keys(names)
         repeated = keys.filter(keys.select(self.rows.keys).is_duplicated()).sort(FRAGMENT, PLACE)
         if len(repeated):
             values = ", ".join(f"{name}={repeated[name][0]!r}" for name in self.rows.keys)

@@ -105,9 +105,10 @@ class Writes:
         where the file system has none. Two runs that append at once both come through, one after the other; so do two
         that overwrite different partitions. Any other two are told apart: one gets CommitConflictError.
 
-        A merge reads the rows of this dataset once, and for each file there their keys again: it is made for new rows
-        that are fewer than those there. Files without a row to replace stay as they are, and where the columns of
-        `partition_by` are among the keys, only the partitions of new rows are read.
+        A merge reads the rows of this dataset once, and their keys once in each process, where they fit into 256 MiB,
+        else for each file there: it is made for new rows that are fewer than those there. Files without a row to
+        replace stay as they are, and where the columns of `partition_by` are among the keys, only the partitions of
+        new rows are read.
 
         Raises
         ------
@@ -143,20 +144,10 @@ class Writes:
         from penstock.dataset.writing import write
 
         destination = Destination.of(
-            path,
-            format=format,
-            mode=mode,
-            overwrite=overwrite,
-            partition_by=partition_by,
-            keys=keys,
-            sort_by=sort_by,
-            max_rows_per_file=max_rows_per_file,
-            compression=compression,
-            run_id=run_id,
-            quarantine=quarantine,
-            storage_options=storage_options,
-            **options,
-        )
+            path, format=format, mode=mode, overwrite=overwrite, partition_by=partition_by, keys=keys, sort_by=sort_by,
+            max_rows_per_file=max_rows_per_file, compression=compression, run_id=run_id, quarantine=quarantine,
+            storage_options=storage_options, **options,
+        )  # fmt: skip
         return write(cast("Dataset", self), destination)
 
     def write_parquet(
@@ -176,15 +167,7 @@ class Writes:
     ) -> WriteResult:
         """Write one Parquet part a fragment into a directory, whole or not at all; see `write`."""
         return self.write(
-            path,
-            mode=mode,
-            overwrite=overwrite,
-            partition_by=partition_by,
-            keys=keys,
-            sort_by=sort_by,
-            max_rows_per_file=max_rows_per_file,
-            compression=compression,
-            run_id=run_id,
-            quarantine=quarantine,
+            path, mode=mode, overwrite=overwrite, partition_by=partition_by, keys=keys, sort_by=sort_by,
+            max_rows_per_file=max_rows_per_file, compression=compression, run_id=run_id, quarantine=quarantine,
             storage_options=storage_options,
-        )
+        )  # fmt: skip
