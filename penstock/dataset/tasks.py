@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -249,44 +249,6 @@ class WriteTask:
             name = f"{self.layout.prefix}-{fragment.index:05d}"
             written.quarantine += put_parts(ParquetWriter(None), [(name, set_aside)], self.quarantine)
         written.log.tables.clear()
-
-
-@dataclass(frozen=True)
-class WriteTogetherTask:
-    """Writes the rows of a few fragments, those of one folder into one file: many small ones take long to encode.
-
-    Parameters
-    ----------
-    task : WriteTask
-        Writes one of them.
-    layout : Layout
-        Of the task; it has folders.
-    """
-
-    task: WriteTask
-    layout: Layout
-
-    def __call__(self, fragments: Sequence[Fragment]) -> Written:
-        """Write consecutive fragments."""
-        task, written, rows = self.task, Written(), dict[str, list[nw.DataFrame]]()
-        schema = self.layout.whole(task.writer.schema)
-
-        def split(frame: nw.DataFrame) -> list[tuple[str, nw.DataFrame]]:
-            return list(self.layout.split(frames.conform(frame, schema), schema))
-
-        for fragment in fragments:
-            for folder, part in task.scan.convert(fragment, written.log, split):
-                rows.setdefault(folder, []).append(part)
-            task.put_aside(written, fragment)
-        try:
-            for folder in list(rows):
-                files = self.layout.files(frames.concat(rows.pop(folder)), folder, fragments[0].index)
-                written.files += put_parts(task.writer, files, task.folder)
-        except DataValueError:
-            for fragment in fragments:  # one of them is told with the file and the row
-                task(fragment)
-            raise
-        return written
 
 
 def put_parts(writer: PartWriter, parts: Iterable[tuple[str, nw.DataFrame]], folder: PartFolder) -> list[FileEntry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.locations import is_url
 from penstock.core.redaction import redact
 from penstock.core.scheduler import check_shared
-from penstock.dataset.outputs.additions import Description
+from penstock.dataset.outputs.additions import Addition, Description
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.parts import write_parts
 from penstock.dataset.outputs.revision import Revision, counts
@@ -61,7 +61,9 @@ def write(dataset: Dataset, destination: Destination) -> WriteResult:
     """Write a dataset as a directory, or into a table; see `Dataset.write`."""
     if destination.table_format is not None:
         table, written, aside = write_table(dataset, destination.table_format, destination)
-        return _result_of(table, written, aside, destination.placement.run_id or table.folder.run)
+        written.files = [entry for entry in written.files if entry.rows]
+        run_id = destination.placement.run_id or table.folder.run
+        return _result_of(table.path, written, aside, run_id, table, table.partition_by)
     staged = StagedDataset(destination, run_id=new_run_id())
     staged.writer(dataset)
     refuse_inputs(dataset, [output.target for output in staged.outputs])
@@ -116,23 +118,18 @@ def commit_together(joint: OutputCommit, staged: Iterable[StagedDataset]) -> Non
                 raise
 
 
-def _result_of(table: TableCommitter, written: Written, quarantine: str | None, run_id: str) -> WriteResult:
-    log = written.log
-    folders = {posixpath.dirname(entry.path) for entry in written.files if entry.rows}
-    return WriteResult(
-        table.path,
-        log.kept,
-        log.read,
-        log.dropped,
-        log.quarantined,
-        quarantine,
-        run_id,
-        log.nulled,
-        files=sum(bool(entry.rows) for entry in written.files),
-        partitions=len(folders) if table.partition_by else 0,
-        rows_replaced=table.rows_replaced,
-        rows_unchanged=table.rows_unchanged,
-    )
+def _result_of(
+    path: str,
+    written: Written,
+    aside: str | None,
+    run_id: str,
+    changed: Addition | TableCommitter,
+    partition_by: Sequence[str],
+) -> WriteResult:
+    log, quarantine = written.log, aside if written.quarantine else None
+    folders = {posixpath.dirname(entry.path) for entry in written.files if entry.rows} if partition_by else ()
+    account = (log.kept, log.read, log.dropped, log.quarantined, quarantine, run_id, log.nulled)
+    return WriteResult(path, *account, len(written.files), len(folders), changed.rows_replaced, changed.rows_unchanged)
 
 
 class StagedDataset:
@@ -177,21 +174,9 @@ class StagedDataset:
 
     def result(self) -> WriteResult:
         """Return what was sealed, beside what else the output holds by then."""
-        revision, log = self._revision, self._revision.log
-        return WriteResult(
-            redact(self._destination.path),
-            log.kept,
-            log.read,
-            log.dropped,
-            log.quarantined,
-            redact(self._aside) if revision.written.quarantine else None,
-            self._destination.placement.run_id or self._rows.run_id,
-            log.nulled,
-            files=len(revision.written.files),
-            partitions=revision.partitions,
-            rows_replaced=revision.addition.rows_replaced,
-            rows_unchanged=revision.addition.rows_unchanged,
-        )
+        revision, placement = self._revision, self._destination.placement
+        path, aside, run_id = redact(self._destination.path), redact(self._aside), placement.run_id or self._rows.run_id
+        return _result_of(path, revision.written, aside, run_id, revision.addition, placement.partition_by)
 
     def _revise(self, dataset: Dataset) -> Revision:
         to, writer = self._destination, self.writer(dataset)

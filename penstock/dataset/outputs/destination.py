@@ -57,14 +57,9 @@ class Destination:
         """Return where rows go; parameters are those of `Dataset.write`, and ConfigError says what is wrong in them."""
         kind = find_format(format)
         placement = placement_of(
-            mode=mode,
-            overwrite=overwrite,
-            partition_by=partition_by,
-            keys=keys,
-            sort_by=sort_by,
-            max_rows_per_file=max_rows_per_file,
-            run_id=run_id,
-        )
+            mode=mode, overwrite=overwrite, partition_by=partition_by, keys=keys, sort_by=sort_by,
+            max_rows_per_file=max_rows_per_file, run_id=run_id,
+        )  # fmt: skip
         return cls(
             path=read_location(path, "target"),
             format=kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 from penstock import frames
 from penstock.core.errors import RowCountError
 from penstock.core.scheduler import map_all
+from penstock.dataset.outputs.together import WriteTogetherTask
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import WriteTask, WriteTogetherTask, Written, put_parts
+from penstock.dataset.tasks import WriteTask, Written, put_parts
 from penstock.io.fragments import row_bytes
 from penstock.io.sinks import FileEntry
 from penstock.io.sinks.layout import Layout, RowLayout, check_number
@@ -21,9 +23,10 @@ from penstock.io.sinks.partitions import Partitioning
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
-_TOGETHER = 4
-_COPIES = 4
-"""How much memory a fragment takes while it is split, in its own size."""
+_TOGETHER = 16
+_WAITING_BYTES = 2**31
+_SHARE = 8
+"""Rows that wait take one part in so many of the memory of a task: those that are read, split and encoded take more."""
 
 
 def write_parts(
@@ -53,19 +56,20 @@ def write_parts(
 
 
 def _written(dataset: Dataset, task: WriteTask) -> Iterator[Written]:
-    layout, together = task.layout, _together(dataset)
+    layout, most = task.layout, min(_WAITING_BYTES, dataset.engine.task_memory // _SHARE)
+    together = _together(dataset, most)
     if not isinstance(layout, Layout) or layout.partitioning is None or layout.sort_by or together == 1:
         return map_all(dataset.engine, task, dataset.fragments, label="write")
     groups = [dataset.fragments[place : place + together] for place in range(0, len(dataset.fragments), together)]
-    return map_all(dataset.engine, WriteTogetherTask(task, layout), groups, label="write")
+    return map_all(dataset.engine, WriteTogetherTask(task, layout, most), groups, label="write")
 
 
-def _together(dataset: Dataset) -> int:
-    """Return how many fragments a task writes at once: a few, where memory allows it and all workers have some."""
-    fragments, engine = dataset.fragments, dataset.engine
-    largest = max((fragment.rows for fragment in fragments), default=0) * row_bytes(dataset.schema)
-    fitting = engine.task_memory // (_COPIES * max(1, largest))
-    return max(1, min(_TOGETHER, fitting, len(fragments) // (2 * engine.slots)))
+def _together(dataset: Dataset, most: int) -> int:
+    """Return how many fragments a task writes at once: what fits into memory, so that all workers have as many."""
+    count = len(dataset.fragments)
+    largest = max((fragment.rows for fragment in dataset.fragments), default=0) * row_bytes(dataset.schema)
+    fitting = max(1, min(_TOGETHER, most // max(1, largest), count // (2 * dataset.engine.slots)))
+    return max(1, math.ceil(count / max(1, math.ceil(count / fitting))))
 
 
 def in_order(files: Iterable[FileEntry], partitioning: Partitioning) -> list[FileEntry]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -132,12 +131,6 @@ class Revision:
     def log(self) -> RowLog:
         """What became of the rows."""
         return self.written.log
-
-    @property
-    def partitions(self) -> int:
-        """How many folders files were written into."""
-        by = self.description.placement.partition_by
-        return len({posixpath.dirname(entry.path) for entry in self.written.files if entry.rows}) if by else 0
 
     def _before(self) -> Manifest | None:
         """Return the manifest of the output that is added to, None where there is none or all of it gives way."""
