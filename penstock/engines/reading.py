@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -94,7 +93,7 @@ class Reading(ReadingTables, ReadingSql, ABC):
         kind = find_format(format)
         chosen = kind.read_options(options)
         storage = Storage(dict(storage_options or {}))
-        check_shared(cast("Engine", self), [paths] if isinstance(paths, str | os.PathLike) else paths)
+        check_shared(cast("Engine", self), paths if isinstance(paths, list | tuple) else [paths])
         source, fragments = kind.open(
             paths, cast("Engine", self), storage, chosen, allow_unmanifested=allow_unmanifested
         )
