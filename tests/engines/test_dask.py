@@ -293,7 +293,7 @@ def test_close_ends_what_was_started_and_restores_the_environment():
     with DaskEngine(spec(n_workers=1)) as engine:
         (worker,) = engine.client.run(os.getpid).values()
         staged = engine.from_dask(frame_of(3)).fragments[0].paths[0]
-        assert Path(staged).parent.stat().st_mode & 0o777 == 0o700
+        assert Path(staged).parents[1].stat().st_mode & 0o777 == 0o700
     assert not psutil.pid_exists(worker)
     assert not Path(staged).exists()
     assert {name: os.environ.get(name) for name in names} == before
