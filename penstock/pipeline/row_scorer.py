@@ -9,14 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import (
-    ConfigError,
-    DataValueError,
-    PenstockError,
-    SchemaDriftError,
-    SchemaError,
-    did_you_mean,
-)
+from penstock.core.errors import ConfigError, DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
 from penstock.dataset.steps import RowLog, output_schema, prune, run
 from penstock.pipeline.row_values import taking
 from penstock.stages.base import RowFunction

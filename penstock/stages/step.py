@@ -15,13 +15,7 @@ from penstock.core.errors import ConfigError, PenstockError
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
-from penstock.stages.capabilities import (
-    ColumnChooser,
-    RowFilter,
-    SchemaLearner,
-    StatePruner,
-    TrainingTransformer,
-)
+from penstock.stages.capabilities import ColumnChooser, RowFilter, SchemaLearner, StatePruner, TrainingTransformer
 
 Capability = TypeVar("Capability")
 

@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 from penstock.statistics.base import State
 from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
 from penstock.statistics.distinct.footprint import Held
-from penstock.statistics.distinct.partitionable import (
-    Absent,
-    Partitionable,
-    as_partitionable,
-    pad,
-    present,
-)
+from penstock.statistics.distinct.partitionable import Absent, Partitionable, as_partitionable, pad, present
 from penstock.statistics.distinct.value_counts import ValueCounts
 from penstock.statistics.grouped.base import Grouped
 

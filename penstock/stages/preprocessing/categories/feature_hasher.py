@@ -14,15 +14,7 @@ from penstock.core.errors import ConfigError
 from penstock.core.selectors import is_numeric
 from penstock.frames import matrices, sparse
 from penstock.frames.hashing import bucket, murmur3_text
-from penstock.stages.base import (
-    Fitted,
-    SelectedColumns,
-    Tags,
-    check_number,
-    normalise_columns,
-    with_fields,
-    wrong_type,
-)
+from penstock.stages.base import Fitted, SelectedColumns, Tags, check_number, normalise_columns, with_fields, wrong_type
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories.vocabulary import check_new, text
 from penstock.stages.preprocessing.columns import refuse_broken

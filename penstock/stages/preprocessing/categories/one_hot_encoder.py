@@ -9,20 +9,9 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError
-from penstock.stages.base import (
-    Fitted,
-    RowFunction,
-    Tags,
-    check_choice,
-)
+from penstock.stages.base import Fitted, RowFunction, Tags, check_choice
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
-from penstock.stages.preprocessing.categories.vocabulary import (
-    coder,
-    codes,
-    frequent,
-    keep_frequent,
-    values_of,
-)
+from penstock.stages.preprocessing.categories.vocabulary import coder, codes, frequent, keep_frequent, values_of
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics import Frequencies, Statistic, ValueCounts
 
