@@ -37,6 +37,11 @@ class SqlTranslator:
         if isinstance(node, exp.Paren):
             return self.value(node.this)
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            if node.name not in self._schema.names:
+                problem = (
+                    f"column {node.meta.get('name', node.name)!r} is of the query around, and stands outside WHERE"
+                )
+                raise refused(node, problem, "Compare it in WHERE of the subquery.")
             return Value(nw.col(node.name), self._schema.field(node.name).type)
         handler = _HANDLERS.get(type(node))
         if handler is None:

@@ -119,8 +119,8 @@ class FromClause:
             if not any(each.how in ("right", "full") for each in self.joins[place:]):
                 ready, waiting = _split(waiting, {name for rows in group for name in rows.dataset.columns})
                 conditions += ready
-            group, conditions = [outer_join(_inner(group, conditions), join)], []
-        return _inner(group, [*conditions, *waiting])
+            group, conditions = [outer_join(inner_join(group, conditions), join)], []
+        return inner_join(group, [*conditions, *waiting])
 
 
 def _split(conditions: Sequence[exp.Expr], columns: set[str]) -> tuple[list[exp.Expr], list[exp.Expr]]:
@@ -129,7 +129,7 @@ def _split(conditions: Sequence[exp.Expr], columns: set[str]) -> tuple[list[exp.
     return ready, [each for each in conditions if each not in ready]
 
 
-def _inner(group: Sequence[QueryRows], conditions: Sequence[exp.Expr]) -> QueryRows:
+def inner_join(group: Sequence[QueryRows], conditions: Sequence[exp.Expr]) -> QueryRows:
     """Return tables joined by what is equal, the first with the next that it has a key with, and so on."""
     waiting, parts = list(conditions), []
     for rows in group:
@@ -139,7 +139,7 @@ def _inner(group: Sequence[QueryRows], conditions: Sequence[exp.Expr]) -> QueryR
         parts.append(rows.where([each for each in own if len(group) == 1 or each not in constant]))
     made, rest = parts[0], parts[1:]
     while rest:
-        keys = [(each, *_keys(waiting, made, each)) for each in rest]
+        keys = [(each, *find_keys(waiting, made, each)) for each in rest]
         chosen, equal, waiting_then = next((each for each in keys if each[1]), keys[0])
         made = _joined(made, chosen, equal, "inner")
         ready, waiting = _split(waiting_then, {*made.dataset.columns})
@@ -148,7 +148,9 @@ def _inner(group: Sequence[QueryRows], conditions: Sequence[exp.Expr]) -> QueryR
     return made.where(waiting)
 
 
-def _keys(conditions: Sequence[exp.Expr], left: QueryRows, right: QueryRows) -> tuple[list[JoinKey], list[exp.Expr]]:
+def find_keys(
+    conditions: Sequence[exp.Expr], left: QueryRows, right: QueryRows
+) -> tuple[list[JoinKey], list[exp.Expr]]:
     """Return what has to be equal on both sides, and the other conditions."""
     mine, its = {*left.dataset.columns}, {*right.dataset.columns}
     keys, others = [], []
@@ -174,7 +176,7 @@ def outer_join(left: QueryRows, join: JoinClause) -> QueryRows:
         Its condition is more than equalities, and conditions on one side that can be asked before.
     """
     right = join.rows
-    keys, others = _keys(join.on, left, right)
+    keys, others = find_keys(join.on, left, right)
     mine, others = _split(others, {*left.dataset.columns})
     its, others = _split(others, {*right.dataset.columns})
     if others or not keys or (join.how == "full" and (mine or its)):

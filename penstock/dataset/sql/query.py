@@ -13,7 +13,8 @@ from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.sql.parsing import parse
 from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.selecting import select
-from penstock.dataset.sql.sources import Context, renamed_ctes
+from penstock.dataset.sql.set_operations import combined
+from penstock.dataset.sql.sources import Context, inside, renamed_ctes
 
 
 def query(engine: Scheduler, text: str, tables: Mapping[str, Dataset]) -> Dataset:
@@ -29,12 +30,14 @@ def query(engine: Scheduler, text: str, tables: Mapping[str, Dataset]) -> Datase
 
 def run(node: exp.Expr, context: Context) -> Dataset:
     """Return the rows of a query of a tree."""
-    if isinstance(node, exp.Subquery):
-        return run(node.this, context)
     context = _with_ctes(node, context)
-    if isinstance(node, exp.Select):
-        return select(node, context)
-    raise refused(node, f"{node.key.upper()} is not supported: {shown(node)}", "Write SELECT ... FROM ...")
+    if isinstance(node, exp.Subquery):
+        return run(inside(node), context)
+    if isinstance(node, exp.SetOperation):
+        return combined(node, context)
+    if not isinstance(node, exp.Select):
+        raise refused(node, f"{node.key.upper()} is not supported: {shown(node)}", "Write SELECT ... FROM ...")
+    return select(node, context)
 
 
 def _with_ctes(node: exp.Expr, context: Context) -> Context:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals as nw
+import pyarrow as pa
 from sqlglot import exp
 
 from penstock.dataset.dataset import Dataset
@@ -56,5 +58,10 @@ def _filtered(dataset: Dataset, condition: exp.Expr) -> Dataset:
     if any(isinstance(each, exp.Column) for each in condition.walk()):
         return dataset.filter(predicate)
     # A constant condition keeps all rows or none; a filter is of columns.
-    holds = nw.from_dict({"one": [1]}, backend="polars").select(predicate.alias("holds"))["holds"][0]
-    return dataset if holds else dataset.limit(0)
+    return dataset if constant_value(condition) else dataset.limit(0)
+
+
+def constant_value(node: exp.Expr) -> Any:
+    """Return the value of an expression that reads no column."""
+    made = SqlTranslator(pa.schema([])).value(node)
+    return nw.from_dict({"one": [1]}, backend="polars").select(made.expr.alias("made"))["made"].to_list()[0]

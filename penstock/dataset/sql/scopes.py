@@ -130,7 +130,7 @@ def resolve(
     for column in [each for each in within(root) if isinstance(each, exp.Column)]:
         if isinstance(column.this, exp.Star):
             continue
-        found = scope.find(column)
+        found = scope.find(column) or (scope.outer.find(column) if scope.outer is not None else None)
         other = aliases(column) if found is None else internal_column(found[1], found[0], column)
         if other is None:
             raise unknown_column(column, column.name, scope.names())

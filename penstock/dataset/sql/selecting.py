@@ -19,6 +19,7 @@ from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.rows import QueryRows
 from penstock.dataset.sql.scopes import Scope, internal_column, resolve
 from penstock.dataset.sql.sources import Context
+from penstock.dataset.sql.subqueries import attached, has_query, kept, restricted
 
 _CLAUSES = {
     "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "expressions", "distinct",
@@ -41,9 +42,9 @@ def select(node: exp.Select, context: Context) -> Dataset:
     where = node.args.get("where")
     conditions = [] if where is None else conjuncts(resolve(where.this, tables.scope))
     check_no_aggregate(conditions, "WHERE")
-    rows = tables.rows(conditions)
+    rows = restricted(tables, conditions)
     outputs = _outputs(node, tables.scope)
-    return _finished(node, tables.scope, rows, outputs)
+    return _finished(node, replace(context, outer=tables.scope), rows, outputs)
 
 
 def check_clauses(node: exp.Select) -> None:
@@ -103,7 +104,8 @@ def alias_of(outputs: Sequence[Output], column: exp.Column) -> exp.Expr | None:
     return next((each.node.copy() for each in outputs if names and each.name == names[0]), None)
 
 
-def _finished(node: exp.Select, scope: Scope, rows: QueryRows, outputs: list[Output]) -> Dataset:
+def _finished(node: exp.Select, context: Context, rows: QueryRows, outputs: list[Output]) -> Dataset:
+    scope = context.outer or Scope()
     order = sort_items(node, lambda item: _order_node(item, scope, outputs))
     having = node.args.get("having")
     having_nodes = (
@@ -112,7 +114,12 @@ def _finished(node: exp.Select, scope: Scope, rows: QueryRows, outputs: list[Out
     computed = [each.node for each in outputs] + [each.node for each in order] + having_nodes
     if node.args.get("group") is not None or having is not None or any(map(has_aggregate, computed)):
         rows, outputs, order, having_nodes = _grouped(node, scope, rows, outputs, order, having_nodes)
-        rows = rows.where(having_nodes)
+        for each in having_nodes:
+            rows = kept(rows, each, context) if has_query(each) else rows.where([each])
+    for place, output in enumerate(outputs):
+        if has_query(output.node):
+            rows, value = attached(rows, output.node, context)
+            outputs[place] = replace(output, node=value)
     return _projected(node, rows, outputs, order)
 
 

@@ -48,7 +48,7 @@ class Context:
         """
         alias = node.args.get("alias")
         if isinstance(node, exp.Subquery):
-            made = self.run(node.this, replace(self, outer=None))
+            made = self.run(inside(node), replace(self, outer=None))
             return node.alias or "", _with_names(made, alias)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise _no_table(node)
@@ -62,6 +62,15 @@ class Context:
         if len(names) != 1:
             raise unknown_table(node, node.name, self.tables)
         return self.tables[names[0]]
+
+
+def inside(node: exp.Subquery) -> exp.Expr:
+    """Return the query between parentheses; ConfigError where more than a name stands behind them."""
+    extra = [name for name, value in node.args.items() if value and name not in (*_TABLE_ARGS, "with_")]
+    if extra:
+        raise refused(node, f"{extra[0].upper()} behind parentheses is not supported", "Write it between them.")
+    query: exp.Expr = node.this
+    return query
 
 
 def _no_table(node: exp.Expr) -> Exception:
