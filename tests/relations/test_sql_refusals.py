@@ -53,6 +53,7 @@ REFUSED = {
     "SELECT nope(row) FROM sales": "there is no function 'nope'",
     "SELECT substrin(town, 1) FROM shops": "there is no function 'substrin'. Did you mean 'substring'?",
     "SELECT TRY_CAST(town AS INT) FROM shops": "TRY_CAST is not supported",
+    "SELECT CAST(row AS DECIMAL(50, 2)) FROM sales": "DECIMAL(50, 2) is no type here",
     "SELECT CAST(row AS UUID) FROM sales": "UUID is no type here",
     "SELECT CAST(day AS INT) FROM sales": "date32[day] cannot be cast to int32",
     "SELECT now() FROM sales": "would give other rows at another time",

@@ -146,3 +146,13 @@ def test_a_result_is_a_table_of_another_query(local):
     made = local.sql("SELECT max(total) AS most FROM totals", totals=totals)
     text = "SELECT max(total) AS most FROM (SELECT sum(sold)::BIGINT AS total FROM sales GROUP BY shop)"
     assert made.to_arrow().to_pylist() == check(local, text)
+
+
+def test_a_column_of_the_right_can_be_in_several_keys(local):
+    text = "SELECT s.row, t.row other FROM sales s JOIN sales t ON s.shop = t.sold AND s.sold = t.sold ORDER BY 1, 2"
+    assert check(local, text)
+
+
+def test_what_infinities_leave_open_is_no_match(local):
+    made = ask(local, "SELECT x FROM t WHERE x - x > -1", t=pa.table({"x": [float("inf"), 1.0]}))
+    assert made.to_arrow()["x"].to_pylist() == [1.0]

@@ -25,7 +25,8 @@ def _kind(node: exp.DataType, cast: exp.Expr) -> pa.DataType:
     name = node.this.name
     if name == "DECIMAL":
         precision, scale = ([int(each.name) for each in node.expressions] + [0])[:2] if node.expressions else (18, 3)
-        return pa.decimal128(precision, scale)
+        if precision <= 38:
+            return pa.decimal128(precision, scale)
     if name not in _TYPES:
         raise refused(
             cast,

@@ -17,6 +17,7 @@ from penstock.dataset.sql import values as sql
 from penstock.dataset.sql.literals import text
 from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.values import BOOL, Handler, Translate, Value, as_kind
+from penstock.expressions.aggregates import is_column
 
 _COMPARISONS: Mapping[type, Callable[[Any, Any], nw.Expr]] = {
     exp.EQ: operator.eq, exp.NEQ: operator.ne, exp.LT: operator.lt, exp.LTE: operator.le, exp.GT: operator.gt,
@@ -57,6 +58,8 @@ def _compared(value: Value, other: Value) -> nw.Expr:
     """Return a number as it is compared with another: without a cast where engines agree on what it is."""
     if value.literal is None or other.literal is not None:
         mixed = pa.types.is_decimal(value.kind) and pa.types.is_floating(other.kind) and other.literal is None
+        if pa.types.is_floating(value.kind) and value.literal is None and not is_column(value.expr):
+            return value.expr.fill_nan(None)  # of infinities: a NaN is greater than any number
         return value.expr.cast(nw.Float64) if mixed else value.expr
     if isinstance(value.literal, int) and pa.types.is_integer(other.kind) and sql.fits(value.literal, other.kind):
         return nw.lit(value.literal)
@@ -67,12 +70,9 @@ def _comparison(node: exp.Binary, value: Translate) -> Value:
     return Value(compare(_COMPARISONS[type(node)], value(node.left), value(node.right), node), BOOL)
 
 
-def _and(node: exp.And, value: Translate) -> Value:
-    return Value(truth(node.left, value) & truth(node.right, value), BOOL)
-
-
-def _or(node: exp.Or, value: Translate) -> Value:
-    return Value(truth(node.left, value) | truth(node.right, value), BOOL)
+def _connected(node: exp.And | exp.Or, value: Translate) -> Value:
+    how = operator.and_ if isinstance(node, exp.And) else operator.or_
+    return Value(how(truth(node.left, value), truth(node.right, value)), BOOL)
 
 
 def _not(node: exp.Not, value: Translate) -> Value:
@@ -211,7 +211,7 @@ def _nullif(node: exp.Nullif, value: Translate) -> Value:
 
 
 CONDITIONS: Mapping[type, Handler] = {
-    **dict.fromkeys(_COMPARISONS, _comparison), exp.And: _and, exp.Or: _or, exp.Not: _not, exp.Between: _between,
+    **dict.fromkeys(_COMPARISONS, _comparison), exp.And: _connected, exp.Or: _connected, exp.Not: _not, exp.Between: _between,
     exp.In: _in, exp.Is: _is, exp.NullSafeEQ: _distinct, exp.NullSafeNEQ: _distinct, exp.Like: _like, exp.ILike: _like,
     exp.Escape: _escape, exp.Case: _case, exp.If: _if, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
 }  # fmt: skip

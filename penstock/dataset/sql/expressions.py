@@ -38,10 +38,8 @@ class SqlTranslator:
             return self.value(node.this)
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             if node.name not in self._schema.names:
-                problem = (
-                    f"column {node.meta.get('name', node.name)!r} is of the query around, and stands outside WHERE"
-                )
-                raise refused(node, problem, "Compare it in WHERE of the subquery.")
+                problem = f"column {node.meta.get('name', node.name)!r} is of the query around the subquery"
+                raise refused(node, problem, "It can be compared in WHERE of the subquery, and nowhere else.")
             return Value(nw.col(node.name), self._schema.field(node.name).type)
         handler = _HANDLERS.get(type(node))
         if handler is None:
@@ -83,30 +81,22 @@ def check_arguments(node: exp.Expr, known: set[str]) -> None:
 
 def unsupported(node: exp.Expr) -> Exception:
     """Return the error for what the dialect has not."""
-    for kind, (what, hint) in _INSTEAD.items():
-        if isinstance(node, kind):
+    for kinds, what, hint in _INSTEAD:
+        if isinstance(node, kinds):
             return refused(node, f"{what}: {shown(node)}", hint)
     name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
     problem = f"{name} is not supported: {shown(node)}"
     return refused(node, problem, "docs/relational.md lists what the dialect has; verbs have more.")
 
 
-_INSTEAD: Mapping[type, tuple[str, str]] = {
-    exp.Window: ("window functions are not supported", "Use dataset.rolling, lag, lead, or engine.window in a query."),
-    exp.Query: ("a subquery is not supported here", "Give it a name by WITH, and join it."),
-    exp.Exists: ("EXISTS is not supported here", "Let it stand by itself in WHERE, between ANDs."),
-    exp.AggFunc: (
-        "an aggregate cannot stand here",
-        "It stands in SELECT, HAVING or ORDER BY, and in no other aggregate.",
-    ),
-    exp.Filter: (
-        "an aggregate cannot stand here",
-        "It stands in SELECT, HAVING or ORDER BY, and in no other aggregate.",
-    ),
-    exp.TryCast: ("TRY_CAST is not supported", 'dataset.cast(..., errors="null") does it.'),
-    exp.Star: ("* cannot stand here", "It stands alone in SELECT, or in count(*)."),
-    exp.Column: ("* cannot stand here", "It stands alone in SELECT, or in count(*)."),
-    exp.Interval: ("an interval is no type of a column", "Add it to a date: d + INTERVAL '1' DAY."),
-    exp.Placeholder: ("parameters are not supported", "Write the value into the text."),
-    exp.Parameter: ("parameters are not supported", "Write the value into the text."),
-}
+_AGGREGATES = "It stands in SELECT, HAVING or ORDER BY, and in no other aggregate."
+_INSTEAD: tuple[tuple[tuple[type, ...], str, str], ...] = (
+    ((exp.Window,), "window functions are not supported", "Use dataset.rolling, lag or lead, or engine.window."),
+    ((exp.Query,), "a subquery is not supported here", "Give it a name by WITH, and join it."),
+    ((exp.Exists,), "EXISTS is not supported here", "Let it stand by itself in WHERE, between ANDs."),
+    ((exp.AggFunc, exp.Filter), "an aggregate cannot stand here", _AGGREGATES),
+    ((exp.TryCast,), "TRY_CAST is not supported", 'dataset.cast(..., errors="null") does it.'),
+    ((exp.Star, exp.Column), "* cannot stand here", "It stands alone in SELECT, or in count(*)."),
+    ((exp.Interval,), "an interval is no type of a column", "Add it to a date: d + INTERVAL '1' DAY."),
+    ((exp.Placeholder, exp.Parameter), "parameters are not supported", "Write the value into the text."),
+)

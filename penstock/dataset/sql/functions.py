@@ -145,11 +145,8 @@ def _unknown(node: exp.Anonymous, value: Translate) -> Value:
     name = str(node.this)
     if name.lower() in _VOLATILE:
         raise volatile(node)
-    raise refused(
-        node,
-        f"there is no function {name!r}.{did_you_mean(name, KNOWN)}",
-        f"Functions are: {', '.join(KNOWN)}. What they do not say, dataset.with_columns or map_partitions does.",
-    )
+    hint = f"Functions are: {', '.join(KNOWN)}. What they do not say, dataset.with_columns or map_partitions does."
+    raise refused(node, f"there is no function {name!r}.{did_you_mean(name, KNOWN)}", hint)
 
 
 FUNCTIONS: Mapping[type, Handler] = {

@@ -53,11 +53,8 @@ def check_clauses(node: exp.Select) -> None:
         if value and name not in _CLAUSES:
             at = value[0] if isinstance(value, list) else value
             what = name.strip("_").upper().replace("_", " ")
-            raise refused(
-                at if isinstance(at, exp.Expr) else node,
-                f"{what} is not supported",
-                "docs/relational.md lists what the dialect has; verbs have more.",
-            )
+            hint = "docs/relational.md lists what the dialect has; verbs have more."
+            raise refused(at if isinstance(at, exp.Expr) else node, f"{what} is not supported", hint)
     if node.args.get("from_") is None:
         raise refused(node, "SELECT has no FROM", "Select from a table: its rows are what comes out.")
     distinct = node.args.get("distinct")
