@@ -42,14 +42,18 @@ _KNOWN: Mapping[type, Build] = {**_NUMBERS, **_BOOLEANS, **_OTHERS}
 NAMES = "count, sum, avg, min, max, stddev, stddev_pop, variance, var_pop, median, bool_and, bool_or"
 
 
+def first_aggregate(node: exp.Expr) -> exp.Expr | None:
+    """Return the first aggregate in an expression that is in no window."""
+    return next((each for each in within(node) if isinstance(each, exp.AggFunc) and not _in_window(each)), None)
+
+
 def has_aggregate(node: exp.Expr) -> bool:
     """Return whether an expression is one over aggregates."""
-    return any(isinstance(each, exp.AggFunc) and not _in_window(each) for each in within(node))
+    return first_aggregate(node) is not None
 
 
 def _in_window(node: exp.Expr) -> bool:
-    window = node.find_ancestor(exp.Window, exp.Query)
-    return isinstance(window, exp.Window)
+    return isinstance(node.find_ancestor(exp.Window, exp.Query), exp.Window)
 
 
 @dataclass
@@ -149,8 +153,7 @@ class Grouping:
 
     def _argument(self, node: exp.Expr, condition: exp.Expr | None) -> tuple[nw.Expr, pa.DataType]:
         """Return the column that an aggregate is of, and its type."""
-        nested = next((each for each in within(node) if isinstance(each, exp.AggFunc)), None)
-        if nested is not None:
+        if (nested := first_aggregate(node)) is not None:
             raise refused(nested, f"an aggregate stands in another: {shown(nested)}", "Take it in a subquery.")
         if condition is not None:
             node = exp.Case(ifs=[exp.If(this=condition.copy(), true=node.copy())])
@@ -169,6 +172,5 @@ class Grouping:
 def check_no_aggregate(nodes: Sequence[exp.Expr], clause: str) -> None:
     """Raise ConfigError for an aggregate in a clause that is asked of rows."""
     for node in nodes:
-        for each in within(node):
-            if isinstance(each, exp.AggFunc) and not _in_window(each):
-                raise refused(each, f"{clause} has an aggregate: {shown(each)}", "Ask for it in HAVING.")
+        if (found := first_aggregate(node)) is not None:
+            raise refused(found, f"{clause} has an aggregate: {shown(found)}", "Ask for it in HAVING.")

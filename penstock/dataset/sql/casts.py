@@ -39,7 +39,7 @@ def _kind(node: exp.DataType, cast: exp.Expr) -> pa.DataType:
 def _cast(node: exp.Cast, value: Translate) -> Value:
     kind, made = _kind(node.to, node), value(node.this)
     if kind == made.kind:
-        return Value(made.expr, kind, None if made.literal is None else made.literal)
+        return made
     if isinstance(made.literal, str) and kind in (sql.DATE, sql.TIMESTAMP):
         return moment(made.literal, kind, node)
     if pa.types.is_null(made.kind):
@@ -63,11 +63,9 @@ def _converted(made: Value, kind: pa.DataType, node: exp.Cast) -> nw.Expr:
     days = pa.types.is_date(made.kind) or pa.types.is_timestamp(made.kind)
     if pa.types.is_timestamp(made.kind) and kind == sql.DATE:
         return made.expr.dt.date()
-    if (number and wanted) or (made.kind in (sql.BOOL, sql.TEXT) and wanted) or (number and kind == sql.TEXT):
-        return made.expr.cast(dtype(kind))
-    if (days and kind == sql.TIMESTAMP) or (
-        kind == sql.TEXT and (made.kind == sql.BOOL or pa.types.is_date(made.kind))
-    ):
+    plain = made.kind in (sql.BOOL, sql.TEXT)
+    as_text = kind == sql.TEXT and (number or plain or pa.types.is_date(made.kind))
+    if as_text or (wanted and (number or plain)) or (days and kind == sql.TIMESTAMP):
         return made.expr.cast(dtype(kind))
     problem = f"{made.kind} cannot be cast to {kind}, in {shown(node)}"
     raise refused(node, problem, "dataset.cast has formats and rules for errors.")

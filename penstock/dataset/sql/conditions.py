@@ -211,7 +211,8 @@ def _nullif(node: exp.Nullif, value: Translate) -> Value:
 
 
 CONDITIONS: Mapping[type, Handler] = {
-    **dict.fromkeys(_COMPARISONS, _comparison), exp.And: _connected, exp.Or: _connected, exp.Not: _not, exp.Between: _between,
-    exp.In: _in, exp.Is: _is, exp.NullSafeEQ: _distinct, exp.NullSafeNEQ: _distinct, exp.Like: _like, exp.ILike: _like,
-    exp.Escape: _escape, exp.Case: _case, exp.If: _if, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
+    **dict.fromkeys(_COMPARISONS, _comparison), exp.And: _connected, exp.Or: _connected, exp.Not: _not,
+    exp.Between: _between, exp.In: _in, exp.Is: _is, exp.NullSafeEQ: _distinct, exp.NullSafeNEQ: _distinct,
+    exp.Like: _like, exp.ILike: _like, exp.Escape: _escape, exp.Case: _case, exp.If: _if, exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
 }  # fmt: skip

@@ -81,7 +81,7 @@ class FromClause:
             problem = f"two tables of FROM are called {name!r}"
             raise refused(join.this, problem, f"Name one of them by AS: {name} AS other.")
         source, rows = named(name, dataset, self.first.names)
-        scope = self.scope.with_source(source)
+        scope = replace(self.scope, sources=(*self.scope.sources, source))
         on = conjuncts(resolve(join.args["on"], scope)) if join.args.get("on") is not None else []
         using = join.args.get("using") or ()
         pairs = [self._using(identifier, scope) for identifier in using]
@@ -134,9 +134,7 @@ def inner_join(group: Sequence[QueryRows], conditions: Sequence[exp.Expr]) -> Qu
     waiting, parts = list(conditions), []
     for rows in group:
         own, waiting = _split(waiting, {*rows.dataset.columns})
-        constant = [each for each in own if not columns_of([each])]
-        waiting += constant if len(group) > 1 else []
-        parts.append(rows.where([each for each in own if len(group) == 1 or each not in constant]))
+        parts.append(rows.where(own))
     made, rest = parts[0], parts[1:]
     while rest:
         keys = [(each, *find_keys(waiting, made, each)) for each in rest]
@@ -155,15 +153,14 @@ def find_keys(
     mine, its = {*left.dataset.columns}, {*right.dataset.columns}
     keys, others = [], []
     for each in conditions:
-        if isinstance(each, exp.EQ):
-            sides = columns_of([each.left]), columns_of([each.right])
-            if all(sides) and sides[0] <= mine and sides[1] <= its:
-                keys.append(JoinKey(each.left, each.right))
-                continue
-            if all(sides) and sides[1] <= mine and sides[0] <= its:
-                keys.append(JoinKey(each.right, each.left))
-                continue
-        others.append(each)
+        sides = [each.left, each.right] if isinstance(each, exp.EQ) else []
+        if sides and not columns_of(sides[:1]) <= mine:
+            sides.reverse()
+        read = [columns_of([side]) for side in sides]
+        if sides and all(read) and read[0] <= mine and read[1] <= its:
+            keys.append(JoinKey(*sides))
+        else:
+            others.append(each)
     return keys, others
 
 
@@ -196,9 +193,7 @@ def _only_where(key: JoinKey, conditions: Sequence[exp.Expr], *, right: bool) ->
     """Return a key that is null, and so matches nothing, where conditions on its side do not hold."""
     if not conditions:
         return key
-    test = exp.and_(*conditions, copy=False)
-    value = key.right if right else key.left
-    made = exp.Case(ifs=[exp.If(this=test, true=value)])
+    made = exp.Case(ifs=[exp.If(this=exp.and_(*conditions, copy=False), true=key.right if right else key.left)])
     return replace(key, right=made) if right else replace(key, left=made)
 
 

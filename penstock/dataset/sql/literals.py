@@ -15,9 +15,7 @@ from penstock.dataset.sql.values import BOOL, FLOAT, INT, TEXT, Handler, Transla
 
 
 def _literal(node: exp.Literal, value: Translate) -> Value:
-    if node.is_string:
-        return constant(node.this, TEXT)
-    return number(node.this, node)
+    return constant(node.this, TEXT) if node.is_string else number(node.this, node)
 
 
 def number(text: str, node: exp.Expr) -> Value:
@@ -45,14 +43,6 @@ def _negative(node: exp.Neg, value: Translate) -> Value:
     return Value(made.expr * -1, made.kind)
 
 
-def _null(node: exp.Null, value: Translate) -> Value:
-    return Value(nw.lit(None), pa.null())
-
-
-def _boolean(node: exp.Boolean, value: Translate) -> Value:
-    return constant(bool(node.this), BOOL)
-
-
 def whole(node: Any, what: str) -> int:
     """Return a constant whole number that an argument has to be."""
     inner = node.unnest() if node is not None else None
@@ -71,5 +61,6 @@ def text(node: Any, what: str) -> str:
 
 
 LITERALS: Mapping[type, Handler] = {
-    exp.Literal: _literal, exp.Neg: _negative, exp.Null: _null, exp.Boolean: _boolean,
+    exp.Literal: _literal, exp.Neg: _negative, exp.Null: lambda node, value: Value(nw.lit(None), pa.null()),
+    exp.Boolean: lambda node, value: constant(bool(node.this), BOOL),
 }  # fmt: skip

@@ -72,21 +72,12 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     """
     condition = condition.unnest()
     if isinstance(condition, exp.And):
-        return [*conjuncts(condition.left), *conjuncts(condition.right)]
+        return [part for each in condition.flatten() for part in conjuncts(each)]
     if not isinstance(condition, exp.Or):
         return [condition]
-    branches = [conjuncts(each) for each in _disjuncts(condition)]
+    branches = [conjuncts(each) for each in condition.flatten()]
     common = [each for each in branches[0] if all(each in other for other in branches[1:])]
-    if not common:
-        return [condition]
     rests = [[each for each in branch if each not in common] for branch in branches]
-    if not all(rests):
-        return common
+    if not common or not all(rests):
+        return common or [condition]
     return [*common, exp.or_(*(exp.and_(*rest, copy=False) for rest in rests), copy=False)]
-
-
-def _disjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    condition = condition.unnest()
-    if isinstance(condition, exp.Or):
-        return [*_disjuncts(condition.left), *_disjuncts(condition.right)]
-    return [condition]

@@ -36,10 +36,6 @@ class Scope:
     merged: dict[str, str] = field(default_factory=dict)
     outer: Scope | None = None
 
-    def with_source(self, source: FromTable) -> Scope:
-        """Return the scope with one more table."""
-        return Scope((*self.sources, source), self.merged, self.outer)
-
     def find(self, column: exp.Column) -> tuple[str, str] | None:
         """Return the name of a column, and what the rows call it; None for one that is not there.
 

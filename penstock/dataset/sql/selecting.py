@@ -15,7 +15,7 @@ from penstock.dataset.sql.joins import FromClause
 from penstock.dataset.sql.names import Names, matches
 from penstock.dataset.sql.ordering import SortItem, limited, ordinal, sort_items, sorted_by
 from penstock.dataset.sql.parsing import conjuncts
-from penstock.dataset.sql.refusals import refused, shown
+from penstock.dataset.sql.refusals import DIALECT, refused, shown
 from penstock.dataset.sql.rows import QueryRows
 from penstock.dataset.sql.scopes import Scope, internal_column, resolve
 from penstock.dataset.sql.sources import Context
@@ -80,17 +80,12 @@ def _output(node: exp.Expr, scope: Scope) -> list[Output]:
         table = node.args.get("table") if isinstance(node, exp.Column) else None
         columns = scope.star(node, table)
         return [Output(name, internal_column(internal, name, node)) for name, internal in columns.items()]
-    inner = node.this if isinstance(node, exp.Alias) else node
+    inner = node.unalias()
     resolved = resolve(inner, scope)
     if isinstance(node, exp.Alias):
         return [Output(node.alias, resolved)]
-    name = resolved.meta["name"] if isinstance(resolved, exp.Column) else _shown_name(inner)
-    return [Output(name, resolved)]
-
-
-def _shown_name(node: exp.Expr) -> str:
-    """Return what a column without a name is called: its text, in one spelling."""
-    return node.unnest().sql(dialect="duckdb", normalize_functions="lower")
+    text = inner.unnest().sql(dialect=DIALECT, normalize_functions="lower")
+    return [Output(resolved.meta["name"] if isinstance(resolved, exp.Column) else text, resolved)]
 
 
 def alias_of(outputs: Sequence[Output], column: exp.Column) -> exp.Expr | None:
@@ -103,15 +98,19 @@ def alias_of(outputs: Sequence[Output], column: exp.Column) -> exp.Expr | None:
 
 def _finished(node: exp.Select, context: Context, rows: QueryRows, outputs: list[Output]) -> Dataset:
     scope = context.outer or Scope()
-    order = sort_items(node, lambda item: _order_node(item, scope, outputs))
-    having = node.args.get("having")
-    having_nodes = (
-        [] if having is None else conjuncts(resolve(having.this, scope, lambda column: alias_of(outputs, column)))
-    )
-    computed = [each.node for each in outputs] + [each.node for each in order] + having_nodes
-    if node.args.get("group") is not None or having is not None or any(map(has_aggregate, computed)):
-        rows, outputs, order, having_nodes = _grouped(node, scope, rows, outputs, order, having_nodes)
-        for each in having_nodes:
+    order = sort_items(node, lambda item: _listed(item, scope, outputs, "ORDER BY"))
+    clause = node.args.get("having")
+    having = [] if clause is None else conjuncts(_listed(clause.this, scope, outputs, ""))
+    computed = [*(each.node for each in outputs), *(each.node for each in order), *having]
+    if node.args.get("group") is not None or clause is not None or any(map(has_aggregate, computed)):
+        grouping = Grouping(rows)
+        for key in _keys(node, scope, outputs):
+            grouping.add_key(key)
+        outputs = [replace(each, node=grouping.over(each.node)) for each in outputs]
+        order = [replace(each, node=grouping.over(each.node)) for each in order]
+        having = [grouping.over(each) for each in having]
+        rows = grouping.grouped()
+        for each in having:
             rows = kept(rows, each, context) if has_query(each) else rows.where([each])
     for place, output in enumerate(outputs):
         if has_query(output.node):
@@ -120,30 +119,16 @@ def _finished(node: exp.Select, context: Context, rows: QueryRows, outputs: list
     return _projected(node, rows, outputs, order)
 
 
-def _order_node(item: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
-    """Return what rows are sorted by: a column of the list by its number or name, or an expression over the tables."""
-    if isinstance(item, exp.Literal) and not item.is_string:
-        return outputs[ordinal(item, len(outputs), "ORDER BY")].node
-    if isinstance(item, exp.Column) and (named := alias_of(outputs, item)) is not None:
+def _listed(item: exp.Expr, scope: Scope, outputs: Sequence[Output], clause: str) -> exp.Expr:
+    """Return what a clause goes by: a column of the list by number or name, or an expression over the tables.
+
+    A name alone is first that of the list in ORDER BY, and first that of a table elsewhere.
+    """
+    if clause and isinstance(item, exp.Literal) and not item.is_string:
+        return outputs[ordinal(item, len(outputs), clause)].node
+    if clause == "ORDER BY" and isinstance(item, exp.Column) and (named := alias_of(outputs, item)) is not None:
         return named
     return resolve(item, scope, lambda column: alias_of(outputs, column))
-
-
-def _grouped(
-    node: exp.Select,
-    scope: Scope,
-    rows: QueryRows,
-    outputs: list[Output],
-    order: list[SortItem],
-    having: list[exp.Expr],
-) -> tuple[QueryRows, list[Output], list[SortItem], list[exp.Expr]]:
-    grouping = Grouping(rows)
-    for key in _keys(node, scope, outputs):
-        grouping.add_key(key)
-    made = [replace(each, node=grouping.over(each.node)) for each in outputs]
-    order = [replace(each, node=grouping.over(each.node)) for each in order]
-    having = [grouping.over(each) for each in having]
-    return grouping.grouped(), made, order, having
 
 
 def _keys(node: exp.Select, scope: Scope, outputs: Sequence[Output]) -> list[exp.Expr]:
@@ -157,13 +142,7 @@ def _keys(node: exp.Select, scope: Scope, outputs: Sequence[Output]) -> list[exp
         raise refused(group, problem, "Write a UNION ALL of several queries.")
     if group.args.get("all"):
         return [each.node for each in outputs if not has_aggregate(each.node)]
-    keys = []
-    for each in group.expressions:
-        if isinstance(each, exp.Literal) and not each.is_string:
-            keys.append(outputs[ordinal(each, len(outputs), "GROUP BY")].node)
-        else:
-            keys.append(resolve(each, scope, lambda column: alias_of(outputs, column)))
-    return keys
+    return [_listed(each, scope, outputs, "GROUP BY") for each in group.expressions]
 
 
 def _projected(node: exp.Select, rows: QueryRows, outputs: list[Output], order: list[SortItem]) -> Dataset:

@@ -10,7 +10,7 @@ from penstock.dataset.sql.names import Names, matches
 from penstock.dataset.sql.ordering import limited, ordinal, sort_items, sorted_by
 from penstock.dataset.sql.refusals import refused, shown, unknown_column
 from penstock.dataset.sql.scopes import internal_column
-from penstock.dataset.sql.sources import Context
+from penstock.dataset.sql.sources import Context, renamed
 from penstock.dataset.sql.values import as_kind, common_kind
 
 _CLAUSES = {"with_", "this", "expression", "distinct", "order", "limit", "offset"}
@@ -43,9 +43,7 @@ def _alike(left: Dataset, right: Dataset, node: exp.Expr) -> tuple[Dataset, Data
     if len(left.columns) != len(right.columns):
         problem = f"{node.key.upper()} has {len(left.columns)} columns and {len(right.columns)}"
         raise refused(node, problem, "Select as many on both sides.")
-    changed = {old: new for old, new in zip(right.columns, left.columns, strict=True) if old != new}
-    right = right.rename(changed) if changed else right
-    sides = [left, right]
+    sides = [left, renamed(right, left.columns)]
     for name in left.columns:
         values = [SqlTranslator(each.schema).value(internal_column(name, name, node)) for each in sides]
         kind = common_kind(values, node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -91,8 +91,7 @@ def _with_names(dataset: Dataset, alias: exp.Expr | None) -> Dataset:
     if len(columns) > len(dataset.columns):
         problem = f"{alias.sql()} names {len(columns)} columns, of {len(dataset.columns)}"
         raise refused(alias, problem, "Name as many, or fewer.")
-    changed = {old: new for old, new in zip(dataset.columns, columns, strict=False) if old != new}
-    return dataset.rename(changed) if changed else dataset
+    return renamed(dataset, columns)
 
 
 def renamed_ctes(context: Context, node: exp.CTE) -> Dataset:
@@ -103,5 +102,10 @@ def renamed_ctes(context: Context, node: exp.CTE) -> Dataset:
 def named(name: str, dataset: Dataset, names: Names) -> tuple[FromTable, QueryRows]:
     """Return a table with columns called as in no other, and what they are called in it."""
     columns = {each: names.new(each, f"{name}_{each}") for each in dataset.columns}
-    changed = {old: new for old, new in columns.items() if old != new}
-    return FromTable(name, columns), QueryRows(dataset.rename(changed) if changed else dataset, names)
+    return FromTable(name, columns), QueryRows(renamed(dataset, list(columns.values())), names)
+
+
+def renamed(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """Return a dataset whose first columns have other names."""
+    changed = {old: new for old, new in zip(dataset.columns, names, strict=False) if old != new}
+    return dataset.rename(changed) if changed else dataset

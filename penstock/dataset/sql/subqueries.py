@@ -16,7 +16,7 @@ from penstock.dataset.sql.parsing import conjuncts
 from penstock.dataset.sql.refusals import refused, shown
 from penstock.dataset.sql.rows import QueryRows, constant_value
 from penstock.dataset.sql.scopes import columns_of, internal_column, resolve, within
-from penstock.dataset.sql.sources import Context
+from penstock.dataset.sql.sources import Context, renamed
 
 
 def has_query(node: exp.Expr) -> bool:
@@ -123,7 +123,7 @@ def _run(query: exp.Expr, context: Context, name: str) -> Dataset:
     made = context.run(query, replace(context, outer=None))
     if len(made.columns) != 1:
         raise one_column(query)
-    return made if made.columns == [name] else made.rename({made.columns[0]: name})
+    return renamed(made, [name])
 
 
 def _members(rows: QueryRows, node: exp.In, context: Context, *, is_negated: bool) -> QueryRows:

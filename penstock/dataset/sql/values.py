@@ -20,6 +20,7 @@ from penstock.dataset.sql.refusals import refused, shown
 
 BOOL, INT, FLOAT, TEXT, DATE = pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.date32()
 TIMESTAMP = pa.timestamp("us")
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,7 @@ def constant(value: Any, kind: pa.DataType) -> Value:
 
 def is_number(kind: pa.DataType) -> bool:
     """Return whether values of a type can be calculated with; a NULL may be a number."""
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)
-    )
+    return any(is_one(kind) for is_one in _NUMBERS)
 
 
 def as_kind(value: Value, kind: pa.DataType) -> nw.Expr:
@@ -131,10 +130,8 @@ def unlike(left: pa.DataType, right: pa.DataType, node: exp.Expr) -> ConfigError
 
 def fits(value: int, kind: pa.DataType) -> bool:
     """Return whether a type of integers holds a value."""
-    bits = kind.bit_width
-    return bool(
-        -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) if pa.types.is_signed_integer(kind) else 0 <= value < 2**bits
-    )
+    least = -(2 ** (kind.bit_width - 1)) if pa.types.is_signed_integer(kind) else 0
+    return bool(least <= value < least + 2**kind.bit_width)
 
 
 def scale_of(value: Decimal) -> int:
