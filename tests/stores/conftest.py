@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +18,8 @@ from tests.stores.servers import serving
 from tests.stores.shelf import Shelf, register
 
 BUCKET = "penstock-tests"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Of the account that every Azurite has; it is in its documentation."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def s3_options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, A
     """What fsspec needs for a server of S3 on loopback that has an empty bucket."""
     pytest.importorskip("moto.server")
     pytest.importorskip("s3fs")
-    command = ["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
     with serving(command, tmp_path_factory.mktemp("s3") / "log", r"Running on (http://\S+)") as endpoint:
         options = {
             "key": "tests",
@@ -73,6 +77,27 @@ def s3_options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, A
         }
         fsspec.filesystem("s3", **options).call_s3("create_bucket", Bucket=BUCKET)
         yield options
+
+
+@pytest.fixture(scope="session")
+def azure_options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What fsspec needs for Azurite on loopback, with an empty container; it is a program of npm's."""
+    pytest.importorskip("adlfs")
+    program = shutil.which("azurite-blob")
+    if program is None:
+        pytest.skip("no Azurite: npm install -g azurite")
+    command = [program, "--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", "0", "--skipApiVersionCheck"]
+    command += ["--disableTelemetry"]
+    with serving(command, tmp_path_factory.mktemp("azure") / "log", r"listens? on (http://[\d.:]+)") as endpoint:
+        account = f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={AZURITE_KEY}"
+        options = {"connection_string": f"{account};BlobEndpoint={endpoint}/devstoreaccount1;"}
+        fsspec.filesystem("abfs", **options).mkdir(BUCKET)
+        yield options
+
+
+@pytest.fixture
+def azure(azure_options: dict[str, Any]) -> Place:
+    return Place(f"abfs://{BUCKET}/{uuid4().hex}", azure_options)
 
 
 @pytest.fixture
@@ -102,13 +127,13 @@ def shelf(tmp_path: Path) -> Iterator[Place]:
     Shelf.fail, Shelf.requests = None, 0
 
 
-@pytest.fixture(params=["disk", "memory", "s3"])
+@pytest.fixture(params=["disk", "memory", "s3", pytest.param("azure", marks=pytest.mark.thorough)])
 def place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(request.param)
     return found
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=["memory", "s3", pytest.param("azure", marks=pytest.mark.thorough)])
 def store(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(request.param)
     return found

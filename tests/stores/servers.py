@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +15,11 @@ _SECONDS = 60.0
 
 @contextmanager
 def serving(command: Sequence[str], log: Path, said: str) -> Iterator[str]:
-    """Run a Python program, and give what the group of a pattern is in what it says once it listens.
+    """Run a program, and give what the group of a pattern is in what it says once it listens.
 
     Parameters
     ----------
     command : sequence of str
-        Arguments of ``python``.
     log : Path
         A file that it says it in, to its output or as an error.
     said : str
@@ -29,7 +27,7 @@ def serving(command: Sequence[str], log: Path, said: str) -> Iterator[str]:
     """
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with log.open("wb") as sink:
-        process = subprocess.Popen([sys.executable, *command], stdout=sink, stderr=sink, env=environment)
+        process = subprocess.Popen(command, stdout=sink, stderr=sink, env=environment)
     try:
         yield _await(process, log, said)
     finally:
