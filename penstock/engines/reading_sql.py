@@ -34,11 +34,12 @@ class ReadingSql(ABC):
         schema: pa.Schema | dict[str, Any] | None = None,
         fragment_bytes: int = FRAGMENT_BYTES,
     ) -> Dataset:
-        """Plan a dataset of a table or a query of PostgreSQL or SQLite, through ADBC, with the extra ``sql``.
+        """Plan a dataset of a table or a query of PostgreSQL, SQLite or DuckDB, with the extra ``sql``.
 
-        The database is asked here for types, bounds and rows, all of one moment in PostgreSQL. Each partition is read
-        by its worker's own connection, ordered by all columns, so that two reads give the same rows in the same order;
-        a partition that has another number of rows by then is an error. An index on `partition_on` spares the sort.
+        The database is asked here for types, bounds and rows, all of one moment in PostgreSQL and DuckDB. Each
+        partition is read by its worker's own connection, ordered by all columns, so that two reads give the same rows
+        in the same order; a partition that has another number of rows by then is an error. An index on `partition_on`
+        spares the sort.
 
         Parameters
         ----------
@@ -46,8 +47,9 @@ class ReadingSql(ABC):
             ``"trips"``, ``"sales.trips"``, or ``"SELECT ..."``. Whoever can write it can do what the user of the
             database can.
         uri : str
-            ``postgresql://user:password@host/database``, ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
-            The password is in no message. Workers have to reach it.
+            ``postgresql://user:password@host/database``, ``sqlite:///relative.db`` or ``sqlite:////absolute.db``, and
+            ``duckdb:///file.db`` likewise. The password is in no message. Workers have to reach it; a file of DuckDB
+            that another process writes cannot be read.
         partition_on : str, optional
             A column of whole numbers, dates or timestamps (of SQLite, of whole numbers), by whose bounds rows are cut
             to partitions of the same width; its nulls are one more. Without it one worker reads all rows.

@@ -69,7 +69,13 @@ def sqlite(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/shop.db"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
+def duckdb(tmp_path: Path) -> str:
+    """The URI of a file that is not there yet."""
+    return f"duckdb:///{tmp_path}/shop.duckdb"
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
 def uri(request: pytest.FixtureRequest) -> str:
     """The URI of an empty database of each kind."""
     return str(request.getfixturevalue(request.param))

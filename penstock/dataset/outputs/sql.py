@@ -13,6 +13,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
+from penstock.core.errors import ConfigError
 from penstock.core.locations import read_location
 from penstock.core.names import column_names
 from penstock.core.notices import get_logger
@@ -88,6 +89,7 @@ def write_sql(
     target = SqlTable(find_database(uri), TableName.parse(table), dataset.schema, mode, names, run, run_id)
     placement = Placement(mode=mode, keys=names, run_id=run_id)
     aside = None if quarantine is None else SetAside(read_location(quarantine, "quarantine"), run, placement)
+    _check_writer(dataset, target)
     refuse_inputs(dataset, [] if aside is None else [aside.target])
     total = Loaded()
     with target.staged() as is_new, aside or nullcontext():
@@ -101,6 +103,15 @@ def write_sql(
     log, where = total.log, None if aside is None or aside.location is None else redact(aside.location)
     place = f"{target.database.shown} {table}"
     return WriteResult(place, log.kept, log.read, log.dropped, log.quarantined, where, run_id or run, log.nulled)
+
+
+def _check_writer(dataset: Dataset, target: SqlTable) -> None:
+    if target.database.one_writer and not dataset.engine.in_process:
+        raise ConfigError(
+            f"one process at a time writes a file of {target.database.title}, and {dataset.engine.name} has several",
+            hint="Write Parquet, and load that; or write with the local engine.",
+            path=target.database.shown,
+        )
 
 
 def _load_all(dataset: Dataset, target: SqlTable, aside: SetAside | None) -> Loaded:

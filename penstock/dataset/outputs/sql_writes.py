@@ -24,7 +24,7 @@ class SqlWrites:
         quarantine: str | Path | None = None,
         run_id: str | None = None,
     ) -> WriteResult:
-        """Write the rows to a table of PostgreSQL or SQLite, all of them or none, through ADBC, with the extra ``sql``.
+        """Write the rows to a table of PostgreSQL, SQLite or DuckDB, all of them or none, with the extra ``sql``.
 
         Workers load a staging table beside it (``_penstock_...``), and one transaction moves the rows: who reads the
         table sees it as it was, or as it is then. What a run that died has left there, the next one drops.
@@ -57,9 +57,10 @@ class SqlWrites:
         -----
         PostgreSQL has no unsigned numbers, times of a day and others in microseconds, and no structs: what fits is
         stored wider, what does not is refused before anything is read. SQLite has whole and other numbers, texts and
-        bytes: times, days and decimals are texts, which `Engine.read_sql` reads again when they are declared. Each
-        fragment is loaded in a transaction of its own; SQLite takes one after the other, and has to be on a disk that
-        all workers mount.
+        bytes: times, days and decimals are texts, which `Engine.read_sql` reads again when they are declared. DuckDB
+        has all of these types, also lists and structs; one process at a time writes its file, so that an engine with
+        workers of its own is refused. Each fragment is loaded in a transaction of its own; SQLite takes one after the
+        other, and has to be on a disk that all workers mount.
 
         Raises
         ------

@@ -60,6 +60,12 @@ class Database(ABC):
 
     title: ClassVar[str]
     create_staging: ClassVar[str] = "CREATE TABLE"
+    errors: ClassVar[tuple[str, ...]] = ("adbc_driver_manager",)
+    """The modules of the errors of its driver."""
+    holds_nul: ClassVar[bool] = False
+    """Whether a text may have NUL characters."""
+    one_writer: ClassVar[bool] = False
+    """Whether one process at a time can write, so that workers elsewhere cannot load rows."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), base64.b85encode(self.uri.encode()))
@@ -132,6 +138,15 @@ class Database(ABC):
         """Keep others from writing a table until a transaction ends, where that takes a statement."""
         return
 
+    def hint(self, said: str) -> str | None:
+        """Return what to do about what the database said, where that is known."""
+        return None
+
+    @property
+    def session_type(self) -> type[Session]:
+        """What asks a connection."""
+        return Session
+
     def quote(self, name: str) -> str:
         """Return a name as it stands in SQL, whatever characters it has."""
         return '"' + name.replace('"', '""') + '"'
@@ -160,7 +175,7 @@ class Database(ABC):
         with self.translating(error):
             connection = self.connect(writes=writes)
         try:
-            yield Session(self, connection, error, options or {})
+            yield self.session_type(self, connection, error, options or {})
         finally:
             connection.close()
 
@@ -170,13 +185,15 @@ class Database(ABC):
         try:
             yield
         except Exception as error:
-            if isinstance(error, PenstockError) or not type(error).__module__.startswith("adbc_driver_manager"):
+            if isinstance(error, PenstockError) or not type(error).__module__.startswith(self.errors):
                 raise
             secrets = secrets_in_url(self.uri)
             redact_error(error, secrets)
             said = redact(str(error), secrets).split("\nLINE ")[0].split("\nQuery was")[0].split("\nquery:")[0].strip()
             absent = any(sign in said or sign == getattr(error, "sqlstate", None) for sign in _ABSENT)
-            chosen, hint = (MissingInputError, "See the name.") if absent and kind is InputError else (kind, None)
+            chosen, hint = (
+                (MissingInputError, "See the name.") if absent and kind is InputError else (kind, self.hint(said))
+            )
             raise chosen(f"{self.shown}: {said}", hint=hint, path=self.shown) from error
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import CommitConflictError, MissingInputError, SchemaError
+from penstock.core.errors import SchemaError
 from penstock.core.extras import importing
-from penstock.io.databases.base import Column, Database, Session, TableName
-from penstock.io.sinks.locks import FileLock
+from penstock.io.databases.base import Column, Session, TableName
+from penstock.io.databases.file import FileDatabase
 
 _KINDS = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
 _NAMES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.binary(): "BLOB"}
@@ -26,27 +22,18 @@ _PATIENCE = 600_000
 
 
 @dataclass(frozen=True)
-class Sqlite(Database):
+class Sqlite(FileDatabase):
     """A file of SQLite: ``sqlite:///relative.db``, ``sqlite:////absolute.db``."""
 
     title: ClassVar[str] = "SQLite"
-
-    @property
-    def path(self) -> str:
-        """Where the file is."""
-        path = os.path.abspath(self.uri.removeprefix("sqlite:///"))
-        return path[1:] if path.startswith("//") else path
+    scheme: ClassVar[str] = "sqlite"
 
     def connect(self, *, writes: bool) -> Any:
         """Return a connection; one that only reads does not make the file."""
         with importing("adbc-driver-sqlite", "sql"):
             import adbc_driver_sqlite.dbapi as driver
-        if not writes and not os.path.isfile(self.path):
-            raise MissingInputError(
-                f"there is no file {self.path}",
-                hint="An absolute path has four slashes: sqlite:////data/shop.db.",
-                path=self.path,
-            )
+        if not writes:
+            self.check_file()
         connection = driver.connect(self.path if writes else f"file:{quote(self.path)}?mode=ro")
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
@@ -123,22 +110,6 @@ class Sqlite(Database):
     def declare(self, kind: pa.DataType) -> str:
         """Return the name of a stored type, by which values keep it."""
         return _NAMES[kind]
-
-    @contextmanager
-    def lock(self, table: TableName, run_id: str) -> Iterator[None]:
-        """Hold the lock of a file beside the database, which is there as long as somebody has it."""
-        held = FileLock.acquire(Path(f"{self.path}.{quote(table.name, safe='')}.penstock-lock"))
-        if held is None:
-            raise CommitConflictError(
-                f"another run is writing {table.name} in {self.path}",
-                hint="Run again once it has ended.",
-                path=self.path,
-                run_id=run_id,
-            )
-        try:
-            yield
-        finally:
-            held.release()
 
     def tables_like(self, session: Session, table: TableName, prefix: str) -> list[str]:
         """Return tables of the file."""

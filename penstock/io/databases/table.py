@@ -5,10 +5,17 @@ from __future__ import annotations
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.redaction import redact
 from penstock.io.databases.base import Database
+from penstock.io.databases.duckdb import Duckdb
+from penstock.io.databases.file import FileDatabase
 from penstock.io.databases.postgresql import Postgresql
 from penstock.io.databases.sqlite import Sqlite
 
-_SCHEMES: dict[str, type[Database]] = {"postgresql": Postgresql, "postgres": Postgresql, "sqlite": Sqlite}
+_SCHEMES: dict[str, type[Database]] = {
+    "postgresql": Postgresql,
+    "postgres": Postgresql,
+    "sqlite": Sqlite,
+    "duckdb": Duckdb,
+}
 
 
 def find_database(uri: str) -> Database:
@@ -25,10 +32,11 @@ def find_database(uri: str) -> Database:
     'postgresql://me:***@host/shop'
     """
     scheme, separator, _ = str(uri).partition("://")
-    if not separator or scheme not in _SCHEMES or (scheme == "sqlite" and not uri.startswith("sqlite:///")):
+    kind = _SCHEMES.get(scheme) if separator else None
+    if kind is None or (issubclass(kind, FileDatabase) and not uri.startswith(f"{scheme}:///")):
         raise ConfigError(
-            f"uri is {redact(str(uri))!r}, expected postgresql://user:password@host/database or"
-            f" sqlite:///file.db.{did_you_mean(scheme, _SCHEMES)}",
-            hint="An absolute path of SQLite has four slashes: sqlite:////data/shop.db.",
+            f"uri is {redact(str(uri))!r}, expected postgresql://user:password@host/database, sqlite:///file.db or"
+            f" duckdb:///file.db.{did_you_mean(scheme, _SCHEMES)}",
+            hint="An absolute path of a file has four slashes: sqlite:////data/shop.db.",
         )
-    return _SCHEMES[scheme](uri)
+    return kind(uri)
