@@ -16,7 +16,7 @@ def split_by(frame: nw.DataFrame, columns: Sequence[str], schema: pa.Schema) -> 
     """Return the values that some columns have together, and for each, in that order, its rows without the columns.
 
     The values are in ascending order, null first, and rows keep theirs. Kernel: one sort, on the host, and slices of
-    it, whatever the number of values.
+    it, whatever the number of values; rows that come in the order of the values are not moved.
 
     Parameters
     ----------
@@ -35,7 +35,10 @@ def split_by(frame: nw.DataFrame, columns: Sequence[str], schema: pa.Schema) -> 
     ([1, 2], [[6], [5, 7]])
     """
     on_host = frames.from_arrow(frames.to_arrow(frame, schema)) if frames.is_gpu(frame) else frame
-    ordered: pl.DataFrame = nw.to_native(on_host).sort(columns, maintain_order=True)
+    native: pl.DataFrame = nw.to_native(on_host)
+    chosen = native.select(columns)
+    in_order = native[columns[0]].is_sorted() and chosen.equals(chosen.sort(columns))
+    ordered = native if in_order else native.sort(columns, maintain_order=True)
     chosen = ordered.select(columns)
     lengths = chosen.to_struct("key").rle().struct.field("len").to_list()
     starts = [0, *itertools.accumulate(lengths)][: len(lengths)]
