@@ -102,7 +102,7 @@ def _scored(pipeline: ps.Pipeline, fold: Any, evaluators: Any) -> dict[str, floa
 
 
 def dataset(engine: Engine) -> Dataset:
-    return engine.from_arrow(labelled(), fragment_bytes=20_000)
+    return engine.from_arrow(labelled(), fragment_bytes=30_000)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def scans(local: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_twenty_trials_on_five_folds_scan_as_often_as_one_fit_and_one_evaluation(
     local: Engine, scans: list[str]
 ) -> None:
-    data = local.from_arrow(labelled(), fragment_bytes=20_000)
+    data = local.from_arrow(labelled(200))
     pipeline = ps.Pipeline(
         st.Imputer("x"), st.StandardScaler(("x", "z")), st.StringIndexer("c"), st.LinearRegression("price")
     )
