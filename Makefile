@@ -21,7 +21,8 @@ etl: $(VENV)/.cpu data/samples/trips-csv/_SUCCESS data/samples/zones/_SUCCESS ##
 # A suite starts hundreds of processes: without bytecode each of them compiles what it imports.
 test test-fast test-exhaustive test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
-# One process is busy with Spark, one with Dask, which both wait now and then, and the third with all else.
+# One process is busy with Spark, one with Dask, which both wait now and then, and the third with all else: with Spark
+# itself and MLlib first, in a session of its own.
 test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh

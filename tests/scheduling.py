@@ -19,10 +19,23 @@ def name_groups(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str | None:
-    """Return the cluster that a test asks for, of two the slower to start, or else the group that it is marked with."""
+    """Return the cluster that a test asks for, of two the slower to start, or else the group that it is marked with.
+
+    Tests on Spark take longer than all others together can be made to: those of Spark itself and of MLlib, which are
+    not on an engine that is a parameter, have a session in another process.
+    """
     asked = {mark.name for mark in item.iter_markers()} | {*getattr(item, "fixturenames", ())}
     marked = (mark.args[0] for mark in item.iter_markers("xdist_group"))
-    return next((name for name in CLUSTERS if name in asked), None) or next(marked, None)
+    cluster = next((name for name in CLUSTERS if name in asked), None)
+    if cluster == "spark" and "spark" not in _engines(item):
+        return "spark itself"
+    return cluster or next(marked, None)
+
+
+def _engines(item: pytest.Item) -> set[str]:
+    """Return the engines that a test has as parameters."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return {params[name] for name in ("engine", "distributed_engine") if name in params}
 
 
 class BySetup(LoadGroupScheduling):

@@ -78,6 +78,11 @@ def test_of_both(): note("spark")
 def spark(): ...
 
 def test_of_spark(spark): note("spark")
+
+@pytest.fixture
+def distributed_engine(request): return request.param
+
+def test_on(distributed_engine): note(f"on_{distributed_engine}")
 """
 LOCAL = ["test_plain", "test_here", "test_engine[local]"]
 MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask"]
@@ -173,6 +178,9 @@ def test_tests_that_are_not_marked_are_left_whole(pytester, collected):
 def test_one_process_runs_the_tests_of_a_cluster_a_group_or_a_module(pytester, collected):
     pytester.makepyfile(test_one=SHARED, test_other=SHARED)
     done = pytester.runpytest_inprocess("-n", "2", "--dist", "loadgroup", "test_one.py", "test_other.py")
-    done.assert_outcomes(passed=24)
+    done.assert_outcomes(passed=28)
     notes = set((pytester.path / "processes").read_text().splitlines())
-    assert sorted(note.split()[0] for note in notes) == ["dask", "group", "spark", "test_one", "test_other"]
+    names = ["dask", "group", "on_dask", "on_spark", "spark", "test_one", "test_other"]
+    assert sorted(note.split()[0] for note in notes) == names
+    processes = dict(note.split() for note in notes)
+    assert processes["dask"] == processes["on_dask"]
