@@ -375,6 +375,7 @@ FULL = """
 import resource
 model = ps.Pipeline(st.StringIndexer("c")).fit(data.engine.from_arrow(pa.table({"c": list(map(str, range(5000)))})))
 noise = data.engine.from_arrow(pa.table({"x": np.random.rand(20000)}), fragment_bytes=40000)
+sys.dont_write_bytecode = True  # Python leaves the half of a file that fits where other processes import it
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
 for write in (noise.write_parquet, model.save):
     try:

@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
-from pyspark import cloudpickle
+from pyspark import SparkConf, cloudpickle
 from spark_bodies import AddUp
 
 import penstock
@@ -375,6 +376,7 @@ def test_settings_for_one_machine_are_not_those_of_a_cluster(monkeypatch):
     """A page that is off, joins in eight tasks and an address on loopback are for this machine alone."""
     seen = []
     monkeypatch.setattr(session, "_started", seen.append)
+    monkeypatch.setattr(session, "SparkConf", partial(SparkConf, False))  # a JVM that runs would add what it was given
     for master in ("local[2]", "spark://far:7077"):
         session.start({"spark.master": master})
     here, there = seen

@@ -44,7 +44,6 @@ TAKES = {
     "from_spark": lambda stream, spark, model: spark.from_spark(stream),
     "from_arrow": lambda stream, spark, model: spark.from_arrow(stream),
     "fit": lambda stream, spark, model: ps.Pipeline(st.Imputer("x")).fit(stream),
-    "transform": lambda stream, spark, model: model.transform(stream),
     "predict": lambda stream, spark, model: model.predict(stream),
     "evaluate": lambda stream, spark, model: ps.evaluate(stream, [st.RegressionEvaluator()]),
 }

@@ -284,6 +284,7 @@ target = folder / "out"
 with StagedDirectory(target, run_id="old") as staged:
     staged.commit([])
 if moment.startswith("limit"):
+    sys.dont_write_bytecode = True  # Python leaves the half of a file that fits where other processes import it
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 try:
     with StagedDirectory(target, overwrite=True, run_id="new") as staged:
