@@ -22,7 +22,6 @@ from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.steps import RowLog
-from penstock.dataset.writing import stage_parts
 from penstock.engines.base import Engine
 from penstock.errors import (
     ConfigError,
@@ -32,8 +31,6 @@ from penstock.errors import (
     RowCountError,
     UserCodeError,
 )
-from penstock.io.formats import find_format
-from penstock.io.sinks.part_folder import LocalPartFolder
 from penstock.pipeline import Pipeline
 
 ROWS = 30
@@ -320,28 +317,3 @@ def test_what_cannot_be_written_so_is_refused(data: Dataset, tmp_path: Path) -> 
         data.write(tmp_path / "out", format="csv", delimiter=";", null_value=";")
     with pytest.raises(ConfigError, match="files is only read, not written"):
         data.write(tmp_path / "out", format="files")
-
-
-def test_a_committer_of_ones_own_takes_the_parts_and_the_counts(data: Dataset, tmp_path: Path) -> None:
-    class Log:
-        """Parts become visible by a line of a log that names them."""
-
-        run_id = "r1"
-
-        def __init__(self, path: Path) -> None:
-            self.path = path
-            self.path.mkdir()
-            self.parts = LocalPartFolder(str(path))
-
-        def seal(self, files: Any, *, metadata: Any = None, keep: Any = ()) -> None:
-            entry = {"add": [file.path for file in files], **metadata}
-            (self.path / "_log").write_text(json.dumps(entry))
-
-        def omit(self) -> None:
-            self.path.rmdir()
-
-    rows, aside = Log(tmp_path / "rows"), Log(tmp_path / "aside")
-    stage_parts(data.filter(nw.col("a") < 12), find_format("csv").part_writer(data.schema, {}), rows, aside)
-    entry = json.loads((tmp_path / "rows" / "_log").read_text())
-    assert (entry["rows"], entry["dropped"], entry["add"][0]) == (12, {"filter": 18}, "part-00000.csv")
-    assert os.listdir(tmp_path) == ["rows"]

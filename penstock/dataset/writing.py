@@ -15,13 +15,10 @@ from penstock.core.redaction import redact
 from penstock.core.scheduler import check_shared
 from penstock.dataset.outputs.additions import Addition, Description
 from penstock.dataset.outputs.destination import Destination, beside
-from penstock.dataset.outputs.parts import write_parts
-from penstock.dataset.outputs.revision import Revision, counts
+from penstock.dataset.outputs.revision import Revision
 from penstock.dataset.outputs.tables import check_table, write_table
 from penstock.dataset.tasks import Written
 from penstock.io.sinks import MANIFEST_NAME, OutputCommit, check_apart, locate, new_run_id, output_directory
-from penstock.io.sinks.committer import Committer
-from penstock.io.sinks.layout import Layout
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.files import Storage
 from penstock.io.tables.committer import TableCommitter
@@ -182,25 +179,6 @@ class StagedDataset:
         to, writer = self._destination, self.writer(dataset)
         description = Description(to.path, dataset.schema, to.placement, to.format, writer)
         return Revision(description, self._rows, self._quarantine, storage=Storage(to.storage_options))
-
-
-def stage_parts(
-    dataset: Dataset, writer: PartWriter, rows: Committer, quarantine: Committer, layout: Layout | None = None
-) -> Written:
-    """Write the parts of a dataset to where two committers want them, and seal both; return what became of the rows.
-
-    Raises
-    ------
-    RowCountError
-        Rows in are not rows out and those dropped or quarantined; nothing is sealed.
-    """
-    total = write_parts(dataset, writer, rows.parts, quarantine.parts, layout or Layout())
-    if total.quarantine:
-        quarantine.seal(total.quarantine, metadata={"quarantined": total.log.quarantined})
-    else:
-        quarantine.omit()
-    rows.seal(total.files, metadata=counts(total.log))
-    return total
 
 
 def refuse_inputs(dataset: Dataset, outputs: Iterable[str | Path]) -> None:
