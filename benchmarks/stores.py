@@ -75,7 +75,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.set_defaults(rows=1_000_000)
     options = parser.parse_args()
-    server = ["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    server = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
     with (
         folders(options.data) as (folder, scratch),
         serving(server, scratch / "server.log", r"Running on (http://\S+)") as endpoint,

@@ -2,7 +2,7 @@
 
 The days come one after the other, as clicks do, so that a fragment has one or two; or they are dealt over all rows
 (``--dealt``), so that each fragment has every one of them. Rounds alternate, and what is compared are the medians; peak
-memory is that of one more round, of this process and those that it has started.
+memory is that of a round before, of this process and those that it has started.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.side_by_side import arguments, folders, generated  # noqa: E402
 from penstock.dataset import Dataset  # noqa: E402
 
 _AT_MOST = 1.3
-_ROUNDS = 3
+_ROUNDS = 5
 _DAYS = 30
 WRITES: dict[str, dict[str, Any]] = {"plain": {}, "30 days": {"partition_by": "day"}}
 
@@ -53,16 +53,16 @@ def seconds(rows: Dataset, target: Path, parameters: dict[str, Any]) -> tuple[fl
 
 def figures(rows: Dataset, scratch: Path) -> dict[str, dict[str, Any]]:
     """Return what each write costs: seconds by round, files, and bytes of memory."""
-    rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in WRITES}
-    for _ in range(_ROUNDS + 1):
-        for name, parameters in WRITES.items():
-            rounds[name].append(seconds(rows, scratch / name, parameters))
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, parameters in WRITES.items():
-        with measured() as cost:
+        with measured() as cost:  # first of all, while this process holds nothing, and as a warm-up
             files = rows.write_parquet(scratch / name, overwrite=True, **parameters).files
-        cpu, wall = zip(*rounds[name][1:], strict=True)  # the first one warms up
-        found[name] = {"cpu_seconds": cpu, "wall_seconds": wall, "files": files, "peak_bytes": cost.peak_bytes}
+        found[name] = {"files": files, "peak_bytes": cost.peak_bytes, "cpu_seconds": [], "wall_seconds": []}
+    for _ in range(_ROUNDS):
+        for name, parameters in WRITES.items():
+            cpu, wall = seconds(rows, scratch / name, parameters)
+            found[name]["cpu_seconds"].append(cpu)
+            found[name]["wall_seconds"].append(wall)
     return found
 
 
