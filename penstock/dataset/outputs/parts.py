@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TOGETHER = 16
 _WAITING_BYTES = 2**31
-_SHARE = 8
+_SHARE = 6
 """Rows that wait take one part in so many of the memory of a task: those that are read, split and encoded take more."""
 
 
