@@ -77,10 +77,11 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
 
 
 OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
-PAGES = ["relational", "etl", "storage", "search", "persist", "training", "evaluation", *OWN]
+PAGES = ["relational", "etl", "storage", "persist", "evaluation", *OWN]
+LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in ("search", "training")]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *LONG_PAGES])
 def test_the_code_on_a_page_runs(page, page_module):
     _run(DOCS / f"{page}.md", page_module)
 

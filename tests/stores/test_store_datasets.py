@@ -188,7 +188,7 @@ def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data: Dataset, loc
 def test_of_two_writers_at_once_one_wins_and_the_other_is_told(data: Dataset, local: Engine, store: Place) -> None:
     tables = [TABLE.slice(0, 50), TABLE.slice(50, 70)]
     write(data, store)
-    for turn in range(10):
+    for turn in range(5):
         together = threading.Barrier(2)
 
         def attempt(rows: pa.Table, together: threading.Barrier = together) -> bool:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("s3")
 Run = Callable[[Place, str, str | None], int]
 
 
-@pytest.fixture(params=["shelf", "s3"])
+@pytest.fixture(params=["shelf", pytest.param("s3", marks=pytest.mark.thorough)])
 def store(request: pytest.FixtureRequest) -> Place:
     """A store that other processes see."""
     found: Place = request.getfixturevalue(request.param)
