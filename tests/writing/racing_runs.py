@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from penstock.cli.commands import main
 from penstock.cli.etl import outputs
@@ -46,28 +46,12 @@ def race(out: str, rounds: int) -> list[int]:
         for number in range(rounds):
             for name in NAMES:
                 (project / f"{name}{number}.csv").write_text(f"day,n\n{number},{ord(name)}\n")
-        command = [sys.executable, "-m", "tests.writing.racing_runs", folder, str(rounds), "--fork"]
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60 + 20 * rounds, check=False)
-        codes = done.stderr.splitlines()[-len(NAMES) :]
-        return [int(code) for code in codes]
+        command = [sys.executable, "-m", "tests.writing.racing_runs", folder, str(rounds)]
+        racers = [subprocess.Popen([*command, name]) for name in NAMES]
+        return [racer.wait(timeout=60 + 20 * rounds) for racer in racers]
 
 
-def _fork(project: Path, rounds: int) -> list[int]:
-    """Let each process run in a fork of this one, which has imported what they need; return their exit codes."""
-    racers = [os.fork() or _race_and_end(project, name, rounds) for name in NAMES]
-    return [os.waitstatus_to_exitcode(os.waitpid(racer, 0)[1]) for racer in racers]
-
-
-def _race_and_end(project: Path, name: str, rounds: int) -> NoReturn:
-    code = 1
-    try:
-        code = _run(project, name, rounds)
-    finally:
-        os._exit(code)
-
-
-def _run(project: Path, name: str, rounds: int) -> int:
-    """Run the job once a round; return the first exit code that is not 0."""
+def _run(project: Path, name: str, rounds: int) -> None:
     os.chdir(project)
     for number in range(rounds):
         _meet(project, name, f"start-{number}")
@@ -79,8 +63,7 @@ def _run(project: Path, name: str, rounds: int) -> int:
         outputs.commit_together = together
         given = ["run", "job.py", "--run-id", f"{name}{number}", "--engine", "local", "--device", "cpu", "--json"]
         if code := main([*given, "--pipelines", "."]):
-            return code
-    return 0
+            sys.exit(code)
 
 
 def _meet(project: Path, name: str, point: str) -> None:
@@ -89,12 +72,12 @@ def _meet(project: Path, name: str, point: str) -> None:
     deadline = time.monotonic() + 60
     while not all((project / f"{point}-{each}").exists() for each in NAMES):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{name} waited in vain at {point}")
+            sys.exit(f"{name} waited in vain at {point}")
         time.sleep(0.001)
 
 
 if __name__ == "__main__":
-    if sys.argv[3:] == ["--fork"]:
-        print(*_fork(Path(sys.argv[1]), int(sys.argv[2])), sep="\n", file=sys.stderr)
+    if len(sys.argv) == 4:
+        _run(Path(sys.argv[1]), sys.argv[3], int(sys.argv[2]))
     else:
         print(race(sys.argv[1], int(sys.argv[2])))
