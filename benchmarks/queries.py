@@ -23,9 +23,9 @@ from typing import Any
 
 import polars as pl
 
-import penstock as ps
 from benchmarks.contenders import CORES
 from benchmarks.measure import cpu_seconds
+from benchmarks.ours import engine as started
 from benchmarks.tpch import polars as peers
 from benchmarks.tpch import verbs
 from penstock.dataset.dataset import Dataset
@@ -107,8 +107,7 @@ def measured(runs: Mapping[str, Run], rounds: int) -> Figures:
 
 def compare(kind: str, folder: Path, out: Path, rounds: int) -> dict[str, Figures]:
     """Return the figures of each query, and print a line for each."""
-    engine = ps.LocalEngine(device="cpu") if kind == "local" else ps.start_engine(kind)
-    with engine:
+    with started(kind, CORES) as engine:
         data = {each.name: engine.read_parquet(each, allow_unmanifested=True) for each in sorted(folder.iterdir())}
         peer = polars_runs(folder, out, data) if kind == "local" else cluster_runs(engine, kind, folder, out, data)
         figures: dict[str, Figures] = {}

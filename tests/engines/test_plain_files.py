@@ -134,6 +134,12 @@ def test_nan_in_a_file_is_null_for_spark_too(spark, tmp_path):
 
 
 @pytest.mark.spark
+def test_a_file_without_floats_is_read_by_spark_too(spark, tmp_path):
+    data = spark.read_parquet(written(tmp_path, table=TABLE.select(["row"])))
+    assert data.sort("row", descending=True).to_arrow()["row"].to_pylist() == [*reversed(range(20))]
+
+
+@pytest.mark.spark
 def test_files_of_which_one_has_a_narrower_type_are_read_in_the_wider(spark, tmp_path):
     narrow = pa.table({"row": pa.array([20, 21], pa.int32()), "x": pa.array([0.5, None], pa.float32())})
     data = spark.read_parquet([written(tmp_path, "a.parquet", narrow), written(tmp_path, "b.parquet")])
