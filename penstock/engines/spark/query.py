@@ -79,9 +79,8 @@ class SparkQueries(QueryEngine):
         native = self._session.read.schema(schema).parquet(*(f"file://{path}" for path in files.paths))
         frame = _lazy(native)
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
-        return (
-            frame.with_columns(*(nw.when(~column.is_nan()).then(column) for column in floating)) if floating else frame
-        )
+        numbers = [nw.when(~column.is_nan()).then(column) for column in floating]
+        return frame.with_columns(*numbers) if numbers else frame
 
     def check(self, schema: pa.Schema, label: str) -> None:
         check_types(schema, label)
