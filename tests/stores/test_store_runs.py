@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import s3fs
 import trips as trip_generator
 import zones as zone_generator
 
@@ -27,6 +28,7 @@ def test_all_outputs_of_a_run_lie_in_a_store_and_are_merged_there(s3, s3_options
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_options["key"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_options["secret"])
+    s3fs.S3FileSystem.clear_instance_cache()  # one that another test has made found no credentials, and keeps to that
     local = RunRequest(
         pipeline="trips_daily", date="2019-03-01", inputs=["trips=trips.csv", "zones=zones"], pipelines=FOLDER,
         set=["lags=[1]"], device="cpu",
