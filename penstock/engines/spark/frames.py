@@ -61,7 +61,7 @@ class TransformBatches:
 
 def frame_of(dataset: Dataset, session: SparkSession) -> DataFrame:
     """Return the rows of a dataset, a fragment a partition; each is read when Spark asks for it."""
-    carriers = _carriers(dataset.schema, "to_spark")
+    carriers = carrier_schema(dataset.schema, "to_spark")
     pickled = [(bytearray(cloudpickle.dumps(fragment)),) for fragment in dataset.fragments]
     fragments = session.sparkContext.parallelize(pickled, max(1, len(pickled)))
     frame = session.createDataFrame(fragments, "fragment binary")
@@ -72,7 +72,7 @@ def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -
     """Return a frame with what `transform` does to a dataset to be done to its rows; nothing runs."""
     given = canonical(to_arrow_schema(frame.schema, timezone="UTC"))
     task = batch_task(given, transform, LocalEngine(device="cpu"))
-    carriers = _carriers(task.schema, "transform")
+    carriers = carrier_schema(task.schema, "transform")
     needed = frame.select(*(f"`{name.replace('`', '``')}`" for name in task.columns))
     schema = pa.schema([given.field(name) for name in task.columns])
     return _mapped(needed, TransformBatches(task, schema, carriers), carriers)
@@ -84,6 +84,7 @@ def _mapped(frame: DataFrame, work: Work, carriers: pa.Schema) -> DataFrame:
         return frame.mapInArrow(work, from_arrow_schema(carriers, prefer_timestamp_ntz=True))
 
 
-def _carriers(schema: pa.Schema, label: str) -> pa.Schema:
+def carrier_schema(schema: pa.Schema, label: str) -> pa.Schema:
+    """Return the types in which Spark holds columns; SchemaError, with the label, for one that it has none for."""
     check_types(schema, label)
     return pa.schema([pa.field(field.name, spark_carrier(field.type)) for field in schema])

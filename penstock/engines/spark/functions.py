@@ -13,8 +13,7 @@ from penstock.core.errors import ConfigError
 from penstock.core.schemas import canonical
 from penstock.dataset.batches import BatchTask, batch_task
 from penstock.engines.local.engine import LocalEngine
-from penstock.engines.spark.operations import spark_carrier
-from penstock.engines.spark.query import check_types
+from penstock.engines.spark.frames import carrier_schema
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -40,12 +39,12 @@ def column_function(schema: pa.Schema, transform: Transform, label: str) -> Any:
             hint="Transform the whole frame: model.transform(frame).",
             stage=dropping.label,
         )
-    check_types(task.schema, label)
-    score = _score_arrays(schema.names, transform, task.schema)
-    return arrow_udf(score, from_arrow_type(_carrier(task.schema), prefer_timestamp_ntz=True))
+    carriers = carrier_schema(task.schema, label)
+    made = carriers.field(0).type if len(carriers) == 1 else pa.struct(list(carriers))
+    return arrow_udf(_score_arrays(schema.names, transform, carriers), from_arrow_type(made, prefer_timestamp_ntz=True))
 
 
-def _score_arrays(names: list[str], transform: Transform, made: pa.Schema) -> Callable[..., pa.Array]:
+def _score_arrays(names: list[str], transform: Transform, carriers: pa.Schema) -> Callable[..., pa.Array]:
     tasks: dict[pa.Schema, BatchTask] = {}
 
     def score(*arrays: pa.Array) -> pa.Array:
@@ -55,17 +54,11 @@ def _score_arrays(names: list[str], transform: Transform, made: pa.Schema) -> Ca
         given = canonical(table.schema)
         if given not in tasks:  # of the types of this frame, which may be narrower or wider than those fitted on
             tasks[given] = batch_task(given, transform, LocalEngine(device="cpu"))
-        return _as_column(tasks[given](table.cast(given)).select(made.names))
+        return _as_column(tasks[given](table.cast(given)).cast(carriers))
 
     return score
 
 
 def _as_column(table: pa.Table) -> pa.Array:
-    carried = table.cast(pa.schema([field.with_type(spark_carrier(field.type)) for field in table.schema]))
-    (batch,) = carried.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], carried.schema)]
-    return batch.column(0) if batch.num_columns == 1 else batch.to_struct_array()
-
-
-def _carrier(schema: pa.Schema) -> pa.DataType:
-    fields = [field.with_type(spark_carrier(field.type)) for field in schema]
-    return fields[0].type if len(fields) == 1 else pa.struct(fields)
+    column = table.column(0) if table.num_columns == 1 else table.to_struct_array()
+    return column.combine_chunks()
