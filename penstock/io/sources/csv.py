@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from penstock.io.sources.csv_dialect import Dialect
 from penstock.io.sources.files import InputFile, corrupt
 from penstock.io.sources.inference import Guess
 from penstock.io.sources.quotes import RecordEnds
-from penstock.io.sources.ranges import HEAD_BYTES, Range, first_bad, read_head, unclosed
+from penstock.io.sources.ranges import HEAD_BYTES, Range, read_head, unclosed
 from penstock.io.sources.text import TextSource, shorten_text
 
 
@@ -105,10 +104,6 @@ class CsvSource(TextSource):
     def find_fault(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return that a record has too few or too many fields."""
         return None if self._odd_row(record, names) is None else "wrong number of fields"
-
-    def locate_bad(self, item: Range, data: bytes) -> tuple[int, int]:
-        """Return the bounds of the first record because of which a range cannot be parsed."""
-        return first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
 
     def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
         """Return the error for too few or too many fields."""

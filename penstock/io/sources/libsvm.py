@@ -15,7 +15,7 @@ from penstock.io.sources.files import InputFile
 from penstock.io.sources.inference import Guess
 from penstock.io.sources.libsvm_lines import Lines, has_qid
 from penstock.io.sources.quotes import RecordEnds
-from penstock.io.sources.ranges import Range, first_bad, read_head
+from penstock.io.sources.ranges import Range, read_head
 from penstock.io.sources.text import TextSource, shorten_text
 
 QID = "qid"
@@ -68,10 +68,6 @@ class LibsvmSource(TextSource):
         except pa.ArrowInvalid as error:
             return str(error)
         return None
-
-    def locate_bad(self, item: Range, data: bytes) -> tuple[int, int]:
-        """Return the bounds of the first line because of which a range cannot be parsed."""
-        return first_bad(data, self.record_ends(data), lambda text: self.count_rows(text, item.names))
 
     def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
         """Return the error for a line that is not of the form."""

@@ -23,7 +23,7 @@ from penstock.io.sources.hive import check_stored, with_keys
 from penstock.io.sources.inference import Guess, join_text
 from penstock.io.sources.numerals import WHOLE
 from penstock.io.sources.quotes import RecordEnds
-from penstock.io.sources.ranges import Range, cut, first_failure, line_at, read_bytes
+from penstock.io.sources.ranges import Range, cut, first_bad, first_failure, line_at, read_bytes
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class TextSource(ABC):
     def find_fault(self, record: bytes, names: Sequence[str]) -> str | None:
         """Return in few words what a record has instead of its form; None where only a value can be wrong."""
 
-    @abstractmethod
     def locate_bad(self, item: Range, data: bytes) -> tuple[int, int]:
         """Return the bounds of the first record because of which a range cannot be parsed."""
+        return first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
 
     @abstractmethod
     def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
