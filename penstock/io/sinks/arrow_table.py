@@ -44,18 +44,19 @@ class ArrowTableWriter(PartWriter):
     def __call__(self, frame: nw.DataFrame, path: str) -> None:
         """Write one part."""
         table = frames.to_arrow(frames.nan_to_null(frame), self.schema)
-        columns = [_cast(table[field.name], self.stored_type(field.type), field) for field in self.schema]
+        columns = [cast_to_stored(table[field.name], self.stored_type(field.type), field) for field in self.schema]
         with open(path, "xb") as sink:
             self.write(pa.table(columns, self.schema.names), sink)
 
 
-def _cast(values: pa.ChunkedArray, kind: pa.DataType | None, field: pa.Field) -> pa.ChunkedArray:
+def cast_to_stored(values: pa.ChunkedArray, kind: pa.DataType | None, field: pa.Field) -> pa.ChunkedArray:
+    """Return the values of a column in the type that they are stored in; DataValueError where it does not hold one."""
     try:
         return values.cast(kind)
     except pa.ArrowInvalid as error:
         raise DataValueError(
             f"column {field.name!r} is {field.type}, stored as {kind}, which does not hold all of its values: {error}",
-            hint="Write Parquet, or leave such rows out.",
+            hint="Leave such rows out, round them before, or write Parquet.",
             column=field.name,
         ) from error
 

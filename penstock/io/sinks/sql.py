@@ -30,6 +30,7 @@ from penstock.core.errors import (
 from penstock.core.schemas import check_unique, require
 from penstock.io.databases import Database, Session
 from penstock.io.databases.base import TableName
+from penstock.io.sinks.arrow_table import cast_to_stored
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.part_writer import check_types
 from penstock.io.sinks.sql_merge import check_keys, delete_matches
@@ -73,17 +74,9 @@ def _stored(database: Database, values: pa.ChunkedArray, field: pa.Field) -> pa.
             column=field.name,
             predicate=nw.col(field.name).str.contains("\0", literal=True),
         )
-    try:
-        if pa.types.is_string(kind) and any(test(field.type) for test in _TEXTS):
-            texts = [plain_text(chunk, field.name) for chunk in values.chunks]
-            return pa.chunked_array(texts, pa.large_string()).cast(kind)
-        return values.cast(kind)
-    except pa.ArrowInvalid as error:
-        raise DataValueError(
-            f"column {field.name!r} is {field.type}, stored as {kind}, which does not hold all of its values: {error}",
-            hint="Leave such rows out, or round them before.",
-            column=field.name,
-        ) from error
+    if pa.types.is_string(kind) and any(test(field.type) for test in _TEXTS):
+        values = pa.chunked_array([plain_text(chunk, field.name) for chunk in values.chunks], pa.large_string())
+    return cast_to_stored(values, kind, field)
 
 
 @dataclass(frozen=True)
