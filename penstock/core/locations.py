@@ -29,6 +29,17 @@ def is_url(location: str) -> bool:
     return _URL.match(location) is not None
 
 
+def is_in_memory(location: str) -> bool:
+    """Return whether a location is in the memory of the process that says it, so that no other one sees it.
+
+    Examples
+    --------
+    >>> [is_in_memory(text) for text in ("memory://rows", "Memory://rows", "s3://bucket/rows")]
+    [True, True, False]
+    """
+    return location.lower().startswith("memory:")
+
+
 def same_scheme(url: str) -> str:
     """Return a URL under the name of its store that is the same for all who write to it.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from penstock.core.errors import ConfigError, ExecutionError
+from penstock.core.locations import is_in_memory
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
@@ -152,7 +153,7 @@ def map_all(
 
 def check_shared(engine: Scheduler, locations: Iterable[object]) -> None:
     """Raise ConfigError for a ``memory://`` URL where tasks run in other processes, which see nothing of it."""
-    hidden = [text for text in map(str, locations) if text.lower().startswith("memory:")]
+    hidden = [text for text in map(str, locations) if is_in_memory(text)]
     if hidden and not engine.in_process:
         raise ConfigError(
             f"{hidden[0]} is in the memory of this process, and tasks of {engine.name!r} run in others",

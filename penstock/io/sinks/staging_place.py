@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.core.locations import is_url, read_location
+from penstock.core.locations import is_in_memory, is_url, read_location
 from penstock.io.sinks.stores.temporary import TemporaryStoreFolder
 from penstock.io.sinks.temporary import TemporaryFolder
 
@@ -44,7 +44,7 @@ class StagingPlace:
     @property
     def is_in_memory(self) -> bool:
         """Whether no other process sees what is staged there."""
-        return self.location.startswith("memory:")
+        return is_in_memory(self.location)
 
     def new_folder(self) -> StagingFolder:
         """Make a folder there, which is removed with the last reference to it; OutputError where it cannot be made."""
