@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from penstock.core.notices import get_logger
 from penstock.io.sinks.locks import claim, is_claimed, is_dead, release, unlocked
@@ -25,7 +25,26 @@ logger = get_logger(__name__)
 _RECORD = re.compile(r"\.(penstock-[0-9a-f]{16})\.owner")
 
 
-class TemporaryFolder:
+class Temporary:
+    """What is removed when nothing in this process refers to it any more, and at the end of the process."""
+
+    _finalizer: weakref.finalize[..., Any]
+
+    def remove(self) -> None:
+        """Remove it now; once is enough."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+class TemporaryFolder(Temporary):
     """A new folder that is removed when nothing in this process refers to it any more, and at the end of the process.
 
     Only its owner may enter it. A copy that travels to a worker is a name alone and removes nothing. Beside it lies a
@@ -69,19 +88,6 @@ class TemporaryFolder:
     def discard(self, name: str) -> None:
         """Remove what lies in a folder in it, which nobody reads any more."""
         shutil.rmtree(self.path / name, ignore_errors=True)
-
-    def remove(self) -> None:
-        """Remove it now; once is enough."""
-        self._finalizer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self.path),)

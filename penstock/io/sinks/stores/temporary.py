@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import fsspec
 
@@ -24,6 +24,7 @@ from penstock.io.sinks.locks import Owner
 from penstock.io.sinks.stores.part_folder import StorePartFolder
 from penstock.io.sinks.stores.recovery import is_dead, owner_records
 from penstock.io.sinks.stores.store import ObjectStore, logger, store_at
+from penstock.io.sinks.temporary import Temporary
 
 ABANDONED_SECONDS = 7 * 86_400.0
 """A folder of another host, of which nobody here can tell whether its process lives, is left when it is older."""
@@ -48,7 +49,7 @@ class TemporaryPartFolder(StorePartFolder):
         return f"{self.store.url}/{below}"
 
 
-class TemporaryStoreFolder:
+class TemporaryStoreFolder(Temporary):
     """A new folder in a store, removed when nothing in this process refers to it any more, as `TemporaryFolder` is.
 
     A record of the process lies in ``.penstock-staging`` beside it. Where the process is killed, the first folder that
@@ -94,19 +95,6 @@ class TemporaryStoreFolder:
     def discard(self, name: str) -> None:
         """Remove what lies in a folder in it, which nobody reads any more."""
         self.store.discard_folder(f"{self.store.path}/{name}")
-
-    def remove(self) -> None:
-        """Remove it now; once is enough."""
-        self._finalizer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (self.store.url,)
