@@ -35,7 +35,7 @@ test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minute
 test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that the suite leaves out as they change nothing
 	tools/java.sh $(BIN)/python
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup tests/conformance/exhaustive.py tests/conformance/exhaustive_gpu.py $(ARGS)
-	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup --products -m "pairwise or each_value" $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup --products -m "pairwise or each_value or exhaustive" $(ARGS)
 
 test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 5 GB of packages, in an environment of their own
 	tools/java.sh $(VENV_GPU)/bin/python

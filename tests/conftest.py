@@ -91,6 +91,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
     engines = _engines(config)
+    if item.get_closest_marker("exhaustive") and not config.getoption("--products"):
+        return True
     if engines == ["local"] and "distributed_engine" in getattr(item, "fixturenames", ()):
         return True
     marks = {"slow", "thorough", *ENGINES} - {*engines}

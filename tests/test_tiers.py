@@ -93,7 +93,9 @@ CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "te
 def collected(pytester: pytest.Pytester):
     """A function that returns the tests that are collected with some options."""
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
-    marks = "\n".join(f"    {mark}" for mark in ("slow", "thorough", "pairwise", "each_value", "spark", "dask"))
+    marks = "\n".join(
+        f"    {mark}" for mark in ("slow", "thorough", "pairwise", "each_value", "exhaustive", "spark", "dask")
+    )
     pytester.makeini(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
     pytester.makepyfile(MARKED)
 
@@ -138,6 +140,11 @@ def test_of_a_marked_product_every_pair_of_values_is_tried(pytester, collected):
 def pairs(names: list[str]) -> set[tuple[tuple[int, str], ...]]:
     rows = [name.removeprefix("test_product[").removesuffix("]").split("-") for name in names]
     return {pair for row in rows for pair in itertools.combinations(enumerate(row), 2)}
+
+
+def test_what_is_exhaustive_is_tried_only_with_all_products(pytester, collected):
+    pytester.makepyfile(PRODUCT.replace("pairwise", "exhaustive"))
+    assert (len(collected("-k", "test_product")), len(collected("--products", "-k", "test_product"))) == (0, 24)
 
 
 def test_of_any_product_the_fast_tier_tries_every_value(pytester, collected):

@@ -55,10 +55,7 @@ def test_a_query_has_the_rows_of_duckdb_on_a_cluster(distributed_engine, tables,
     check(distributed_engine, tables, query, oracle(query))
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("query", [query for query in QUERIES if query not in ON_CLUSTERS])
-def test_every_other_query_has_the_rows_of_duckdb_on_a_cluster(distributed_engine, tables, oracle, query, pytestconfig):
-    if not pytestconfig.getoption("--products"):
-        pytest.skip("with --products")
+def test_every_other_query_has_the_rows_of_duckdb_on_a_cluster(distributed_engine, tables, oracle, query):
     check(distributed_engine, tables, query, oracle(query))
