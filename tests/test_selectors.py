@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
@@ -53,3 +55,8 @@ def test_selecting_nothing_is_an_error_that_lists_the_columns() -> None:
 def test_a_name_given_twice_is_an_error() -> None:
     with pytest.raises(ConfigError, match="names column 'x' twice"):
         cs.resolve(["x", "x"], SCHEMA, "Stage")
+
+
+def test_a_selector_is_pickled() -> None:
+    selector = pickle.loads(pickle.dumps((cs.numeric() | "s") & ~cs.named("id")))
+    assert selector.resolve(SCHEMA) == ["x", "b", "s"]

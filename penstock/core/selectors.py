@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -33,22 +34,41 @@ class Selector:
         return [field.name for field in schema if self.test(field)]
 
     def __or__(self, other: Columns) -> Selector:
-        more = as_selector(other)
-        return Selector(lambda field: self.test(field) or more.test(field))
+        return Selector(partial(_either, self.test, as_selector(other).test))
 
     def __and__(self, other: Columns) -> Selector:
-        more = as_selector(other)
-        return Selector(lambda field: self.test(field) and more.test(field))
+        return Selector(partial(_both, self.test, as_selector(other).test))
 
     def __sub__(self, other: Columns) -> Selector:
-        less = as_selector(other)
-        return Selector(lambda field: self.test(field) and not less.test(field))
+        return self & ~as_selector(other)
 
     def __invert__(self) -> Selector:
-        return Selector(lambda field: not self.test(field))
+        return Selector(partial(_not, self.test))
 
 
+Test = Callable[[pa.Field], bool]
 Columns = str | Sequence[str] | Selector
+
+
+# Tests of functions with names, for a lambda cannot be pickled, nor be equal to another.
+def _either(first: Test, second: Test, field: pa.Field) -> bool:
+    return first(field) or second(field)
+
+
+def _both(first: Test, second: Test, field: pa.Field) -> bool:
+    return first(field) and second(field)
+
+
+def _not(test: Test, field: pa.Field) -> bool:
+    return not test(field)
+
+
+def _is_of(test: Callable[[pa.DataType], bool], field: pa.Field) -> bool:
+    return test(field.type)
+
+
+def _is_named(names: tuple[str, ...], field: pa.Field) -> bool:
+    return field.name in names
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -58,22 +78,22 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 def numeric() -> Selector:
     """Select integer, floating and boolean columns."""
-    return Selector(lambda field: is_numeric(field.type))
+    return Selector(partial(_is_of, is_numeric))
 
 
 def string() -> Selector:
     """Select string columns."""
-    return Selector(lambda field: pa.types.is_string(field.type))
+    return Selector(partial(_is_of, pa.types.is_string))
 
 
 def all() -> Selector:
     """Select every column."""
-    return Selector(lambda field: True)
+    return ~named()
 
 
 def named(*names: str) -> Selector:
     """Select columns by name; those that are not there are not an error."""
-    return Selector(lambda field: field.name in names)
+    return Selector(partial(_is_named, names))
 
 
 def as_selector(columns: Columns) -> Selector:
