@@ -1,0 +1,1 @@
+"""Penstock inside other tools, a package for each: `sklearn` has estimators of scikit-learn's interface."""

@@ -1,0 +1,120 @@
+"""A pipeline that ends with a classifier as a classifier of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from penstock.core.errors import ConfigError
+from penstock.integrations.sklearn._estimator import _PenstockEstimator, supervised
+from penstock.integrations.sklearn._tables import numpy_column, target_array
+from penstock.stages.base import Stage
+
+
+def _gives(score: str) -> Any:
+    """Return a test whether the pipeline has a column of such scores, as scikit-learn asks before it calls."""
+    return lambda estimator: estimator._scored_by(score) is not None
+
+
+class PenstockClassifier(ClassifierMixin, _PenstockEstimator):
+    """A pipeline whose last stages learn classes, as a classifier.
+
+    Parameters
+    ----------
+    stages : Pipeline, Stage, or sequence of Stage or (str, Stage)
+        Their columns are those of `X`: by name of a frame, and ``x0``, ``x1`` and so on of an array; `y` is the column
+        that the stages call their label. Selectors choose among the columns of `X` alone.
+    engine : Engine, optional
+        Where it fits and scores; a local one unless given.
+
+    Attributes
+    ----------
+    model_ : PipelineModel
+        What was fitted; it can be saved, evaluated and exported.
+    classes_ : numpy.ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : numpy.ndarray of str
+        Where `X` had names at fit.
+
+    Notes
+    -----
+    `X` is a frame of pandas, Polars or Arrow, or what makes an array of two dimensions; NaN and None are null. `y` has
+    one value a row: integers, booleans, strings, or floating numbers without a fraction. Predictions and probabilities
+    are the columns of ``model_.transform``, to the bit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from penstock import stages as st
+    >>> X, y = np.arange(40.0).reshape(-1, 1), np.repeat(["low", "high"], 20)
+    >>> classifier = PenstockClassifier(st.LogisticRegression("label", reg_param=0.01))
+    >>> classifier.fit(X, y).predict([[3.0], [30.0]])
+    array(['low', 'high'], dtype='<U4')
+    >>> cross_val_score(classifier, X, y, cv=4).round(1).tolist()
+    [0.8, 1.0, 1.0, 0.9]
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from `X` and `y`.
+
+        Parameters
+        ----------
+        X : frame or array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            For all stages that take weights.
+
+        Raises
+        ------
+        ConfigError
+            No stage learns a label; there are weights, and no stage takes any.
+        PenstockError
+            As `Pipeline.fit`.
+        """
+        labels = _labels(y, self)
+        pipeline, roles = supervised(self._pipeline(), X, labels, target_array(labels), sample_weight)
+        self._fit(pipeline, X, roles)
+        self.classes_ = np.unique(labels)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row, in the type of `y`."""
+        found = numpy_column(self._transformed(X)[self._column("prediction")])
+        return found.astype(self.classes_.dtype)
+
+    @available_if(_gives("probability"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, of shape (n_samples, n_classes)."""
+        found = numpy_column(self._transformed(X)[self._column("probability")])
+        return found if found.ndim == 2 else np.column_stack([1 - found, found])
+
+    @available_if(_gives("raw_prediction"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the score of the second of two classes, of shape (n_samples,); of each class of more in columns."""
+        return numpy_column(self._transformed(X)[self._column("raw_prediction")])
+
+    def _scored_by(self, score: str) -> Stage | None:
+        """Return the last stage that writes a column of such scores."""
+        stages = self.model_.stages if hasattr(self, "model_") else self._pipeline().stages
+        return next((stage for stage in reversed(stages) if getattr(stage, score, None) is not None), None)
+
+    def _column(self, score: str) -> str:
+        stage = self._scored_by(score)
+        if stage is None:
+            raise ConfigError(f"no stage of {type(self).__name__} writes a {score}")
+        return str(getattr(stage, score))
+
+
+def _labels(y: Any, estimator: Any) -> np.ndarray:
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels  # type: ignore[no-any-return]
