@@ -60,3 +60,17 @@ class RowFilter(Protocol):
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return what `transform` returns, and count in `log` the rows that are left out."""
+
+
+class HasImportances(Protocol):
+    """A fitted stage that can say how much each feature matters to it."""
+
+    def importances(self, fitted: Fitted) -> Mapping[str, Mapping[str, float]]:
+        """Return the importance of each feature, highest first, by the kind of importance."""
+
+
+class HasCoefficients(Protocol):
+    """A fitted stage that adds up features, each times a number."""
+
+    def coefficients(self, fitted: Fitted) -> pa.Table:
+        """Return ``feature``, ``value`` and ``kind``, "coefficient" or "intercept", and more columns of its own."""

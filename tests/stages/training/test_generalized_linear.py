@@ -438,8 +438,8 @@ def test_features_whose_predictors_overflow_are_refused_and_not_guessed(local: E
 def test_the_table_tells_terms_side_by_side(local: Engine) -> None:
     stage = st.GeneralizedLinearRegression("poisson", features=NAMES, family="poisson")
     model = Pipeline(stage).fit(dataset(local))
-    table = stage.table(model.fitted[0])
-    assert table["term"].to_pylist() == [*NAMES, "(intercept)"]
+    table = model.coefficients()
+    assert table["feature"].to_pylist() == [*NAMES, "(intercept)"]
     assert table["p_value"].to_pylist() == model.fitted[0]["summary"]["p_values"]
 
 

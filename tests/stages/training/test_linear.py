@@ -254,9 +254,9 @@ def test_the_table_names_every_term(local: Engine) -> None:
     x, y, _ = sample()
     for reg_param in (0.0, 1.0):
         model = model_of(local, tables(x, y), reg_param=reg_param)
-        table = model.stages[0].table(model.fitted[0])
-        assert table["term"].to_pylist() == [*NAMES, "(intercept)"]
-        assert table["coefficient"].to_pylist() == [*model.fitted[0]["coefficients"], model.fitted[0]["intercept"]]
+        table = model.coefficients()
+        assert table["feature"].to_pylist() == [*NAMES, "(intercept)"]
+        assert table["value"].to_pylist() == [*model.fitted[0]["coefficients"], model.fitted[0]["intercept"]]
         assert table["p_value"].null_count == (5 if reg_param else 0)
 
 

@@ -470,12 +470,10 @@ def test_indices_that_training_had_not_count_for_nothing(local: Engine) -> None:
 
 def test_the_table_names_numbers_and_indices(local: Engine) -> None:
     model = Pipeline(stage(("a", *VECTOR), reg_param=0.1)).fit(dataset(local, table()))
-    bound = model.stages[0]
-    assert isinstance(bound, st.LinearRegression)
-    found = bound.table(model.fitted[0])
-    assert found["term"].to_pylist() == ["a", *(f"v[{place}]" for place in range(SIZE)), "(intercept)"]
+    found = model.coefficients()
+    assert found["feature"].to_pylist() == ["a", *(f"v[{place}]" for place in range(SIZE)), "(intercept)"]
     expected = [*coefficients(model.fitted[0]), model.fitted[0]["intercept"]]
-    assert found["coefficient"].to_pylist() == expected
+    assert found["value"].to_pylist() == expected
     assert found["p_value"].null_count == SIZE + 2
 
 

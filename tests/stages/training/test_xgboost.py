@@ -262,7 +262,7 @@ def test_importances_are_those_of_xgboost_highest_first(
     make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
 ) -> None:
     model = Pipeline(st.XGBoostRegressor("y", num_boost_round=ROUNDS)).fit(make(y=y))
-    found = model.stages[0].feature_importances(model.fitted[0], "total_gain")
+    found = model.stages[0].importances(model.fitted[0])["total_gain"]
     expected = oracle(x, y, {}).get_score(importance_type="total_gain")
     assert list(found) == sorted(found, key=lambda name: -found[name])
     np.testing.assert_allclose(

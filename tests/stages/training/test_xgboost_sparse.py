@@ -146,7 +146,7 @@ def test_a_saved_model_scores_the_same(model, local, tmp_path):
 
 
 def test_importances_name_the_index(model):
-    found = model.stages[0].feature_importances(model.fitted[0])
+    found = model.stages[0].importances(model.fitted[0])["gain"]
     assert "x" in found
     assert any(name.startswith("v[") for name in found)
     assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -174,7 +174,7 @@ def test_the_model_has_the_features_that_its_trees_look_at_by_their_own_index(lo
     expected = oracle(whole(), LABEL, {"objective": "binary:logistic"}).get_score(importance_type="weight")
     places = {int(name[1:]): score for name, score in expected.items()}
     names = {f"v[{5 + 1_000_003 * (at - 1)}]" if at else "x": score for at, score in places.items()}
-    assert fit.stages[0].feature_importances(fitted, "weight") == names
+    assert fit.stages[0].importances(fitted)["weight"] == names
     assert load_booster(fitted["booster"]).num_features() == 1 + len(fitted["indices"]) == len(names)
 
 

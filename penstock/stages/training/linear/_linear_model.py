@@ -19,6 +19,7 @@ from penstock.stages.features import Features
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text, numbers_at_indices
 from penstock.stages.target import Target
 from penstock.stages.trainer import Trainer
+from penstock.stages.training.linear._coefficient_table import coefficient_table
 from penstock.stages.training.linear._coordinate_descent import Descent
 from penstock.stages.training.linear._least_squares import LeastSquares, Penalty
 from penstock.statistics.gram import CrossProducts
@@ -70,39 +71,17 @@ class LinearModel(Trainer):
         """Return predictions, NaN where a feature is null."""
         return predicted(frame, self.inputs(), fitted)
 
-    def table(self, fitted: Fitted) -> pa.Table:
-        """Return a row per feature, and one for the intercept, to be read.
+    def coefficients(self, fitted: Fitted) -> pa.Table:
+        """Return a row per feature, and one for the intercept; see `coefficient_table`.
 
-        Returns
-        -------
-        pyarrow.Table
-            Columns ``term``, ``coefficient``, ``standard_error``, ``t_value``, ``p_value``; the last three are null
-            after a penalised fit.
+        What was inferred of each is null after a penalised fit.
         """
-        return coefficient_table(
-            self._terms(fitted), fitted["intercept"] if self.fit_intercept else None, fitted["summary"]
-        )
+        intercept = fitted["intercept"] if self.fit_intercept else None
+        return coefficient_table(self._terms(fitted), intercept, fitted["summary"])
 
     def _terms(self, fitted: Fitted) -> list[tuple[str, float]]:
         """Return features and their coefficients."""
         return list(zip(fitted["features"], fitted["coefficients"], strict=True))
-
-
-def coefficient_table(
-    terms: Sequence[tuple[str, float]], intercept: float | None, summary: Mapping[str, Any]
-) -> pa.Table:
-    """Return a row per term, and one for the intercept if there is one, with what was inferred of each, or null.
-
-    Examples
-    --------
-    >>> coefficient_table([("x", 2.0)], 1.0, {"p_values": [0.01, 0.5]}).to_pylist()[1]
-    {'term': '(intercept)', 'coefficient': 1.0, 'standard_error': None, 't_value': None, 'p_value': 0.5}
-    """
-    rows = [*terms, *([] if intercept is None else [("(intercept)", intercept)])]
-    names = {"standard_error": "coefficient_standard_errors", "t_value": "t_values", "p_value": "p_values"}
-    none = [None] * len(rows)
-    inferred = {name: pa.array(summary.get(key, none), pa.float64()) for name, key in names.items()}
-    return pa.table({"term": [term for term, _ in rows], "coefficient": [value for _, value in rows], **inferred})
 
 
 def predicted(frame: nw.DataFrame, numbers: tuple[str, ...], fitted: Fitted) -> Any:

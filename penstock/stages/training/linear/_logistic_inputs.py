@@ -121,10 +121,14 @@ class NumberInputs:
         """Return the coefficients, of shape (outputs, features), as a model has them."""
         return {"coefficients": pa.table(dict(zip(self.numbers, coefficients.T, strict=True)))}
 
+    def named_coefficients(self, fitted: Fitted) -> tuple[list[str], np.ndarray]:
+        """Return the names of features, and their coefficients, of shape (outputs, features)."""
+        columns = [fitted["coefficients"][name].to_numpy() for name in self.numbers]
+        return list(self.numbers), np.stack(columns, axis=1)
+
     def margins(self, frame: nw.DataFrame[Any], fitted: Fitted) -> tuple[Any, Any]:
         """Return the margins without intercepts, of shape (outputs, rows), and a mask of rows that lack a feature."""
         matrix = finite_matrix(frame, self.numbers, "float64")
-        columns = [fitted["coefficients"][name].to_numpy() for name in self.numbers]
-        coefficients = matrices.to_device(np.stack(columns, axis=1), frames.kind_of(frame))
+        coefficients = matrices.to_device(self.named_coefficients(fitted)[1], frames.kind_of(frame))
         with np.errstate(over="ignore", invalid="ignore"):
             return linear(matrix.T, coefficients), np.isnan(matrix).any(axis=1)

@@ -56,6 +56,15 @@ class VectorInputs(SparseFeatures):
         plain = self._plain().stored(numbers, learned) if self.numbers else {}
         return {**super().stored(vector, learned), **plain}
 
+    def named_coefficients(self, fitted: Fitted) -> tuple[list[str], np.ndarray]:
+        """Return the names of features, ``vector[index]`` too, and their coefficients, of shape (outputs, features)."""
+        index, coefficients = of_index_table(fitted["vector_coefficients"])
+        names = [f"{self.vector}[{place}]" for place in index]
+        if not self.numbers:
+            return names, coefficients
+        others, beside = self._plain().named_coefficients(fitted)
+        return [*others, *names], np.concatenate([beside, coefficients], axis=1)
+
     def _plain(self) -> NumberInputs:
         return NumberInputs(self.numbers, self.label, self.weight, self.intercept, self.l1)
 

@@ -24,6 +24,7 @@ from penstock.stages.target import largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
 from penstock.stages.training._coefficient_memory import refuse_too_many
 from penstock.stages.training.exact.design import Scaling, Totals, one_blas_thread
+from penstock.stages.training.linear._coefficient_table import coefficient_table
 from penstock.stages.training.linear._log_loss import (
     Objective,
     binomial,
@@ -319,6 +320,21 @@ class LogisticRegression(Trainer):
         if centre and not self.reg_param:
             coefficients = coefficients - coefficients.mean(axis=0)
         return coefficients, intercepts
+
+    def coefficients(self, fitted: Fitted) -> pa.Table:
+        """Return a row per feature and one for the intercept, of each class; see `coefficient_table`.
+
+        Of two classes there is one margin, that of the second against the first, unless the family is multinomial.
+        """
+        names, values = self._given(fitted.get("vector")).named_coefficients(fitted)
+        classes = fitted["classes"]["value"].to_pylist()
+        tables = [
+            coefficient_table(
+                list(zip(names, row.tolist(), strict=True)), intercept if self.fit_intercept else None, of_class=value
+            )
+            for row, intercept, value in zip(values, fitted["intercepts"], classes[-len(values) :], strict=True)
+        ]
+        return pa.concat_tables(tables)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Score all classes, feature by feature."""

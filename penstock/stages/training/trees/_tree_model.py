@@ -30,6 +30,7 @@ from penstock.statistics.rules import Rule, rules_for
 
 CONTRIBUTIONS = "contributions"
 _LARGEST = "largest weight"
+_IMPORTANCES = ("gain", "total_gain", "weight", "cover", "total_cover")
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class TreeModel(Trainer):
         Name of the column of predictions.
     contributions : bool
         Also write how much each feature adds to a prediction: the column ``contributions``, list of float64, one for
-        each feature in their order and the bias last (XGBoost's SHAP values). They add up, in float32, to the score
-        before any link function, which is ``rawPrediction`` where there is such a column. Where a row has several
-        scores, of classes or quantiles, their lists follow one another in one list.
+        each feature in their order and the bias last: SHAP values, XGBoost's ``pred_contribs``. They add up, in
+        float32, to the score before any link function, which is ``rawPrediction`` where there is such a column. Where a
+        row has several scores, of classes or quantiles, their lists follow one another in one list.
     """
 
     label: str
@@ -172,17 +173,22 @@ class TreeModel(Trainer):
         matrix, values = self._features(fitted).row_function(schema), self.target.row_values(fitted)
         return lambda row: row.update(values(self._results(matrix(row), fitted)))
 
-    def feature_importances(self, fitted: Fitted, importance_type: str = "gain") -> dict[str, float]:
-        """Return the importance of each feature that is used, highest first.
+    def importances(self, fitted: Fitted) -> dict[str, dict[str, float]]:
+        """Return of each kind the importance of each feature that a tree uses, highest first.
 
-        Parameters
-        ----------
-        importance_type : {"gain", "total_gain", "weight", "cover", "total_cover"}
+        Kinds are XGBoost's: ``weight``, how often a feature splits; ``gain``, by how much a split lowers the loss, on
+        average, and ``total_gain`` in all; ``cover`` and ``total_cover``, the sum of second derivatives in what is
+        split.
         """
         from penstock.stages.training.trees._boosting import load_booster
 
-        scores = load_booster(fitted["booster"]).get_score(importance_type=importance_type)
-        return self._features(fitted).by_name(dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))))
+        booster, features = load_booster(fitted["booster"]), self._features(fitted)
+        scores = {kind: booster.get_score(importance_type=kind) for kind in _IMPORTANCES}
+        return {kind: features.by_name(_highest_first(each)) for kind, each in scores.items()}
+
+
+def _highest_first(scores: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
 class TreeClasses(Classes):
