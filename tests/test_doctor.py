@@ -83,6 +83,15 @@ def test_a_bare_machine_runs_locally_on_its_cpu(find, monkeypatch):
     assert found["Spark"].remedy == how_to_install("spark")
 
 
+def test_optional_packages_are_listed_with_what_brings_those_that_are_missing(find, monkeypatch):
+    versions = {"torch": "2.12.0", "s3fs": None, "adlfs": None}
+    monkeypatch.setattr(doctor, "_version", lambda package: versions.get(package, "1.0"))
+    found = find()["optional"]
+    assert found.detail.startswith("torch 2.12.0, scikit-learn 1.0, ")
+    assert "s3fs not installed" in found.detail
+    assert found.remedy == how_to_install("s3,azure")
+
+
 def test_spark_without_java_does_not_run_and_the_remedy_is_a_java(find):
     found = find()
     assert not found["Java"].found

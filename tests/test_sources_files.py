@@ -110,6 +110,15 @@ def test_a_folder_that_is_not_there_shows_the_nearest_that_is(tmp_path: Path) ->
     assert str(tmp_path / "real.pq") in str(caught.value.hint)
 
 
+def test_hidden_files_are_not_shown_for_a_name_that_is_not_hidden(tmp_path: Path) -> None:
+    make(tmp_path, ".near.pq", "else.csv")
+    for name, shown in (("near.pq", "else.csv"), (".nearer.pq", ".near.pq")):
+        with pytest.raises(MissingInputError) as caught:
+            expand(str(tmp_path / name), (".pq",), LOCAL)
+        assert str(caught.value.hint).startswith(f"Near it: {tmp_path / shown}")
+        assert (".near.pq" in str(caught.value.hint)) == name.startswith(".")
+
+
 @pytest.mark.parametrize("path", ["sampels/clicks", "sampels/clicks/*.pq", "data/sampels/clicks/a.pq"])
 def test_a_wrong_folder_shows_the_one_that_it_is_most_like(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str

@@ -15,6 +15,18 @@ from penstock.core.extras import how_to_install
 from penstock.devices import nvml
 
 _BASE = ("narwhals", "polars", "pyarrow", "numpy")
+_OPTIONAL = {
+    "torch": "torch",
+    "scikit-learn": "sklearn",
+    "onnxruntime": "onnx",
+    "optuna": "optuna",
+    "s3fs": "s3",
+    "gcsfs": "gcs",
+    "adlfs": "azure",
+    "deltalake": "delta",
+    "pyiceberg": "iceberg",
+}
+"""Packages that stages, searches, stores and tables need, with the extras that bring them."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +73,14 @@ def examine(environ: Mapping[str, str] | None = None, load: Callable[[], Any] = 
     --------
     >>> diagnosis = examine()
     >>> [finding.name for finding in diagnosis.findings]
-    ['Python', 'machine', 'frames', 'XGBoost', 'Dask', 'Java', 'Spark', 'GPU driver', 'RAPIDS', 'GPU']
+    ['Python', 'machine', 'frames', 'XGBoost', 'optional', 'Dask', 'Java', 'Spark', 'GPU driver', 'RAPIDS', 'GPU']
     >>> diagnosis.engines[0], diagnosis.devices[0]
     ('local', 'cpu')
     """
     environ = os.environ if environ is None else environ
     java, driver, rapids = _java(environ), _driver(environ, load), _rapids()
     dask, spark, gpu = _package("Dask", "distributed", "dask"), _spark(java), _gpu(driver, rapids, environ, load)
-    findings = [*_basis(), _xgboost(), dask, java, spark, driver, rapids, gpu]
+    findings = [*_basis(), _xgboost(), _optional(), dask, java, spark, driver, rapids, gpu]
     engines = ["local", *(finding.name.lower() for finding in (dask, spark) if finding.found)]
     return Diagnosis(engines, ["cpu", "gpu"] if gpu.found else ["cpu"], findings)
 
@@ -109,6 +121,13 @@ def _xgboost() -> Finding:
         )
     build = "with CUDA" if xgboost.build_info().get("USE_CUDA") else "CPU only"
     return Finding("XGBoost", True, f"{xgboost.__version__}, {build}")
+
+
+def _optional() -> Finding:
+    versions = {package: _version(package) for package in _OPTIONAL}
+    told = ", ".join(f"{package} {version or 'not installed'}" for package, version in versions.items())
+    missing = [_OPTIONAL[package] for package, version in versions.items() if version is None]
+    return Finding("optional", not missing, told, how_to_install(",".join(missing)) if missing else None)
 
 
 def _java(environ: Mapping[str, str]) -> Finding:

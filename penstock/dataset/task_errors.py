@@ -21,8 +21,8 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 NO_MODULE = (
-    "Workers lack that module: put it beside the pipeline, send it (--py-files on Spark, Client.upload_file on Dask),"
-    " or install it where they run."
+    "Workers lack that module: import it at the top of the pipeline beside which it lies, send it (--py-files on Spark,"
+    " Client.upload_file on Dask), or install it where they run."
 )
 """The hint for a module that cannot be imported."""
 

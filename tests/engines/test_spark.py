@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -341,7 +342,7 @@ def test_survey_of_versions_needs_no_penstock_on_the_worker():
 def test_gpu_that_the_workers_lack_is_an_error(spark):
     if devices.choose().kind == "gpu":
         pytest.skip("the workers have a GPU")
-    with pytest.raises(ConfigError, match="device is 'gpu', but"):
+    with pytest.raises(ConfigError, match=rf"^worker {socket.gethostname()}: device is 'gpu', but"):
         SparkEngine(spark.session, device="gpu")
 
 

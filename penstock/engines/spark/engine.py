@@ -32,6 +32,7 @@ from penstock.engines.spark.frames import frame_of
 from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merged
 from penstock.engines.spark.jobs import Job
 from penstock.engines.spark.jvm import naming_lost_jvm
+from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark.ranks import StageLaunch
 from penstock.engines.spark.staging import write_rows
@@ -78,7 +79,7 @@ class SparkEngine(RelationalEngine):
     ------
     ConfigError
         There is no Java; Spark does not start; workers cannot import Penstock or have other versions; `device` is
-        "gpu" and a worker has none usable.
+        "gpu" and a worker has none usable; the session is one of Spark Connect.
 
     Notes
     -----
@@ -113,7 +114,8 @@ class SparkEngine(RelationalEngine):
     ) -> None:
         self.staging_dir, self.storage_options = staging_dir, storage_options
         existing = spark_session.given(session, conf)
-        self.session = existing or spark_session.start(conf)
+        with no_pandas_warning():
+            self.session = existing or spark_session.start(conf)
         self.progress = progress or usual_progress()
         self._owned = existing is None
         self._staged: WeakSet[StagingFolder] = WeakSet()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from penstock.dataset.batches import BatchTask, batch_task
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.local.engine import LocalEngine
 from penstock.engines.spark.operations import spark_carrier
+from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import check_types
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -
 
 
 def _mapped(frame: DataFrame, work: Work, carriers: pa.Schema) -> DataFrame:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # of which nothing is used here
+    with no_pandas_warning():
         return frame.mapInArrow(work, from_arrow_schema(carriers, prefer_timestamp_ntz=True))
 
 

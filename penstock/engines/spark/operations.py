@@ -6,7 +6,6 @@ name will do.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce, singledispatch
@@ -29,6 +28,7 @@ from penstock.dataset.relations.sorting import Limit, Same
 from penstock.dataset.relations.unique import Unique
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.spark.expressions import is_native
+from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.frames import ROW
 
 NUMBER = ROW
@@ -221,8 +221,7 @@ def _variance(values: Column, each: Any) -> Column:
 
 def in_polars(operation: Operation, *inputs: DataFrame) -> DataFrame:
     """Have Python workers do an operation in Polars, to the rows of a key together."""
-    with warnings.catch_warnings():  # of pandas, which Spark looks for, and which takes no part
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    with no_pandas_warning():
         return _mapped(operation, *inputs)
 
 
@@ -232,9 +231,7 @@ def _mapped(operation: Operation, *inputs: DataFrame) -> DataFrame:
     made = frames.to_arrow(nw.from_native(operation(*empty).collect(), eager_only=True)).schema
     stored = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in made])
     schema = from_arrow_schema(stored, prefer_timestamp_ntz=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # Spark warns of pandas 3, of which nothing is used here
-        return _moved(operation, PolarsBatches(operation, stored), schema, inputs)
+    return _moved(operation, PolarsBatches(operation, stored), schema, inputs)
 
 
 def _moved(operation: Operation, work: PolarsBatches, schema: Any, inputs: Sequence[DataFrame]) -> DataFrame:

@@ -5,7 +5,6 @@ Spark's own way to a store is a package of Hadoop's that is often not there, wit
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from penstock.core.locations import is_url
 from penstock.engines.spark.operations import spark_carrier
+from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sources.files import Storage
 
@@ -32,8 +32,7 @@ def write_rows(frame: DataFrame, folder: PartFolder) -> None:
         frame.write.parquet(f"file://{folder.location}")
         return
     schema = to_arrow_schema(frame.schema, timezone="UTC")
-    with warnings.catch_warnings():  # of pandas, of which nothing is used here
-        warnings.simplefilter("ignore", FutureWarning)
+    with no_pandas_warning():
         written = frame.mapInArrow(WritePartition(folder, schema).batches, "part int").collect()
     if not written:
         WritePartition(folder, schema).put(0, iter(()))
@@ -46,8 +45,7 @@ def read_rows(session: SparkSession, folder: PartFolder, files: Sequence[str], s
     carried = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in schema])
     native = from_arrow_schema(carried, prefer_timestamp_ntz=True)
     read = ReadFiles(tuple(files), folder.storage_options, to_arrow_schema(native, timezone="UTC"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
+    with no_pandas_warning():
         return session.range(0, len(files), 1, len(files)).mapInArrow(read.batches, native)
 
 

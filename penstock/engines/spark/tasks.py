@@ -10,6 +10,7 @@ import functools
 import gc
 import os
 import pickle
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -223,7 +224,8 @@ def chosen(choice: str) -> bytes:
     try:
         return pickle.dumps(task_device(choice))
     except PenstockError as error:
-        return pickle.dumps(Failure.of(0, error))
+        told = type(error)(f"worker {socket.gethostname()}: {error.message}", hint=error.hint, engine="spark")
+        return pickle.dumps(Failure.of(0, told))
 
 
 def hold_gpu() -> None:

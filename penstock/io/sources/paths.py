@@ -132,6 +132,8 @@ def _refuse_repeated(files: Sequence[InputFile]) -> None:
 
 
 def _missing(text: str, where: str, folder: str, absent: str, names: list[str]) -> MissingInputError:
+    if not absent.startswith("."):
+        names = [name for name in names if not name.startswith(".")]
     near = difflib.get_close_matches(absent, names, n=3, cutoff=0.4) or names[:3]
     shown = ", ".join(os.path.join(folder, name) for name in near) or "nothing"
     return MissingInputError(f"{text!r} matches no file ({where})", hint=f"Near it: {shown}.", path=text)
