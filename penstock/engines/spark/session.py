@@ -35,6 +35,8 @@ _LOCAL_DEFAULTS = {
 }
 """Only on this machine: a cluster has its own settings, a page that its manager links to, and joins of any size."""
 _LOCAL_FAILURES = 4
+_SUBMITTED_TO_CONNECT = "PYSPARK_REMOTE_INIT_CONF_LEN"
+"""The variable that ``spark-submit --remote`` sets for the driver."""
 
 
 def given(session: SparkSession | None, conf: Mapping[str, Any] | None) -> SparkSession | None:
@@ -43,8 +45,10 @@ def given(session: SparkSession | None, conf: Mapping[str, Any] | None) -> Spark
     Raises
     ------
     ConfigError
-        Settings are passed for a session that already runs; or the session is a Spark Connect client.
+        Settings are passed for a session that already runs; or the session is one of Spark Connect.
     """
+    if session is None and _is_connect(conf or {}):
+        raise _connect_refused()
     if session is None and SparkContext._active_spark_context is None:
         return None
     running = session or SparkSession(SparkContext.getOrCreate())
@@ -54,11 +58,25 @@ def given(session: SparkSession | None, conf: Mapping[str, Any] | None) -> Spark
             hint="Stop that session first, or set these when it is made and leave conf out.",
         )
     if not hasattr(running, "sparkContext"):
-        raise ConfigError(
-            "the session is a Spark Connect client, which cannot start tasks of its own",
-            hint="Run the job with spark-submit, or pass a session made on the machine of the driver.",
-        )
+        raise _connect_refused()
     return running
+
+
+def _is_connect(conf: Mapping[str, Any]) -> bool:
+    """Return whether the session of this process is one of Spark Connect, or a new one would be."""
+    if "SPARK_CONNECT_MODE_ENABLED" in os.environ:  # set by PySpark, once there is one
+        return True
+    starts_one = SparkContext._active_spark_context is None and "spark.master" not in conf
+    return starts_one and any(name in os.environ for name in ("SPARK_REMOTE", _SUBMITTED_TO_CONNECT))
+
+
+def _connect_refused() -> ConfigError:
+    return ConfigError(
+        "the session is one of Spark Connect, which runs queries only: no tasks and no ranks of an engine",
+        hint="model.transform(frame) and model.to_spark_udf() work with it. To fit, submit the job (spark-submit), or"
+        " write the frame as Parquet, and read that with a LocalEngine or a DaskEngine.",
+        engine="spark",
+    )
 
 
 def start(conf: Mapping[str, Any] | None) -> SparkSession:
