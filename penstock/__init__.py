@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
+    from penstock.artefact.registry.registry import ModelRegistry as ModelRegistry
     from penstock.core.progress import Progress as Progress
     from penstock.core.progress import RichProgress as RichProgress
     from penstock.dataset.dataset import Dataset as Dataset

@@ -11,6 +11,7 @@ import typer
 
 from penstock.cli.commands import app
 from penstock.cli.etl.request import RunRequest
+from penstock.cli.registry.requests import PromoteRequest
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 from penstock.config.settings import Settings
 from penstock.engines.dask.settings import DaskSettings
@@ -31,6 +32,7 @@ COMMANDS = {
     "score": (ScoreRequest,),
     "explain": (ExplainRequest, CountOptions),
     "run": (RunRequest,),
+    "promote": (PromoteRequest,),
 }
 OF_THE_COMMAND_LINE = {"as_json", "traceback"}
 

@@ -32,9 +32,10 @@ _OF_RUN = "files-[A-Za-z0-9_-]{1,64}-[0-9a-f]{8}/"
 
 @dataclass(frozen=True)
 class Contents:
-    """A model's manifest, and the verified bytes of every file that it lists."""
+    """A model's manifest with its digest, and the verified bytes of every file that it lists."""
 
     manifest: Manifest
+    digest: str
     files: Mapping[str, bytes]
     folder: str = ""
 
@@ -84,7 +85,7 @@ def read_folder(path: Path, expect: str | None) -> Contents:
         files = {entry.path.removeprefix(folder): _verified(root, entry) for entry in manifest.files}
     for name, content in files.items():
         check_magic(content, name)
-    return Contents(manifest, files, folder)
+    return Contents(manifest, manifest_digest(data), files, folder)
 
 
 @contextmanager

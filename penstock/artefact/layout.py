@@ -11,7 +11,7 @@
 ``weights/<n>.<k>.safetensors``  ... the weights of a PyTorch module
 ``estimator/<n>.<k>.skops``  ... a scikit-learn estimator
 ``network/<n>.<k>.onnx``  ... a network in ONNX
-``report.json``       metrics, versions and the fit report, for people; never parsed at loading
+``report.json``       metrics, lineage, versions and the fit report, for people; never parsed at loading
 ====================  =====================================================================
 """
 

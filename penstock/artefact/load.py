@@ -28,11 +28,12 @@ from penstock.artefact.layout import (
     state_path,
 )
 from penstock.artefact.parts import ModelParts
+from penstock.artefact.registry.registry import resolve
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode, decode_parameters
 from penstock.artefact.tables import read_table
 from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError
-from penstock.core.locations import absolute_path, is_url, read_location
+from penstock.core.locations import absolute_path, is_url
 from penstock.core.schemas import require
 from penstock.io.sinks import read_json
 from penstock.stages.base import Blob, Fitted, Stage
@@ -59,7 +60,8 @@ def load(
     Parameters
     ----------
     path : str or Path
-        The directory, or its URL; from a store the files of its manifest are fetched first.
+        The directory, or its URL; from a store the files of its manifest are fetched first. Or a model of a
+        `ModelRegistry`, by an alias or a digest: ``registry/clicks@champion``.
     expect : str, optional
         What `save` returned.
     stages : mapping of str to type of Stage, optional
@@ -82,10 +84,10 @@ def load(
     ArtifactError
         The parts do not fit together: parameters, schema, or features of a booster.
     """
-    text = read_location(path, "model")
+    text = resolve(path, storage_options)
     if is_url(text):
         return _load_from_store(text, expect, stages, storage_options or {})
-    folder = absolute_path(path, "model")
+    folder = absolute_path(text, "model")
     try:
         contents = read_folder(folder, expect)
         _check_features(contents)

@@ -96,11 +96,23 @@ def save(
     return printed
 
 
-def seal(model: LearnedModel, staged: OutputDirectory, *, metrics: Mapping[str, float | None] | None = None) -> str:
-    """Stage a model, to be put in place with other outputs of its run; parameters and errors are those of `save`."""
+def seal(
+    model: LearnedModel,
+    staged: OutputDirectory,
+    *,
+    metrics: Mapping[str, float | None] | None = None,
+    lineage: Mapping[str, Any] | None = None,
+) -> str:
+    """Stage a model, to be put in place with other outputs of its run; parameters and errors are those of `save`.
+
+    Parameters
+    ----------
+    lineage : mapping, optional
+        What it was made from, by what; written to ``report.json`` too.
+    """
     documents, encoders = _encode(model)
     learned = digest(model)
-    documents[REPORT] = encode_json(_report(model.report, metrics), JSON_LIMIT, path=REPORT)
+    documents[REPORT] = encode_json(_report(model.report, metrics, lineage), JSON_LIMIT, path=REPORT)
     entries = _write(staged.parts, documents, encoders)
     features = sorted({entry.kind for entry in entries} | _optional(model))
     manifest = staged.seal(entries, format=MODEL, metadata={"digest": learned, "features": features})
@@ -165,12 +177,13 @@ def _put(folder: PartFolder, path: str, content: bytes, kind: str) -> FileEntry:
     return folder.put(path, write, rows=None, kind=kind)
 
 
-def _report(fit: Any, metrics: Mapping[str, float | None] | None) -> Json:
+def _report(fit: Any, metrics: Mapping[str, float | None] | None, lineage: Mapping[str, Any] | None) -> Json:
     versions = {name: found for name in _LIBRARIES if (found := _version(name)) is not None}
     return {
         "versions": {"python": platform.python_version(), **versions},
         "metrics": dict(metrics) if metrics is not None else None,
         "undefined": dict(getattr(metrics, "reasons", {})),
+        "lineage": dict(lineage) if lineage is not None else None,
         "fit": _fit(fit) if fit is not None else None,
     }
 

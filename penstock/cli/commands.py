@@ -1,7 +1,7 @@
 """The command line: options in, a request to `penstock.cli.jobs`, its result printed.
 
 Exit codes: 0 done, 1 unexpected, 2 wrong use or configuration, 3 input, 4 execution, 5 output, 6 saved model,
-130 and 143 stopped by Ctrl-C and SIGTERM.
+99 nothing to promote, 130 and 143 stopped by Ctrl-C and SIGTERM.
 """
 
 import sys
@@ -14,27 +14,24 @@ import typer
 
 from penstock.cli.etl.request import RunRequest
 from penstock.cli.options import options_of
-from penstock.cli.requests import (
-    EvaluateRequest,
-    ExplainRequest,
-    FitRequest,
-    JobRequest,
-    ScoreRequest,
-    TuneRequest,
-)
+from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
+from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
 
 app = typer.Typer(
     name="penstock",
-    help="Fit, tune, evaluate and score pipelines, and run ETL jobs, on one process, Dask or Spark.",
+    help="Fit, tune, evaluate, score and promote models, and run ETL jobs, on one process, Dask or Spark.",
     epilog=(__doc__ or "").partition("\n\n")[2],
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+models = typer.Typer(help="Look into a registry of models.", no_args_is_help=True)
+app.add_typer(models, name="models")
 
 Job = Callable[..., Any]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
@@ -58,8 +55,10 @@ def options(
     """Take what comes before a command."""
 
 
-def _command(request: type[JobRequest] | None = None, argument: str = "") -> Callable[[Job], Job]:
-    """Make a job a command, whose options are the fields of a request, but for one argument, and the job's parameters.
+def _command(
+    request: type[Any] | None = None, *arguments: str, group: typer.Typer = app, name: str | None = None
+) -> Callable[[Job], Job]:
+    """Make a job a command, whose options are the fields of a request, but for arguments, and the job's parameters.
 
     The job is called with a progress and the options that were given; the class that takes them says what the others
     are.
@@ -72,17 +71,17 @@ def _command(request: type[JobRequest] | None = None, argument: str = "") -> Cal
             given = {name: value for name, value in options.items() if value is not None}
             raise typer.Exit(Reporter(as_json=as_json, traceback=traceback).run(partial(job, **given)))
 
-        fields = [] if request is None else options_of(request, argument)
+        fields = [] if request is None else options_of(request, *arguments)
         common = [each for function in (job, run) for each in signature(function).parameters.values()]
         options = {each.name: each for each in [*fields, *common] if each.kind is Parameter.KEYWORD_ONLY}
         run.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
-        app.command(job.__name__, help=job.__doc__)(run)
+        group.command(name or job.__name__, help=job.__doc__)(run)
         return job
 
     return add
 
 
-@_command(FitRequest, argument="pipeline")
+@_command(FitRequest, "pipeline")
 def fit(progress: "Progress", **options: Any) -> Any:
     """Fit a pipeline, evaluate it on rows held out, and save the model."""
     from penstock.cli import jobs
@@ -90,7 +89,7 @@ def fit(progress: "Progress", **options: Any) -> Any:
     return jobs.fit(FitRequest(**options), progress)
 
 
-@_command(TuneRequest, argument="pipeline")
+@_command(TuneRequest, "pipeline")
 def tune(progress: "Progress", **options: Any) -> Any:
     """Search parameters of a pipeline by cross-validation, and save the model of the best."""
     from penstock.cli import jobs
@@ -117,7 +116,7 @@ def evaluate(
     return jobs.evaluate(EvaluateRequest(**named, **options), progress)
 
 
-@_command(ScoreRequest, argument="model")
+@_command(ScoreRequest, "model")
 def score(progress: "Progress", **options: Any) -> Any:
     """Write rows scored by a saved model; they need no label."""
     from penstock.cli import jobs
@@ -125,7 +124,7 @@ def score(progress: "Progress", **options: Any) -> Any:
     return jobs.score(ScoreRequest(**options), progress)
 
 
-@_command(ExplainRequest, argument="pipeline")
+@_command(ExplainRequest, "pipeline")
 def explain(progress: "Progress", **options: Any) -> Any:
     """Say what a fit would do: scans, columns, statistics, and where each runs."""
     from penstock.cli import jobs
@@ -133,12 +132,44 @@ def explain(progress: "Progress", **options: Any) -> Any:
     return jobs.explain(ExplainRequest(**options), progress)
 
 
-@_command(RunRequest, argument="pipeline")
+@_command(RunRequest, "pipeline")
 def run(progress: "Progress", **options: Any) -> Any:
     """Run a job that only does ETL: its inputs in, its outputs written, all of them or none."""
     from penstock.cli import jobs
 
     return jobs.run(RunRequest(**options), progress)
+
+
+@_command(PromoteRequest, "challenger", "champion")
+def promote(progress: "Progress", **options: Any) -> Any:
+    """Promote a challenger that is better than the champion on the same rows; exit code 99 if it is not."""
+    from penstock.cli import jobs
+
+    return jobs.promote(PromoteRequest(**options), progress)
+
+
+@_command(ListModelsRequest, "registry", group=models, name="list")
+def list_models(progress: "Progress", **options: Any) -> Any:
+    """List the versions of a registry, with aliases and metrics."""
+    from penstock.cli import jobs
+
+    return jobs.list_models(ListModelsRequest(**options), progress)
+
+
+@_command(ShowModelRequest, "model", group=models, name="show")
+def show_model(progress: "Progress", **options: Any) -> Any:
+    """Say what is known of a model: stages, columns, metrics, lineage, promotions."""
+    from penstock.cli import jobs
+
+    return jobs.show_model(ShowModelRequest(**options), progress)
+
+
+@_command(DiffModelsRequest, "one", "other", group=models, name="diff")
+def diff_models(progress: "Progress", **options: Any) -> Any:
+    """Say what two models do not have in common."""
+    from penstock.cli import jobs
+
+    return jobs.diff_models(DiffModelsRequest(**options), progress)
 
 
 @_command()

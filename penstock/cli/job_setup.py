@@ -59,7 +59,15 @@ class JobSetup:
 
     def labelled(self, job: DataRequest, engine: Engine) -> Dataset:
         """Return the rows to learn from or to evaluate on."""
-        return self.module.prepared(read_data(job, engine, self.module.schema), self.parameters, labelled=True)
+        return self.prepared(self.read(job, engine))
+
+    def read(self, job: DataRequest, engine: Engine) -> Dataset:
+        """Return the rows as they are read."""
+        return read_data(job, engine, self.module.schema)
+
+    def prepared(self, source: Dataset) -> Dataset:
+        """Return what rows that were read become, to learn from them or to evaluate on them."""
+        return self.module.prepared(source, self.parameters, labelled=True)
 
     def unlabelled(self, job: DataRequest, engine: Engine, model: PipelineModel) -> Dataset:
         """Return the rows to score, which need no label.

@@ -12,10 +12,14 @@ from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
 from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
 from penstock.cli.project import load_pipeline
+from penstock.cli.registry.models import diff_models as diff_models
+from penstock.cli.registry.models import list_models as list_models
+from penstock.cli.registry.models import show_model as show_model
+from penstock.cli.registry.promote import promote as promote
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 from penstock.cli.results import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult, TuneResult
 from penstock.cli.search_settings import search_of
-from penstock.cli.training import plan_parts, result_fields, row_log, with_evaluators
+from penstock.cli.training import lineage_of, plan_parts, result_fields, row_log, with_evaluators
 from penstock.cli.tuning import TuneOutputs, search_fields
 from penstock.core.errors import MissingInputError
 from penstock.core.progress import Progress
@@ -49,7 +53,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     check_evaluators(evaluators, request)
     with setup.engine.start(progress) as engine:
         with clock("plan"):
-            parts = plan_parts(setup, pipeline, evaluators, request, engine, joint.targets)
+            source, parts = plan_parts(setup, pipeline, evaluators, request, engine, joint.targets)
             train, test = parts["train"], parts.get("test")
         with joint:
             model = pipeline.fit(train, validation=parts.get("validation"), options=options, counting=counting)
@@ -57,7 +61,8 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             with clock("evaluate"):
                 metrics = evaluated(model, test, evaluators, request) if test and evaluators else Evaluation()
             with clock("save"):
-                manifest = artefact.seal(model, outputs.model, metrics=metrics)
+                lineage = lineage_of(request, setup, source)
+                manifest = artefact.seal(model, outputs.model, metrics=metrics, lineage=lineage)
             scored = None
             if outputs.scores is not None and test is not None:
                 with clock("score"):
@@ -88,7 +93,7 @@ def tune(request: TuneRequest, progress: Progress | None = None) -> TuneResult:
     search = search_of(pipeline, evaluators, setup, request)
     with setup.engine.start(progress) as engine:
         with clock("plan"):
-            parts = plan_parts(setup, pipeline, evaluators, request, engine, joint.targets)
+            source, parts = plan_parts(setup, pipeline, evaluators, request, engine, joint.targets)
             train, test = parts["train"], parts.get("test")
         with joint:
             with clock("search"):
@@ -98,7 +103,8 @@ def tune(request: TuneRequest, progress: Progress | None = None) -> TuneResult:
             with clock("evaluate"):
                 metrics = evaluated(model, test, evaluators, request) if test else Evaluation()
             with clock("save"):
-                manifest = artefact.seal(model, outputs.model, metrics=metrics)
+                lineage = lineage_of(request, setup, source)
+                manifest = artefact.seal(model, outputs.model, metrics=metrics, lineage=lineage)
             outputs.seal_table(result)
             outputs.seal_page(result, metrics, request, model, engine)
             rows = row_log(model, train)

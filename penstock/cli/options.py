@@ -17,28 +17,29 @@ from penstock.config import secrets
 _ENTRY = re.compile(r"^(\w+) : .*((?:\n +\S.*)+)", re.MULTILINE)
 
 
-def options_of(request: type[JobRequest], argument: str = "") -> list[Parameter]:
+def options_of(request: type[Any], *arguments: str) -> list[Parameter]:
     """Return the parameters of a command that makes a request; one that is not given is None.
 
     Parameters
     ----------
-    request : type of JobRequest
-    argument : str
-        The field that is an argument, and no option.
+    request : type of request
+        A dataclass.
+    *arguments : str
+        The fields that are arguments, and no options.
     """
     kinds = request.__mro__
     texts = {name: text for kind in reversed(kinds) for name, text in _ENTRY.findall(cleandoc(kind.__doc__ or ""))}
     by_name = {field.name: field for field in fields(request)}
     own_first = [by_name[name] for kind in kinds for name in get_annotations(kind)]
     required_first = sorted(own_first, key=lambda field: field.default is not MISSING)
-    return [_parameter(field, " ".join(texts.get(field.name, "").split()), argument) for field in required_first]
+    return [_parameter(field, " ".join(texts.get(field.name, "").split()), arguments) for field in required_first]
 
 
-def _parameter(field: Field[Any], text: str, argument: str) -> Parameter:
+def _parameter(field: Field[Any], text: str, arguments: Sequence[str]) -> Parameter:
     repeated = get_origin(field.type) is Sequence
     kind: Any = list[str] if repeated else next(iter(get_args(field.type)), field.type)
     text = f"{text[:-1]}; may be repeated." if repeated else text
-    if field.name == argument:
+    if field.name in arguments:
         info: Any = typer.Argument(metavar=field.name.upper(), help=text)
     else:
         option = _option(field)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from penstock.cli.registry.results import PromoteResult
 from penstock.cli.stopping import Terminated, leave, stoppable
 from penstock.cli.tables import show
 from penstock.core import errors
@@ -29,6 +30,8 @@ EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
     (errors.ArtifactError, 6),
 )
 UNEXPECTED, USAGE = 1, 2
+NOTHING_NEW = 99
+"""Of a job that worked and had nothing to change; Airflow takes it for a task to skip."""
 _OPTIONS = {
     "overwrite=True": "--overwrite",
     "allow_unmanifested=True": "--allow-unmanifested",
@@ -83,7 +86,7 @@ class Reporter:
             return self.failed(error)
         show(result, self.console)
         self._print_json(dataclasses.asdict(result))
-        return 0
+        return NOTHING_NEW if isinstance(result, PromoteResult) and not result.promoted else 0
 
     def failed(self, error: BaseException) -> int:
         """Print an error and return its exit code."""

@@ -301,7 +301,7 @@ class EvaluateRequest(EvaluationRequest):
     expect: str | None = None
 
     def __post_init__(self) -> None:
-        _refuse_parameters_of_none(self, "penstock evaluate PIPELINE --model MODEL --data DATA")
+        refuse_parameters_of_none(self, self.pipeline, "penstock evaluate PIPELINE --model MODEL --data DATA")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +334,7 @@ class ScoreRequest(WriteOptions, PipelineRequest):
     expect: str | None = None
 
     def __post_init__(self) -> None:
-        _refuse_parameters_of_none(self, "penstock score MODEL --pipeline PIPELINE --data DATA --out OUT")
+        refuse_parameters_of_none(self, self.pipeline, "penstock score MODEL --pipeline PIPELINE --data DATA --out OUT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,7 +350,8 @@ class ExplainRequest(CountingRequest):
     pipeline: str
 
 
-def _refuse_parameters_of_none(request: EvaluateRequest | ScoreRequest, command: str) -> None:
-    if request.set and request.pipeline is None:
+def refuse_parameters_of_none(request: ParametersRequest, pipeline: str | None, command: str) -> None:
+    """Raise ConfigError for parameters of a pipeline where none is named."""
+    if request.set and pipeline is None:
         problem = f"set is {list(request.set)}, parameters of a pipeline, and none is named"
         raise ConfigError(problem, hint=f"Name it: {command}.")

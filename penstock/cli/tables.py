@@ -12,6 +12,7 @@ from rich.styled import Styled
 from rich.table import Table
 
 from penstock.cli.doctor import Diagnosis
+from penstock.cli.registry.results import DiffModelsResult, ListModelsResult, PromoteResult, ShowModelResult
 from penstock.cli.results import (
     DatasetOutput,
     EtlRun,
@@ -30,6 +31,8 @@ from penstock.cli.results import (
 from penstock.core.redaction import visible
 
 _MOST_SLICES = 20
+_MOST_METRICS = 3
+_SHORT = len("sha256:") + 12
 
 
 @singledispatch
@@ -125,6 +128,55 @@ def _output_cells(output: DatasetOutput | ModelOutput | PlannedOutput) -> tuple[
 
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in values.items())
+
+
+@show.register
+def _promote(result: PromoteResult, console: Console) -> None:
+    table = Table("metric", "challenger", "champion", box=None, header_style="bold", padding=(0, 2))
+    for name, value in result.metrics.items():
+        table.add_row(visible(name), _cell(value), _cell(result.champion_metrics.get(name)))
+    console.print(table)
+    title = "promoted" if result.promoted else "not promoted"
+    facts = {title: result.reason, "rows": result.rows, "champion": result.champion, "replaced": result.replaced}
+    engine = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "run": result.run_id}
+    console.print(_facts({**facts, "digest": result.digest, "model": result.model, **engine}))
+
+
+@show.register
+def _list_models(result: ListModelsResult, console: Console) -> None:
+    names = list(dict.fromkeys(name for each in result.models for name in each.metrics))[:_MOST_METRICS]
+    table = Table("version", "created", "aliases", *map(visible, names), box=None, header_style="bold", padding=(0, 2))
+    table.add_column("source", overflow="fold")
+    for each in result.models:
+        aliases = visible(", ".join(each.aliases))
+        metrics = [_cell(each.metrics.get(name)) for name in names]
+        table.add_row(each.version[:_SHORT], each.created_utc, aliases, *metrics, visible(each.source))
+    console.print(table)
+
+
+@show.register
+def _show_model(result: ShowModelResult, console: Console) -> None:
+    facts = {"digest": result.digest, "manifest": result.manifest, "created": result.created_utc, "path": result.path}
+    registered = {"aliases": ", ".join(result.aliases) or None, "parent": result.parent}
+    console.print(_facts({**facts, **registered, "metrics": _of_numbers(result.metrics), **result.lineage}))
+    console.print(_facts({f"stage {name}": _assigned(parameters) for name, parameters in result.stages.items()}))
+    console.print(_facts({"columns": result.columns, "libraries": result.versions}))
+    for each in result.promotions:
+        gain = "" if each["gain"] is None else f", a gain in {each['metric']} of {each['gain']:.6g}"
+        console.print(visible(f"{each['alias']} since {each['since_utc']}{gain} (run {each['run_id']})"))
+
+
+@show.register
+def _diff_models(result: DiffModelsResult, console: Console) -> None:
+    table = Table("", visible(result.one), visible(result.other), box=None, header_style="bold", padding=(0, 2))
+    for each in result.differences:
+        table.add_row(visible(each["what"]), *(visible(_cell(each[side])) for side in ("one", "other")))
+    console.print(table)
+    console.print("They learned the same." if result.same else "They learned different things.")
+
+
+def _of_numbers(metrics: Mapping[str, float | None]) -> dict[str, str]:
+    return {name: _cell(value) for name, value in metrics.items()}
 
 
 @show.register

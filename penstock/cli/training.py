@@ -12,6 +12,7 @@ from penstock.cli.evaluation import told
 from penstock.cli.job_setup import Clock, JobSetup
 from penstock.cli.requests import TrainRequest
 from penstock.config.secrets import hide
+from penstock.core.redaction import redact
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import RowLog
 from penstock.dataset.writing import refuse_inputs
@@ -31,21 +32,37 @@ def plan_parts(
     request: TrainRequest,
     engine: Engine,
     targets: Iterable[str | Path],
-) -> dict[str, Dataset]:
-    """Return the rows to learn from, ``train``, and those of each share that is not 0; all is refused that cannot work.
+) -> tuple[Dataset, dict[str, Dataset]]:
+    """Return the rows as they are read, and those to learn from, ``train``, and of each share that they are split into.
+
+    A share of 0 is left out; all is refused that cannot work.
 
     Parameters
     ----------
     targets : iterable of path
         Of the outputs, none of which may be among the rows.
     """
-    dataset = setup.labelled(request, engine)
+    source = setup.read(request, engine)
+    dataset = setup.prepared(source)
     refuse_inputs(dataset, targets)
     shares = {name: share for name, share in request.shares.items() if share}
     split = dataset.split([1 - sum(shares.values()), *shares.values()], seed=request.seed)
     parts = dict(zip(["train", *shares], split, strict=True))
     _check_plan(pipeline.plan(parts["train"]), evaluators, request)
-    return parts
+    return source, parts
+
+
+def lineage_of(request: TrainRequest, setup: JobSetup, source: Dataset) -> dict[str, Any]:
+    """Return what a model is made from: the pipeline, its parameters, and the files with their sizes."""
+    sizes = {piece.path: piece.size for fragment in source.fragments for piece in fragment.pieces}
+    return {
+        "pipeline": setup.module.name,
+        "parameters": hide(setup.settings.values()),
+        "data": [redact(each) for each in request.data],
+        "files": len(sizes),
+        "bytes": sum(sizes.values()),
+        "rows": sum(fragment.rows for fragment in source.fragments),
+    }
 
 
 def _check_plan(plan: Plan, evaluators: Evaluators, request: TrainRequest) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.dataset.dataset import Dataset, check_dataset
+from penstock.dataset.joint_gather import gather_each
+from penstock.dataset.steps import RowLog
 from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.views import AllRows, Asked, Bootstrap, Replicates, Results, Slices, View
@@ -71,8 +75,8 @@ def evaluate(
     """
     check_dataset(dataset, "evaluate")
     schema, prefixed = dataset.schema, isinstance(evaluators, Mapping)
-    members = {name: evaluator.bind(schema) for name, evaluator in named_evaluators(evaluators).items()}
-    views: list[View] = [AllRows(members, schema, prefixed)]
+    every = _all_rows(schema, evaluators)
+    members, views = every.members, list[View]([every])
     views += [Slices.of(members, schema, prefixed, by) for by in slices]
     if bootstrap is not None:
         wanted = bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap(bootstrap)
@@ -82,6 +86,39 @@ def evaluate(
     return Evaluation.joined(
         view.report(_merged(one, other)) for view, one, other in zip(views, first, second, strict=True)
     )
+
+
+def evaluate_each(
+    datasets: Sequence[Dataset], evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]
+) -> list[tuple[Evaluation, RowLog]]:
+    """Return the metrics of several scored datasets, each as `evaluate` gives them, and what became of their rows.
+
+    Datasets of the same rows, scored by several models, are read in one scan.
+
+    Raises
+    ------
+    ConfigError, SchemaError, DataValueError
+        As of `evaluate`, for the first dataset that they concern.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> from penstock import stages as st
+    >>> data = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, 2.0, 3.0], "y": [2.0, 4.0, 7.0]}))
+    >>> models = [ps.Pipeline(st.LinearRegression("y", features=["x"])).fit(data.limit(n)) for n in (2, 3)]
+    >>> evaluator = st.RegressionEvaluator(label="y", metrics="mae")
+    >>> both = evaluate_each([model.transform(data) for model in models], [evaluator])
+    >>> [round(metrics["mae"], 3) for metrics, _ in both]
+    [0.333, 0.222]
+    """
+    views = [_all_rows(each.schema, evaluators) for each in datasets]
+    asked = [view.statistics() for view in views]
+    first, logs = _gather_each(datasets, views, asked)
+    second, _ = _gather_each(
+        datasets, views, [view.follow_ups(found[()]) for view, found in zip(views, first, strict=True)]
+    )
+    metrics = [view.report(_merged(one, other)) for view, one, other in zip(views, first, second, strict=True)]
+    return list(zip(metrics, logs, strict=True))
 
 
 def named_evaluators(evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> dict[str, Evaluator]:
@@ -105,6 +142,26 @@ def _refuse_overlap(evaluators: Sequence[Evaluator]) -> None:
                     stage=evaluator.title,
                 )
             owner[name] = evaluator
+
+
+def _all_rows(schema: pa.Schema, evaluators: Sequence[Evaluator] | Mapping[str, Evaluator]) -> AllRows:
+    members = {name: evaluator.bind(schema) for name, evaluator in named_evaluators(evaluators).items()}
+    return AllRows(members, schema, isinstance(evaluators, Mapping))
+
+
+def _gather_each(
+    datasets: Sequence[Dataset], views: Sequence[View], asked: Sequence[Asked]
+) -> tuple[list[dict[Hashable, Results]], list[RowLog]]:
+    """Return for each dataset the results of what its view asked for, and what became of its rows."""
+    groups = [view.group(_unique(each)) for view, each in zip(views, asked, strict=True)]
+    if not any(_unique(each) for each in asked):
+        return [{} for _ in datasets], [RowLog() for _ in datasets]
+    gathered = gather_each(datasets, [[group] for group in groups], label="evaluate")
+    answers = [
+        _answers(each, group, _finish(dataset, view, group, states[0]))
+        for dataset, view, each, group, (states, _) in zip(datasets, views, asked, groups, gathered, strict=True)
+    ]
+    return answers, [log for _, log in gathered]
 
 
 def _gather(dataset: Dataset, views: Sequence[View], asked: Sequence[Asked]) -> list[dict[Hashable, Results]]:

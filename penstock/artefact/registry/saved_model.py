@@ -1,0 +1,96 @@
+"""A saved model as a registry takes it: its verified files, copied byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from penstock.artefact.fetch import fetch
+from penstock.artefact.folder import Contents, read_folder
+from penstock.artefact.layout import JSON_LIMIT, PIPELINE, REPORT, SCHEMA, kind_of
+from penstock.artefact.schema import decode_schema
+from penstock.core.errors import ArtifactError
+from penstock.core.locations import absolute_path, is_url
+from penstock.io.sinks import MODEL, OutputCommit, new_run_id, output_directory, read_json
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """The verified files of a model, and where they were read.
+
+    Parameters
+    ----------
+    location : str
+    contents : Contents
+    """
+
+    location: str
+    contents: Contents
+
+    @classmethod
+    def read(cls, location: str, options: Mapping[str, Any] | None = None) -> SavedModel:
+        """Return the model at a path or a URL; the errors are those of `penstock.artefact.load`."""
+        if not is_url(location):
+            return cls(location, read_folder(absolute_path(location, "model"), None))
+        with fetch(location, options or {}) as copy:
+            return cls(location, read_folder(copy.path, None))
+
+    @property
+    def digest(self) -> str:
+        """The digest of what was learned, as its manifest says."""
+        stated = self.contents.manifest.metadata.get("digest")
+        if not isinstance(stated, str):
+            raise ArtifactError(f"the manifest of {self.location} has no digest", path=self.location)
+        return stated
+
+    @property
+    def manifest(self) -> str:
+        """``sha256:...`` of the manifest of this copy, which ``expect`` takes."""
+        return self.contents.digest
+
+    def report(self) -> Mapping[str, Any]:
+        """Return what is told of the fit: ``metrics``, ``lineage``, ``versions``, and more."""
+        report: Mapping[str, Any] = self._document(REPORT)
+        return report
+
+    def stages(self) -> Mapping[str, Any]:
+        """Return the parameters of all stages, by their place and name."""
+        listed = self._document(PIPELINE)["stages"]
+        return {f"{place}.{each.get('name') or each['stage']}": each["parameters"] for place, each in enumerate(listed)}
+
+    def columns(self) -> Mapping[str, str]:
+        """Return the types of the columns that it was fitted on, by name."""
+        schema = decode_schema(self._document(SCHEMA)["columns"], SCHEMA)
+        return {each.name: str(each.type) for each in schema}
+
+    def copy(self, target: str, options: Mapping[str, Any] | None = None) -> SavedModel:
+        """Write the same model to a place where there is none, whole or not at all, and return it.
+
+        Raises
+        ------
+        OutputExistsError
+            Something is there.
+        OutputError
+            The file system or the store refused.
+        """
+        staged = output_directory(target, run_id=new_run_id(), storage_options=options)
+        with OutputCommit(staged) as joint:
+            entries = [
+                staged.parts.put(
+                    name, partial(_write, content), rows=self.contents.rows(name), kind=kind_of(name) or ""
+                )
+                for name, content in self.contents.files.items()
+            ]
+            staged.seal(entries, format=MODEL, metadata=self.contents.manifest.metadata)
+            joint.commit()
+        return SavedModel.read(target, options)
+
+    def _document(self, name: str) -> Any:
+        return read_json(self.contents.files[name], JSON_LIMIT, path=f"{self.location}/{name}", error=ArtifactError)
+
+
+def _write(content: bytes, path: str) -> None:
+    with open(path, "xb") as file:
+        file.write(content)

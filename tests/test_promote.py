@@ -1,0 +1,250 @@
+"""A challenger against the champion: what is promoted, from the command line and from Python, and by two at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.artefact.registry import ModelRegistry
+from penstock.cli import jobs
+from penstock.cli.commands import main
+from penstock.cli.registry import promote as promotions
+from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
+from penstock.errors import ConfigError, DataValueError
+from penstock.stages.evaluation.shared_scan import evaluate, evaluate_each
+
+EVALUATOR = st.RegressionEvaluator(label="y", metrics=("rmse", "r2"))
+BETTER, WORSE, CHAMPION = "better", "worse", "registry@champion"
+PROMOTE = ["--data", "rows", "--device", "cpu"]
+OF_THE_RUN = {"seconds", "run_id"}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    numbers = np.random.default_rng(0).normal(size=(600, 3))
+    table = pa.table({"a": numbers[:, 0], "b": numbers[:, 1], "y": numbers @ [1.0, 2.0, 0.5]})
+    engine = ps.LocalEngine(device="cpu")
+    engine.from_arrow(table, fragment_bytes=4000).write_parquet(folder / "rows")
+    for name, features in ((WORSE, ["a"]), (BETTER, ["a", "b"])):
+        fitted = ps.Pipeline(st.LinearRegression("y", features=features)).fit(engine.from_arrow(table))
+        fitted.with_evaluators(EVALUATOR).save(folder / name)
+    ps.Pipeline(st.LinearRegression("y", features=["a"])).fit(engine.from_arrow(table)).save(folder / "bare")
+    return folder
+
+
+@pytest.fixture
+def project(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for path in saved.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, object]]:
+    code = main(["promote", *arguments, *PROMOTE, "--json"])
+    return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def request(challenger: str, metric: str = "rmse", **more: object) -> PromoteRequest:
+    told = {"challenger": challenger, "champion": CHAMPION, "metric": metric, "data": ["rows"], "device": "cpu"}
+    return PromoteRequest(**{**told, **more})
+
+
+def champion() -> str:
+    return ps.PipelineModel.load(CHAMPION).digest
+
+
+def test_the_first_model_is_promoted_without_a_comparison(project, capsys):
+    code, told = run(capsys, WORSE, CHAMPION, "--metric", "rmse")
+    assert (code, told["promoted"], told["gain"], told["replaced"]) == (0, True, None, None)
+    assert champion() == told["digest"]
+
+
+@pytest.mark.parametrize("metric", ["rmse", "r2"])
+def test_a_better_model_is_promoted_whichever_way_its_metric_goes(project, capsys, metric):
+    run(capsys, WORSE, CHAMPION, "--metric", metric)
+    code, told = run(capsys, BETTER, CHAMPION, "--metric", metric, "--min-gain", "0.1")
+    assert (code, told["promoted"]) == (0, True)
+    assert told["gain"] == abs(told["metrics"][metric] - told["champion_metrics"][metric]) > 0.1
+    assert champion() == told["digest"]
+    code, told = run(capsys, WORSE, CHAMPION, "--metric", metric)
+    assert (code, told["promoted"], told["gain"] < -0.1) == (99, False, True)
+    assert champion() == told["replaced"]
+
+
+def test_a_gain_that_is_too_small_ends_with_99_and_changes_nothing(project, capsys):
+    run(capsys, WORSE, CHAMPION, "--metric", "r2")
+    before = Path("registry/registry.json").read_bytes()
+    code, told = run(capsys, BETTER, CHAMPION, "--metric", "r2", "--min-gain", "0.99")
+    assert (code, told["promoted"]) == (99, False)
+    assert "less than 0.99" in told["reason"]
+    assert Path("registry/registry.json").read_bytes() == before
+
+
+def test_the_champion_itself_is_nothing_new(project, capsys):
+    run(capsys, BETTER, CHAMPION, "--metric", "rmse")
+    code, told = run(capsys, CHAMPION, CHAMPION, "--metric", "rmse", "--min-gain", "-1")
+    assert (code, told["gain"], told["reason"]) == (99, 0.0, "it is the champion already")
+
+
+def test_a_second_try_of_a_run_that_promoted_ends_as_the_first(project):
+    first = jobs.promote(request(WORSE, run_id="day 1"))
+    jobs.promote(request(BETTER, run_id="day 2"))
+    again = jobs.promote(request(WORSE, run_id="day 1"))
+    assert {**vars(again), "seconds": 0} == {**vars(first), "seconds": 0}
+    assert champion() != first.digest
+    assert len(ModelRegistry("registry").read().aliases["champion"]) == 2
+
+
+def test_python_and_the_command_line_tell_the_same(project, capsys):
+    for alias in ("one", "two"):
+        run(capsys, WORSE, f"registry@{alias}", "--metric", "rmse")
+    code, printed = run(capsys, BETTER, "registry@one", "--metric", "rmse", "--min-gain", "0.1")
+    result = jobs.promote(request(BETTER, champion="registry@two", min_gain=0.1))
+    assert code == 0
+    different = OF_THE_RUN | {"champion"}
+    assert {name: each for name, each in printed.items() if name not in different} == {
+        name: each for name, each in vars(result).items() if name not in different
+    }
+
+
+def test_both_are_evaluated_in_one_scan_as_each_by_itself(project):
+    rows = ps.LocalEngine(device="cpu").read_parquet("rows")
+    scored = [ps.PipelineModel.load(name).transform(rows) for name in (WORSE, BETTER)]
+    labels = []
+    alone = [evaluate(each, [EVALUATOR]) for each in scored]
+    reduce = type(rows.engine).reduce
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            type(rows.engine),
+            "reduce",
+            lambda *told, label, **more: labels.append(label) or reduce(*told, label=label, **more),
+        )
+        both = evaluate_each(scored, [EVALUATOR])
+    assert labels == ["evaluate"]
+    assert [metrics for metrics, _ in both] == alone
+    assert [log.kept for _, log in both] == [600, 600]
+
+
+def test_datasets_of_other_rows_are_each_evaluated_by_themselves(project):
+    rows = ps.LocalEngine(device="cpu").read_parquet("rows")
+    model = ps.PipelineModel.load(BETTER)
+    scored = [model.transform(part) for part in rows.split([0.5, 0.5], seed=1)] + [model.transform(rows.limit(50))]
+    both = evaluate_each(scored, [EVALUATOR])
+    assert [metrics for metrics, _ in both] == [evaluate(each, [EVALUATOR]) for each in scored]
+
+
+def test_models_that_leave_different_rows_out_are_not_compared(project):
+    data = ps.LocalEngine(device="cpu").read_parquet("rows")
+    strict = ps.Pipeline(st.Expect("-1 < a < 1", action="drop"), st.LinearRegression("y", features=["a"]))
+    strict.fit(data).with_evaluators(EVALUATOR).save("strict")
+    jobs.promote(request(WORSE))
+    with pytest.raises(DataValueError, match=r"leave different rows out"):
+        jobs.promote(request("strict"))
+
+
+@pytest.mark.parametrize(
+    ("told", "problem"),
+    [
+        ({"champion": "registry"}, "no alias"),
+        ({"metric": "rsme"}, "Did you mean 'rmse'"),
+        ({"challenger": "bare"}, "has no evaluators"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_anything_is_read(project, told, problem):
+    with pytest.raises(ConfigError, match=problem):
+        jobs.promote(request(**{"challenger": WORSE, "data": ["nowhere"], **told}))
+
+
+def test_a_gain_that_is_no_number_is_refused():
+    with pytest.raises(ConfigError, match="min_gain is nan"):
+        request(WORSE, min_gain=float("nan"))
+
+
+def test_a_champion_that_changes_meanwhile_is_compared_with_anew(project, monkeypatch):
+    jobs.promote(request(WORSE))
+    compare, between = promotions._Contest._compare, iter([BETTER])
+
+    def compare_slowly(contest, rows, champion):
+        compared = compare(contest, rows, champion)
+        for name in between:
+            ModelRegistry("registry").register(name, alias="champion")
+        return compared
+
+    engine = ps.LocalEngine(device="cpu")
+    middle = ps.Pipeline(st.LinearRegression("y", features=["b"])).fit(engine.read_parquet("rows"))
+    middle.with_evaluators(EVALUATOR).save("middle")
+    monkeypatch.setattr(promotions._Contest, "_compare", compare_slowly)
+    result = jobs.promote(request("middle"))
+    assert (result.promoted, result.gain < 0) == (False, True)
+    assert champion() == ps.PipelineModel.load(BETTER).digest
+
+
+@pytest.mark.thorough
+def test_of_two_processes_that_promote_at_once_the_better_model_wins(project):
+    command = [sys.executable, "-m", "penstock", "promote"]
+    running = [
+        subprocess.Popen([*command, name, CHAMPION, "--metric", "rmse", *PROMOTE], stderr=subprocess.DEVNULL)
+        for name in (WORSE, BETTER)
+    ]
+    worse, better = (each.wait(120) for each in running)
+    assert (worse in (0, 99), better) == (True, 0)
+    assert champion() == ps.PipelineModel.load(BETTER).digest
+
+
+def test_a_registry_is_listed_and_its_models_are_shown_and_compared(project, capsys):
+    run(capsys, WORSE, CHAMPION, "--metric", "rmse")
+    run(capsys, BETTER, CHAMPION, "--metric", "rmse")
+    assert main(["models", "list", "registry", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed == json.loads(json.dumps(asdict(jobs.list_models(ListModelsRequest(registry="registry")))))
+    assert {each["source"]: each["aliases"] for each in listed["models"]} == {WORSE: [], BETTER: ["champion"]}
+    assert main(["models", "show", CHAMPION, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == json.loads(json.dumps(asdict(jobs.show_model(ShowModelRequest(model=CHAMPION)))))
+    assert (shown["aliases"], shown["columns"]["a"]) == (["champion"], "double")
+    assert main(["models", "diff", WORSE, CHAMPION, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads(json.dumps(asdict(jobs.diff_models(DiffModelsRequest(one=WORSE, other=CHAMPION)))))
+    features = next(each for each in told["differences"] if each["what"].endswith("features"))
+    assert (features["one"], features["other"]) == (["a"], ["a", "b"])
+
+
+def test_tables_of_a_registry_name_versions_and_aliases(project, capsys):
+    run(capsys, BETTER, CHAMPION, "--metric", "rmse")
+    for command in (["list", "registry"], ["show", CHAMPION], ["diff", WORSE, CHAMPION]):
+        assert main(["models", *command]) == 0
+        assert "sha256:" in capsys.readouterr().out
+    assert main(["promote", WORSE, CHAMPION, "--metric", "rmse", *PROMOTE]) == 99
+    assert "not promoted" in capsys.readouterr().out
+
+
+def test_a_fit_tells_what_its_model_was_made_from(project, capsys):
+    Path("pipelines").mkdir()
+    Path("pipelines/line.py").write_text(
+        "import penstock as ps\nfrom penstock import stages as st\nfrom pydantic import BaseModel\n"
+        'class Parameters(BaseModel, extra="forbid"):\n    reg: float = 0.5\n'
+        'def build(parameters):\n    return ps.Pipeline(st.LinearRegression("y", reg_param=parameters.reg))\n'
+        'def evaluators(parameters):\n    return [st.RegressionEvaluator(label="y", metrics="rmse")]\n'
+    )
+    assert main(["fit", "line", *PROMOTE, "--out", "fitted", "--set", "reg=0.25"]) == 0
+    run(capsys, "fitted", CHAMPION, "--metric", "rmse")
+    lineage = ModelRegistry("registry").find("champion").lineage
+    files = list(Path("rows").glob("*.parquet"))
+    sizes = sum(path.stat().st_size for path in files)
+    assert lineage == {
+        "pipeline": "line", "parameters": {"reg": 0.25}, "data": ["rows"],
+        "files": len(files), "bytes": sizes, "rows": pq.read_table("rows").num_rows,
+    }  # fmt: skip
+    assert set(ModelRegistry("registry").find("champion").metrics) == {"rmse"}
