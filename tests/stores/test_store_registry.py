@@ -147,13 +147,13 @@ def test_two_writers_at_once_lose_nothing_of_each_other(
     writers: list[subprocess.Popen[str]], models: list[str], kind: str, request: pytest.FixtureRequest
 ) -> None:
     place: Place = request.getfixturevalue(kind)
-    for number in range(6):
+    for number in range(3):
         for name, process in zip("ab", writers, strict=True):
             tell(process, place, models[number % 4], f"{name}{number}")
-    assert [answer(process) for _ in range(6) for process in writers] == [0] * 12
+    assert [answer(process) for _ in range(3) for process in writers] == [0] * 6
     document = registry_at(place).read()
-    assert set(document.aliases) == {f"{name}{number}" for name in "ab" for number in range(6)}
-    assert set(document.versions) == {digest(model) for model in models}
+    assert set(document.aliases) == {f"{name}{number}" for name in "ab" for number in range(3)}
+    assert set(document.versions) == {digest(model) for model in models[:3]}
 
 
 def test_a_writer_that_is_killed_leaves_the_old_alias_and_the_next_one_moves_it(
