@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
+from narwhals._expression_parsing import ExprNode
 
-from penstock.expressions.aggregates import columns_in, walk
+from penstock.core.errors import SchemaError
+from penstock.expressions.aggregates import columns_in, type_of
 
 _ALIKE = {
     "col", "lit", "alias", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__",
@@ -15,16 +18,55 @@ _ALIKE = {
     "str.starts_with", "str.ends_with", "dt.year", "dt.month", "dt.day", "fill_nan",
 }  # fmt: skip
 _ARITHMETIC = {"__add__", "__sub__", "__mul__", "__radd__", "__rsub__", "__rmul__"}
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_NUMBERS = (*_INTEGERS, pa.float32(), pa.float64())
+_EXACT_CASTS: Mapping[Any, tuple[pa.DataType, ...]] = {nw.Int64: _INTEGERS, nw.Float64: _NUMBERS}
+"""Casts that both do by the rules of IEEE 754, or without a change of value."""
 
 
 def is_native(expression: nw.Expr, types: Mapping[str, pa.DataType]) -> bool:
     """Return whether Spark SQL gives what Polars gives for an expression on rows of these types.
 
-    Text against bytes, regular expressions, casts, division and decimals are not the same in both; a name with a dot or
-    a backquote cannot be said.
+    Text against bytes, regular expressions, casts that can fail, arithmetic that can overflow, division and decimals
+    are not the same in both; a name with a dot or a backquote cannot be said.
+
+    Examples
+    --------
+    >>> types = {"price": pa.float64(), "n": pa.int32()}
+    >>> [is_native(each, types) for each in (nw.col("price") * nw.col("n"), nw.col("n") * 2, nw.col("price") / 2)]
+    [True, False, False]
     """
     names = columns_in(expression)
     if any("." in name or "`" in name or name not in types for name in names):
         return False
-    floats = all(pa.types.is_float64(types[name]) for name in names)
-    return all(node.name in _ALIKE or (floats and node.name in _ARITHMETIC) for node in walk(expression))
+    schema = pa.schema([(name, types[name]) for name in names])
+    try:
+        return all(_is_alike(before, node, schema) for before, node in _calls(expression))
+    except SchemaError:  # Polars would refuse it
+        return False
+
+
+def _calls(expression: nw.Expr) -> Iterator[tuple[Sequence[ExprNode], ExprNode]]:
+    """Yield each node, those of arguments too, with the nodes that make what it is called on."""
+    for place, node in enumerate(expression._nodes):
+        yield expression._nodes[:place], node
+        for each in node.exprs:
+            if isinstance(each, nw.Expr):
+                yield from _calls(each)
+
+
+def _is_alike(before: Sequence[ExprNode], node: ExprNode, schema: pa.Schema) -> bool:
+    if node.name in _ALIKE:
+        return True
+    if node.name == "cast":
+        return _type(nw.Expr(*before), schema) in _EXACT_CASTS.get(node.kwargs["dtype"], ())
+    if node.name not in _ARITHMETIC:
+        return False
+    operands = [_type(each, schema) for each in (nw.Expr(*before), *node.exprs)]
+    # Beside a double all numbers become doubles in both; of single precision only Polars makes no double.
+    doubles = pa.float64() in operands and all(each in _NUMBERS for each in operands)
+    return doubles and _type(nw.Expr(*before, node), schema) == pa.float64()
+
+
+def _type(value: Any, schema: pa.Schema) -> pa.DataType:
+    return type_of(value if isinstance(value, nw.Expr) else nw.lit(value), schema, "query")

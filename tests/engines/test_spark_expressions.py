@@ -1,0 +1,71 @@
+"""What Spark SQL computes itself is to the bit what Polars computes."""
+
+from __future__ import annotations
+
+import math
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.engines.spark.expressions import is_native
+
+DOUBLES = [0.1, -0.0, math.inf, -math.inf, 1e308, 5e-324, None, 2.0]
+TABLE = pa.table(
+    {
+        "row": pa.array(range(8), pa.int64()),
+        "x": pa.array(DOUBLES, pa.float64()),
+        "y": pa.array([0.3, 0.0, math.inf, 7.5, 10.0, 0.5, 1.0, None], pa.float64()),
+        "f": pa.array([0.1, -0.0, math.inf, 3e38, 1e-45, None, 1.5, 2.5], pa.float32()),
+        "n": pa.array([2**53 + 1, -(2**63), 2**63 - 1, None, 0, 7, -1, 2], pa.int64()),
+        "i": pa.array([2**31 - 1, -(2**31), 0, 3, None, 1, 2, 5], pa.int32()),
+    }
+)
+TYPES = dict(zip(TABLE.schema.names, TABLE.schema.types, strict=True))
+NATIVE = {
+    "revenue": nw.col("x") * (1 - nw.col("y")),
+    "charge": nw.col("x") * (1 - nw.col("y")) * (nw.col("i") + nw.col("y")),
+    "difference": nw.col("x") - nw.col("n"),
+    "mixed": nw.col("f") + nw.col("x"),
+    "scaled": nw.col("n") * 0.1,
+    "of_long": nw.col("n").cast(nw.Float64),
+    "of_single": nw.col("f").cast(nw.Float64),
+    "to_long": nw.col("i").cast(nw.Int64),
+    "chosen": nw.when(nw.col("x") > 1).then(nw.col("x") * 2).otherwise(nw.col("y")),
+}
+
+
+@pytest.mark.spark
+def test_arithmetic_and_casts_are_those_of_polars_to_the_bit(engines, local):
+    assert [name for name, each in NATIVE.items() if not is_native(each, TYPES)] == []
+    mine, its = (
+        engine.from_arrow(TABLE).with_columns(**NATIVE).sort("row").to_arrow()
+        for engine in (engines.get("spark"), local)
+    )
+    assert mine.schema == its.schema
+    for name in NATIVE:
+        assert mine[name].is_null().equals(its[name].is_null()), name
+        assert bits(mine[name]) == bits(its[name]), name
+
+
+def bits(column: pa.ChunkedArray) -> bytes:
+    return np.asarray(column.drop_null()).tobytes()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(nw.col("n") + 1, id="integers overflow"),
+        pytest.param(nw.col("f") * 2.0, id="single precision stays so in Polars"),
+        pytest.param(nw.col("f") * nw.col("n"), id="single precision of an integer"),
+        pytest.param(nw.col("x") / nw.col("y"), id="division by zero"),
+        pytest.param(nw.col("x").cast(nw.Int64), id="a cast that can fail"),
+        pytest.param(nw.col("x").cast(nw.Float32), id="a cast that rounds"),
+        pytest.param(nw.col("n").cast(nw.String), id="a cast to text"),
+        pytest.param(nw.col("x") * (nw.col("n") + 1), id="in an argument"),
+        pytest.param(nw.col("absent") * 2.0, id="a column that is not there"),
+    ],
+)
+def test_what_may_differ_is_left_to_polars(expression):
+    assert not is_native(expression, TYPES)
