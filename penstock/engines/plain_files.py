@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
+from penstock.core.scheduler import Scheduler
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import SelectColumns
 from penstock.io.fragments import Piece
+from penstock.io.sources.columnar import verify
 from penstock.io.sources.files import Storage
 from penstock.io.sources.parquet import ParquetSource
 
@@ -34,6 +37,16 @@ class PlainFiles:
     def paths(self) -> list[str]:
         """Where they lie, from the root."""
         return [piece.path for piece in self.pieces]
+
+    def verify(self, scheduler: Scheduler, label: str) -> None:
+        """Raise IncompleteInputError or CorruptFileError for a file that is not the one that was planned.
+
+        Workers read the bytes of files that have a hash; of others there is only a size and a time to look at.
+        """
+        check = partial(verify, self.storage)
+        is_hashed = any(piece.sha256 is not None for piece in self.pieces)
+        for _ in scheduler.map(check, self.pieces, label=label) if is_hashed else map(check, self.pieces):
+            pass
 
     def check_unchanged(self) -> None:
         """Raise IncompleteInputError for a file that is not the one that was planned."""

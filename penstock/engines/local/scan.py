@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import polars as pl
 import pyarrow as pa
@@ -14,7 +14,6 @@ from penstock.dataset.relations.relation import RowNumber
 from penstock.dataset.steps import SelectColumns
 from penstock.engines.plain_files import PlainFiles, plain_files
 from penstock.io.fragments import Piece
-from penstock.io.sources.columnar import verify
 from penstock.io.sources.memory import MemorySource
 
 
@@ -27,10 +26,7 @@ def scan_files(dataset: Dataset, label: str) -> tuple[pl.LazyFrame, PlainFiles] 
     files = plain_files(stored)
     if files is None or not all(_has_types(piece, stored.schema) for piece in files.pieces):
         return None
-    check = partial(verify, files.storage)
-    hashed = any(piece.sha256 is not None for piece in files.pieces)
-    for _ in dataset.engine.map(check, files.pieces, label=label) if hashed else map(check, files.pieces):
-        pass
+    files.verify(dataset.engine, label)
     scanned = pl.scan_parquet(files.paths, glob=False, hive_partitioning=False, row_index_name=number)
     return _without_nan(scanned, dataset.schema), files
 

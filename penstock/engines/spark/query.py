@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import narwhals as nw
@@ -23,7 +22,6 @@ from penstock.engines.spark.jvm import naming_lost_jvm
 from penstock.engines.spark.operations import column, operate, sort_columns, spark_carrier
 from penstock.engines.spark.staging import read_rows, write_rows
 from penstock.io.sinks.part_folder import PartFolder
-from penstock.io.sources.columnar import verify
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,8 +70,7 @@ class SparkQueries(QueryEngine):
         return _lazy(read_rows(self._session, folder, stage(dataset, folder, label), dataset.schema))
 
     def _directly(self, dataset: Dataset, files: PlainFiles, label: str) -> nw.LazyFrame:
-        for _ in dataset.engine.map(partial(verify, files.storage), files.pieces, label=label):
-            pass
+        files.verify(dataset.engine, label)
         self._read.append(files)
         schema = from_arrow_schema(dataset.schema, prefer_timestamp_ntz=True)
         native = self._session.read.schema(schema).parquet(*(f"file://{path}" for path in files.paths))

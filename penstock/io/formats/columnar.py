@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Generic
 
@@ -18,6 +18,8 @@ from penstock.io.fragments import Fragment, Piece
 from penstock.io.sources.columnar import ColumnarSource, Footer
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.hive import with_keys
+
+_FEW_FILES = 8
 
 
 class Columnar(Format[Options], Generic[Options]):
@@ -53,7 +55,7 @@ class Columnar(Format[Options], Generic[Options]):
         CorruptFileError, SchemaDriftError
         """
         assert isinstance(options, TableOptions)
-        footers = list(scheduler.map(partial(self.read_footer, storage), files, label="footers"))
+        footers = list(_map_files(partial(self.read_footer, storage), files, scheduler, storage))
         schema = self._schema(footers, options)
         pieces = [piece for footer in footers for piece in _pieces(footer, schema)]
         schema = with_keys(schema, files)
@@ -85,6 +87,16 @@ class Columnar(Format[Options], Generic[Options]):
             for name, kind in stored
         ]
         return pa.schema([*columns, *((key, pa.null()) for key in named if key not in footer.schema.names)])
+
+
+def _map_files(
+    read: Callable[[InputFile], Footer], files: Sequence[InputFile], scheduler: Scheduler, storage: Storage
+) -> Iterable[Footer]:
+    """Read footers: here those of few files on a disk, which take milliseconds, less than a job on a cluster does."""
+    are_near = (
+        not scheduler.in_process and len(files) <= _FEW_FILES and all(storage.is_local(file.path) for file in files)
+    )
+    return map(read, files) if are_near else scheduler.map(read, files, label="footers")
 
 
 def _index(footers: Sequence[Footer], declared: Sequence[str]) -> set[str]:
