@@ -1,0 +1,184 @@
+"""Jobs on clusters that were started by hand, in other folders: a standalone Spark, and workers of `dask worker`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 90
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+PIPELINE = """
+import narwhals as nw
+import penstock as ps
+from helpers import doubled
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+@ps.register_function("tests: doubled on a cluster")
+def from_here(frame):
+    from sent import OFFSET
+    return doubled(frame).select(nw.col("twice") + OFFSET)
+
+def build(parameters):
+    return ps.Pipeline(
+        st.FunctionStage("tests: doubled on a cluster", "x", {"twice": "float64"}),
+        st.StandardScaler("twice"),
+        st.LinearRegression("y", features=["twice"]),
+    )
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator("y")]
+"""
+HELPERS = """
+import narwhals as nw
+
+def doubled(frame):
+    return frame.select(twice=nw.col("x") * 2)
+"""
+FIT = [
+    "fit",
+    "mine",
+    "--pipelines",
+    "pipelines",
+    "--data",
+    "data",
+    "--test-fraction",
+    "0.5",
+    "--out",
+    "model",
+    "--json",
+]
+
+Start = Callable[..., str]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A pipeline, a module beside it, one that is to be sent, and two files of rows."""
+    for folder in ("pipelines", "data", "sent", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pipelines" / "mine.py").write_text(PIPELINE)
+    (tmp_path / "pipelines" / "helpers.py").write_text(HELPERS)
+    (tmp_path / "sent" / "sent.py").write_text("OFFSET = 1.0\n")
+    for number in range(2):
+        rows = pa.table({"x": [float(4 * number + place) for place in range(4)], "y": [0.5, 2.0, 1.0, 4.0]})
+        pq.write_table(rows, tmp_path / "data" / f"{number}.parquet")
+    (tmp_path / "data" / "_SUCCESS").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def start(project: Path) -> Iterator[Start]:
+    """A function that starts a process in a folder of its own, and returns the address that it says."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(name: str, said: str, command: list[Any], **environ: str) -> str:
+        folder = project / "elsewhere" / name
+        folder.mkdir()
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                command, cwd=folder, env={**os.environ, **environ}, stdout=log, stderr=log, start_new_session=True
+            )
+        started.append(process)
+        deadline = time.monotonic() + START_SECONDS
+        while not (found := re.search(said, (folder / "log").read_text())):
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.05)
+        return found[1]
+
+    with ExitStack() as ending:
+        ending.callback(lambda: [_end(process) for process in reversed(started)])
+        yield run
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _local_digest(project: Path) -> str:
+    command = [sys.executable, "-m", "penstock", *FIT, "--overwrite"]
+    return _told(command, project, PYTHONPATH=f"{ROOT}{os.pathsep}{project / 'sent'}")["digest"]
+
+
+def _told(command: list[Any], folder: Path, **environ: str) -> Any:
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_job_is_submitted_to_a_standalone_cluster_of_the_defaults(project, start):
+    """Executors have the libraries, but of Penstock and of the user's modules only what was sent."""
+    spark = Path(find_spec("pyspark").origin).parent
+    run = [spark / "bin" / "spark-class"]
+    jvm = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": QUICK}
+    master = "org.apache.spark.deploy.master.Master"
+    address = start("master", r"Starting Spark master at (\S+)", [*run, master, "-h", "127.0.0.1", "-p", "0",
+                    "--webui-port", "0"], SPARK_MASTER_OPTS="-Dspark.master.rest.enabled=false", **jvm)  # fmt: skip
+    for number in range(2):
+        start(f"worker{number}", r"Successfully registered with master (\S+)",
+              [*run, "org.apache.spark.deploy.worker.Worker", "-h", "127.0.0.1", "--webui-port", "0", "--cores", "1",
+               "--memory", "1g", "-d", project / "elsewhere" / f"worker{number}" / "work", address], **jvm)  # fmt: skip
+    installed = os.pathsep.join(path for path in sys.path if path.endswith("-packages"))
+    python = project / "python"  # -S: no .pth file, so that the editable install is not there
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{installed}" exec {sys.executable} -S "$@"\n')
+    python.chmod(0o700)
+    conf = project / "conf"
+    conf.mkdir()
+    settings = {
+        "spark.master": address,
+        "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
+    }
+    (conf / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    options = ["--py-files", project / "sent" / "sent.py"]
+    submit = [ROOT / "spark-submit.sh", *options, ROOT / "jobs" / "fit.py", *FIT[1:], "--report", "report.html"]
+    environ = {"PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": str(python)}
+    told = _told(submit, project, SPARK_CONF_DIR=str(conf), SPARK_LOCAL_IP="127.0.0.1", **environ)
+    assert (told["engine"], told["digest"]) == ("spark", _local_digest(project))
+    assert "<svg" in (project / "report.html").read_text()
+
+
+@pytest.mark.dask
+@pytest.mark.slow
+def test_a_job_runs_on_workers_of_dask_that_were_started_elsewhere(project, start):
+    dask = [sys.executable, "-m", "dask"]
+    address = start("scheduler", r"Scheduler at:\s+(\S+)", [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0",
+                    "--no-dashboard"])  # fmt: skip
+    path = f"{ROOT}{os.pathsep}{project / 'sent'}"
+    for number in range(2):
+        start(f"worker{number}", r"Registered to:\s+(\S+)", [*dask, "worker", address, "--host", "127.0.0.1",
+              "--nthreads", "1", "--no-dashboard"], PYTHONPATH=path)  # fmt: skip
+    (project / "dask.yaml").write_text(f"engine: dask\ncluster: {address}\n")
+    command = [sys.executable, "-m", "penstock", *FIT, "--engine", "dask.yaml"]
+    told = _told(command, project, PYTHONPATH=path)
+    assert (told["engine"], told["digest"]) == ("dask", _local_digest(project))
