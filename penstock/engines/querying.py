@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from penstock.engines.relational import RelationalEngine
 
 Function = Callable[..., Any]
+Rows = Any
+"""What a query engine does operations to: its lazy frames, unless it has something of its own for them."""
 AnyFrame = TypeVar("AnyFrame", nw.LazyFrame, nw.DataFrame)
 
 
@@ -59,32 +61,36 @@ class QueryEngine(ABC):
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
         """Return the rows of a dataset as a lazy frame; what is staged for it goes to `staging`."""
 
-    @abstractmethod
-    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
-        """Return the rows sorted."""
+    def read(self, dataset: Dataset, staging: Staging, label: str) -> Rows:
+        """Return the rows of a dataset as operations take them."""
+        return self.lazy(dataset, staging, label)
 
     @abstractmethod
-    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
-        """Return what an operation makes of frames."""
+    def arrange(self, frame: Rows, order: Sequence[SortKey], label: str) -> Rows:
+        """Return the rows sorted, of operations or of a lazy frame."""
 
-    def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
-        """Return a frame that is used several times in a query, whose rows are made once."""
+    @abstractmethod
+    def operate(self, operation: Operation, inputs: Sequence[Rows], label: str) -> Rows:
+        """Return what an operation makes of rows."""
+
+    def shared(self, frame: Rows) -> Rows:
+        """Return rows that are used several times in a query, and are made once."""
         return frame
 
     def check(self, schema: pa.Schema, label: str) -> None:  # noqa: B027
         """Raise SchemaError for a column of a type that this query engine lacks."""
 
-    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
+    def cast(self, frame: Rows, schema: pa.Schema) -> Rows:
         """Return the columns of `schema`, in its order and types."""
         return frame.select(*(nw.col(name).cast(dtype) for name, dtype in frames.dtypes(schema).items()))
 
-    def run(self, frame: nw.LazyFrame, staging: Staging, label: str) -> pa.Table | None:
+    def run(self, frame: Rows, staging: Staging, label: str) -> pa.Table | None:
         """Run the query; return its rows where they are few and here, else write them to the rows of `staging`."""
         self.write(frame, staging.rows, label)
         return None
 
     @abstractmethod
-    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
+    def write(self, frame: Rows, folder: PartFolder, label: str) -> None:
         """Run the query and write its rows to a new folder: files that are in order by their names."""
 
     def window(
@@ -97,7 +103,7 @@ class QueryEngine(ABC):
         """Return the frame with columns computed within each partition, in order."""
         return with_windows(frame, columns, partition_by, order_by)
 
-    def settings(self, datasets: Sequence[Dataset]) -> AbstractContextManager[None]:
+    def settings(self, datasets: Sequence[Dataset], label: str) -> AbstractContextManager[None]:
         """Hold while frames are made, while the function is called and while the query runs."""
         return nullcontext()
 
@@ -130,7 +136,7 @@ def run(
         raise ConfigError(f"{label} has no dataset", hint="Pass at least one after the function.", stage=label)
     queries = engine.query_engine()
 
-    def frame(staging: Staging) -> nw.LazyFrame:
+    def frame(staging: Staging) -> Rows:
         given = [_lazy(queries, engine, each, staging, place, label) for place, each in enumerate(datasets)]
         return _arranged(queries, _called(queries, function, given, label), order_by, schema, label)
 
@@ -144,7 +150,7 @@ def execute(
     queries: QueryEngine,
     label: str,
     datasets: Sequence[Dataset],
-    frame: Callable[[Staging], nw.LazyFrame],
+    frame: Callable[[Staging], Rows],
     *,
     schema: pa.Schema | None = None,
     place: StagingPlace | None = None,
@@ -153,7 +159,7 @@ def execute(
     """Run the query that `frame` makes; return its rows, which are staged unless they are few."""
     made = Staging(engine.staging(None, label) if place is None else place)
     try:
-        with made as staging, queries.settings(datasets), _told(queries, engine, label):
+        with made as staging, queries.settings(datasets, label), _told(queries, engine, label):
             query = frame(staging)
             with engine.progress.track(label, 1) as track:
                 table = queries.run(query, staging, label)
@@ -217,7 +223,7 @@ def _called(queries: QueryEngine, function: Function, given: Sequence[nw.LazyFra
 
 def _arranged(
     queries: QueryEngine, frame: nw.LazyFrame, order_by: Sequence[str], schema: pa.Schema | None, label: str
-) -> nw.LazyFrame:
+) -> Rows:
     """Return the frame sorted, in the declared columns and types."""
     with _blamed(queries, label):
         names = frame.collect_schema().names()
@@ -232,8 +238,8 @@ def _arranged(
                 stage=label,
             )
     with _blamed(queries, label):
-        frame = queries.arrange(frame, [SortKey(name) for name in order_by], label) if order_by else frame
-        return frame if schema is None else queries.cast(frame, schema)
+        rows = queries.arrange(frame, [SortKey(name) for name in order_by], label) if order_by else frame
+        return rows if schema is None else queries.cast(rows, schema)
 
 
 @contextmanager

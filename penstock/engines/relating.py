@@ -21,7 +21,7 @@ from penstock.dataset.relations.relation import (
     RowNumber,
     settled,
 )
-from penstock.engines.querying import QueryEngine, execute, read_staged, stage
+from penstock.engines.querying import QueryEngine, Rows, execute, read_staged, stage
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -37,7 +37,7 @@ def relate(engine: RelationalEngine, pending: Pending) -> Dataset:
     queries = engine.query_engine()
     plan = QueryPlan(pending, keeps_order=queries.keeps_order)
 
-    def frame(staging: Staging) -> nw.LazyFrame:
+    def frame(staging: Staging) -> Rows:
         made = Frames(engine, queries, plan, staging, pending.label).of(plan.root)
         is_sorted = not pending.order or plan.root in plan.in_order
         arranged = made if is_sorted else queries.arrange(made, pending.order or (), pending.label)
@@ -153,27 +153,27 @@ def _unfinished(pending: Pending) -> Iterator[Pending]:
 
 
 class Frames:
-    """The lazy frames of a plan, each made once."""
+    """The rows of the nodes of a plan, each made once."""
 
     def __init__(
         self, engine: RelationalEngine, queries: QueryEngine, plan: QueryPlan, staging: Staging, label: str
     ) -> None:
         self._engine, self._queries, self._plan, self._staging, self._label = engine, queries, plan, staging, label
-        self._made: dict[Node, nw.LazyFrame] = {}
+        self._made: dict[Node, Rows] = {}
 
-    def of(self, node: Node) -> nw.LazyFrame:
-        """Return the lazy frame of a node, with the columns that are wanted of it."""
+    def of(self, node: Node) -> Rows:
+        """Return the rows of a node, with the columns that are wanted of it."""
         if node not in self._made:
             made = self._leaf(node) if isinstance(node, Leaf) else self._operated(node)
             self._made[node] = self._queries.shared(made) if node in self._plan.shared else made
         return self._made[node]
 
-    def _operated(self, node: Operated) -> nw.LazyFrame:
+    def _operated(self, node: Operated) -> Rows:
         inputs = [self.of(each) for each in self._plan.inputs(node)]
         operation = self._plan.in_order.get(node) or node.operation
         return self._queries.operate(operation.narrow(self._plan.wanted[node]), inputs, self._label)
 
-    def _leaf(self, node: Leaf) -> nw.LazyFrame:
+    def _leaf(self, node: Leaf) -> Rows:
         wanted = self._plan.wanted[node]
         numbered = [key for key in node.order if key.column in wanted and key.column not in node.schema.names]
         dataset = self._readable(node.dataset, numbered=bool(numbered))
@@ -185,7 +185,7 @@ class Frames:
         frame = self._lazy(dataset.with_step(RowNumber()))
         return self._named(frame, columns, numbered)
 
-    def _named(self, frame: nw.LazyFrame, columns: list[str], order: Sequence[SortKey]) -> nw.LazyFrame:
+    def _named(self, frame: Rows, columns: list[str], order: Sequence[SortKey]) -> Rows:
         """Return the frame with the row number as every hidden column of an order, up or down as its keys go."""
         if [(key.column, key.descending) for key in order] == [(ROW_ORDER, False)]:
             return frame
@@ -203,5 +203,5 @@ class Frames:
         stage(dataset, folder, self._label)
         return read_staged(self._engine, folder, dataset.schema)
 
-    def _lazy(self, dataset: Dataset) -> nw.LazyFrame:
-        return self._queries.lazy(dataset, self._staging, self._label)
+    def _lazy(self, dataset: Dataset) -> Rows:
+        return self._queries.read(dataset, self._staging, self._label)

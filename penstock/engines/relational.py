@@ -85,9 +85,9 @@ class RelationalEngine(Engine, ABC):
         """Join, group or otherwise relate the rows of datasets, by the engine's own query engine.
 
         It is run once, now: by Polars (streaming, or its GPU engine) on the local engine, by Dask DataFrame on Dask,
-        by Spark SQL on Spark. The rows that come out are staged as Parquet and read like any others, but for up to
-        32 MiB of them on the local engine, which stay in memory; files are removed when no dataset refers to them any
-        more.
+        by Spark SQL on Spark. The rows that come out are staged as Parquet and read like any others, but for few,
+        up to 32 MiB on the local engine and 8 MiB on Dask, which stay in memory; files are removed when no dataset
+        refers to them any more.
 
         Parameters
         ----------

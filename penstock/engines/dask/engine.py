@@ -205,7 +205,7 @@ class DaskEngine(RelationalEngine):
         """Return Dask DataFrame, on the workers of this cluster."""
         from penstock.engines.dask.query import DaskQueries
 
-        return DaskQueries(self.client, self.kind, self._compute)
+        return DaskQueries(self, lambda label: self._tasks(label, None))
 
     def unshared(self) -> str | None:
         """Refuse to guess what workers on other machines share."""

@@ -10,78 +10,104 @@ from typing import TYPE_CHECKING, Any
 import dask
 import dask.dataframe as dd
 import narwhals as nw
+import polars as pl
 import pyarrow as pa
 from dask.dataframe.dask_expr._expr import Expr
 
-from penstock.core.names import PARTITION
-from penstock.dataset.relations.operation import Operation
+from penstock.dataset.relations.operation import Operation, polars_types
 from penstock.dataset.relations.order import SortKey
-from penstock.engines.dask.operations import operate
-from penstock.engines.dask.query_partition import InPolars, PlaceRows, Read, cuts, sample, sort, to_partition
+from penstock.dataset.tasks import put_parts
+from penstock.engines.dask.frames import frame_of
+from penstock.engines.dask.operations import Operations
+from penstock.engines.dask.partitioned_rows import PartitionedRows, arrow, collect
+from penstock.engines.dask.query_partition import InPolars, from_partition
+from penstock.engines.local.results import stays_as_it_is
 from penstock.engines.querying import QueryEngine, with_windows
-from penstock.frames import Kind, conform
+from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_folder import PartFolder
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from penstock.dataset.dataset import Dataset
+    from penstock.engines.base import Engine
+    from penstock.engines.dask.tasks import Tasks
     from penstock.engines.staging import Staging
+
+TABLE_BYTES = 8 * 2**20
+"""Memory that the rows of verbs take at most that come to the process of the engine; more are files."""
 
 
 class DaskQueries(QueryEngine):
-    """Reads datasets in tasks of the graph, a fragment a partition, and writes a file a partition.
+    """Gives functions Dask DataFrames, a fragment a partition, and verbs rows in Polars; writes a file a partition.
 
     Parameters
     ----------
-    client : distributed.Client
-    kind : {"cpu", "gpu"}
-    compute : callable
-        Computes a Dask object on the cluster, given it and a label, and returns the result.
+    engine : DaskEngine
+    tasks : callable
+        Opens the tasks of a query, given its label.
     """
 
     hint = "Dask itself has no windows in an order, and no sort of nulls: use engine.window and order_by."
+    _operations: Operations
 
-    def __init__(self, client: Client, kind: Kind, compute: Callable[[Any, str], Any]) -> None:
-        self._client, self._kind, self._compute = client, kind, compute
+    def __init__(self, engine: Engine, tasks: Callable[[str], Tasks]) -> None:
+        self._engine, self._tasks = engine, tasks
 
     @contextmanager
-    def settings(self, datasets: Sequence[Dataset]) -> Iterator[None]:
+    def settings(self, datasets: Sequence[Dataset], label: str) -> Iterator[None]:
         """Have what Dask computes ahead computed on the cluster, and rows shuffled without loss."""
         types = [kind for dataset in datasets for kind in dataset.schema.types]
         options: dict[str, Any] = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
         if any(pa.types.is_nested(kind) or pa.types.is_decimal(kind) for kind in types):
             options["dataframe.shuffle.method"] = "tasks"  # peer to peer, lists fail and decimals become objects
-        with dask.config.set(options), self._client.as_current(), _divisions_unlocked():
+        with dask.config.set(options), self._tasks(label) as tasks, tasks.client.as_current(), _divisions_unlocked():
+            self._operations = Operations(tasks, self._engine)
             yield
 
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
-        meta = to_partition(dataset.schema.empty_table(), self._kind)
-        read = Read(dataset.scan(), dataset.schema)
-        return _lazy(dd.from_map(read, list(dataset.fragments), meta=meta, enforce_metadata=False))
+        return _lazy(frame_of(dataset))
 
-    def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
-        """Sort by ranges of the first column; Dask's own way fails where a partition has nothing but null in it."""
-        native, first = frame.to_native(), order[0]
-        if native.npartitions > 1:
-            native = self._client.persist(native)  # it is looked at, and then moved: what is before is done once
-            sampled = self._compute(self._in_polars(native[[first.column]], sample), f"{label}: order")
-            bounds = cuts(sampled, self._kind, native.npartitions)
-            place = PlaceRows(first, bounds, self._kind)
-            placed = native.map_partitions(place, meta=place(native._meta))
-            native = placed.set_index(PARTITION, divisions=tuple(range(len(bounds) + 3)))
-        return _lazy(self._in_polars(native, partial(sort, tuple(order))))
+    def read(self, dataset: Dataset, staging: Staging, label: str) -> PartitionedRows:
+        return PartitionedRows.read(dataset)
 
-    def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
+    def operate(self, operation: Operation, inputs: Sequence[PartitionedRows], label: str) -> PartitionedRows:
         """Bring together the rows that have to meet, and leave the operation to Polars."""
-        return _lazy(operate(operation, [frame.to_native() for frame in inputs], self._kind))
+        return self._operations.operate(operation, inputs)
 
-    def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
-        """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
-        return _lazy(self._in_polars(frame.to_native()[schema.names], partial(conform, schema=schema), schema))
+    def shared(self, frame: PartitionedRows) -> PartitionedRows:
+        """Have the workers hold its rows until the query has run."""
+        return self._operations.held(frame)
 
-    def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
-        self._compute(to_parquet(frame.to_native(), folder), label)
+    def arrange(self, frame: PartitionedRows | nw.LazyFrame, order: Sequence[SortKey], label: str) -> PartitionedRows:
+        return self._operations.sort(self._rows(frame), tuple(order))
+
+    def cast(self, frame: PartitionedRows | nw.LazyFrame, schema: pa.Schema) -> PartitionedRows:
+        return self._rows(frame).then(partial(_cast, schema))
+
+    def _rows(self, frame: PartitionedRows | nw.LazyFrame) -> PartitionedRows:
+        """Return the rows of what a function gives; operations give them already."""
+        if isinstance(frame, PartitionedRows):
+            return frame
+        native = frame.to_native()
+        empty: pl.DataFrame = nw.to_native(from_partition(native._meta, self._engine.kind))
+        return PartitionedRows.of_partitions(native, empty.lazy(), self._engine.kind)
+
+    def run(self, frame: PartitionedRows | nw.LazyFrame, staging: Staging, label: str) -> pa.Table | None:
+        """Run the query; rows that are few, in one partition, come here."""
+        if isinstance(frame, PartitionedRows) and len(frame.partitions) == 1:
+            (future,) = self._operations.tasks.start(
+                frame.tasks(partial(_table_or_part, staging.rows, TABLE_BYTES), label)
+            )
+            table: pa.Table | None = self._operations.tasks.result(future)
+            return table
+        return super().run(frame, staging, label)
+
+    def write(self, frame: PartitionedRows | nw.LazyFrame, folder: PartFolder, label: str) -> None:
+        tasks = self._operations.tasks
+        if not isinstance(frame, PartitionedRows):
+            tasks.complete(tasks.compute(to_parquet(frame.to_native(), folder)))
+            return
+        for future in tasks.start(frame.tasks(partial(_write_part, folder), label)):
+            tasks.complete(future)
 
     def window(
         self,
@@ -94,13 +120,28 @@ class DaskQueries(QueryEngine):
         native = frame.to_native()
         gathered = native.shuffle(on=list(partition_by)) if partition_by else native.repartition(npartitions=1)
         window = partial(with_windows, columns=dict(columns), partition_by=partition_by, order_by=order_by)
-        return _lazy(self._in_polars(gathered, window))
+        work = InPolars(window, self._engine.kind)
+        return _lazy(gathered.map_partitions(work, meta=work(gathered._meta)))
 
-    def _in_polars(
-        self, native: dd.DataFrame, function: Callable[[nw.DataFrame], nw.DataFrame], schema: pa.Schema | None = None
-    ) -> dd.DataFrame:
-        work = InPolars(function, self._kind, schema)
-        return native.map_partitions(work, meta=work(native._meta))
+
+def _cast(schema: pa.Schema, frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
+    kinds = zip(schema.names, polars_types(schema.types), strict=True)
+    return frame.select(pl.col(name).cast(kind) for name, kind in kinds)
+
+
+def _table_or_part(folder: PartFolder, most: int, frame: pl.LazyFrame, place: int) -> pa.Table | None:
+    """Return rows that take no more than `most` bytes, and write others."""
+    rows = collect(frame)
+    if rows.estimated_size() <= most and stays_as_it_is(rows.schema):
+        return arrow(rows)
+    _write_part(folder, rows.lazy(), place)
+    return None
+
+
+def _write_part(folder: PartFolder, frame: pl.LazyFrame, place: int) -> None:
+    rows = nw.from_native(collect(frame), eager_only=True)
+    put_parts(ParquetWriter(None), [(f"part-{place:06d}", rows)], folder)
 
 
 def _lazy(native: dd.DataFrame) -> nw.LazyFrame:

@@ -15,6 +15,7 @@ from weakref import WeakSet
 import cloudpickle
 import dask
 import distributed
+from dask.delayed import Delayed
 from distributed.protocol.pickle import dumps, loads
 from distributed.scheduler import KilledWorker, NoWorkerError
 
@@ -141,6 +142,21 @@ class Tasks:
         future: distributed.Future = self.client.compute(collection)
         self._futures.add(future)
         return future
+
+    def start(self, planned: Sequence[Delayed | distributed.Future]) -> list[distributed.Future]:
+        """Start what Dask has planned, results left where they are; what is started already goes on."""
+        waiting = [each for each in planned if isinstance(each, Delayed)]
+        started = (distributed.futures_of(each)[0] for each in (self.client.persist(waiting) if waiting else ()))
+        futures = [next(started) if isinstance(each, Delayed) else each for each in planned]
+        self._futures.update(futures)
+        return futures
+
+    def size(self, futures: Sequence[distributed.Future]) -> int:
+        """Return the bytes of memory that results take, as their workers tell, once all are there."""
+        for future in futures:
+            self.complete(future)
+        sizes = self.client.nbytes([future.key for future in futures], summary=False)
+        return sum(max(0, size) for size in sizes.values())
 
     def each(self, function: Callable[..., Any], items: Sequence[Any]) -> Iterator[distributed.Future]:
         """Call `function` with the shared object and each item; yield complete futures, in order, few held."""

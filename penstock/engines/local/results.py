@@ -31,11 +31,11 @@ def collect(query: pl.LazyFrame, folder: Callable[[], PartFolder]) -> pa.Table |
     for batch in batches:
         held.append(batch)
         size += batch.estimated_size()
-        if size > TABLE_BYTES or not _stays(batch.schema):
+        if size > TABLE_BYTES or not stays_as_it_is(batch.schema):
             write(chain(held, batches), folder())
             return None
     empty = pl.DataFrame(schema=query.collect_schema()) if not held else None
-    if empty is not None and not _stays(empty.schema):
+    if empty is not None and not stays_as_it_is(empty.schema):
         write(iter([empty]), folder())
         return None
     return (pl.concat(held) if empty is None else empty).to_arrow()
@@ -65,6 +65,6 @@ def _parts(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield pl.concat(held)
 
 
-def _stays(schema: pl.Schema) -> bool:
+def stays_as_it_is(schema: pl.Schema) -> bool:
     """Return whether all types are in Arrow what they are in Parquet."""
     return all(kind.is_numeric() or kind in _PLAIN for kind in schema.dtypes())

@@ -56,9 +56,9 @@ class SparkQueries(QueryEngine):
         self._shared: list[DataFrame] = []
 
     @contextmanager
-    def settings(self, datasets: Sequence[Dataset]) -> Iterator[None]:
+    def settings(self, datasets: Sequence[Dataset], label: str) -> Iterator[None]:
         """Hold the settings that make names, times and dates the same as on other engines."""
-        with naming_lost_jvm(self._session.sparkContext, "query"), set_for(self._session, _SETTINGS):
+        with naming_lost_jvm(self._session.sparkContext, label), set_for(self._session, _SETTINGS):
             yield
 
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
