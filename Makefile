@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 VENV ?= .venv
 VENV_GPU ?= .venv-gpu
+VENV_AIRFLOW ?= .venv-airflow
+AIRFLOW := 3.1.8
 ROWS ?= 200000
 BIN := $(VENV)/bin
 SAMPLE := data/samples/clicks
@@ -10,7 +12,7 @@ INSTALL := $(BIN)/python $(PIP)
 # By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: run etl test test-fast test-exhaustive test-gpu check docs bench lock clean
+.PHONY: run etl test test-fast test-exhaustive test-gpu test-airflow check docs bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
@@ -42,12 +44,15 @@ test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs
 	tools/chromium.sh
 	$(VENV_GPU)/bin/python -m pytest --device gpu $(ARGS)
 
+test-airflow: $(VENV)/.cpu $(VENV_AIRFLOW)/.airflow ## dags/trips.py in Airflow, in an environment of its own: backfills, tries, two promotions at once
+	PENSTOCK_PYTHON=$(abspath $(BIN))/python $(VENV_AIRFLOW)/bin/python tests/airflow_runs.py $(ARGS)
+
 check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and tables, lock files, the newest versions allowed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q --doctest-modules penstock
+	$(BIN)/python -m pytest -q --doctest-modules penstock $(addprefix --ignore=penstock/integrations/airflow/,operator.py decorator.py)
 	$(BIN)/python tools/stage_table.py --check
 	$(BIN)/python tools/package_graph.py --check
 	$(BIN)/python tools/house.py --check
@@ -96,5 +101,13 @@ data/samples/trips-csv/_SUCCESS: data/trips.py data/_write.py | $(VENV)/.cpu
 data/samples/zones/_SUCCESS: data/zones.py data/trips.py data/_write.py | $(VENV)/.cpu
 	$(BIN)/python data/zones.py --out $(@D) --overwrite
 
+# Its own constraints, where they can be had; beside them Penstock is only imported: jobs run in $(VENV).
+$(VENV_AIRFLOW)/.airflow: setup.cfg
+	tools/venv.sh $(VENV_AIRFLOW)
+	curl -sfLo $(VENV_AIRFLOW)/constraints.txt https://raw.githubusercontent.com/apache/airflow/constraints-$(AIRFLOW)/constraints-$$($(VENV_AIRFLOW)/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt || : > $(VENV_AIRFLOW)/constraints.txt
+	$(VENV_AIRFLOW)/bin/python $(PIP) --constraint $(VENV_AIRFLOW)/constraints.txt 'apache-airflow==$(AIRFLOW)'
+	$(VENV_AIRFLOW)/bin/python $(PIP) $(EDITABLE) --no-deps .
+	touch $@
+
 clean: ## remove everything that was made here
-	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info
