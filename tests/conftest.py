@@ -20,6 +20,8 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 
 ENGINES = ("local", "dask", "spark")
+SERVERS = {"s3", "s3_options", "azure", "azure_options", "postgresql", "server"}
+"""Fixtures that start a store or a database of its own process."""
 
 settings.register_profile("any machine", deadline=None)  # timings are not asserted, and machines are shared
 settings.load_profile("any machine")
@@ -96,7 +98,15 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
     if engines == ["local"] and "distributed_engine" in getattr(item, "fixturenames", ()):
         return True
     marks = {"slow", "thorough", *ENGINES} - {*engines}
-    return config.getoption("--fast") and any(item.get_closest_marker(mark) for mark in marks)
+    is_costly = any(item.get_closest_marker(mark) for mark in marks) or not SERVERS.isdisjoint(_asked_for(item))
+    return config.getoption("--fast") and is_costly
+
+
+def _asked_for(item: pytest.Item) -> Iterator[str]:
+    """Yield the names of fixtures that a test takes, by its parameters or by what those are."""
+    yield from getattr(item, "fixturenames", ())
+    if hasattr(item, "callspec"):
+        yield from (value for value in item.callspec.params.values() if isinstance(value, str))
 
 
 def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]:

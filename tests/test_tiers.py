@@ -1,4 +1,4 @@
-"""What --fast leaves out: clusters, what is marked as slow or thorough, and rows of products that have no new value."""
+"""What --fast leaves out: clusters and servers, what is marked as slow or thorough, and rows of products that have no new value."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ def test_slow(): ...
 
 @pytest.mark.thorough
 def test_thorough(): ...
+
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_store(place): ...
 
 @pytest.mark.spark
 def test_spark(): ...
@@ -84,8 +87,8 @@ def distributed_engine(request): return request.param
 
 def test_on(distributed_engine): note(f"on_{distributed_engine}")
 """
-LOCAL = ["test_plain", "test_here", "test_engine[local]"]
-MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask"]
+LOCAL = ["test_plain", "test_here", "test_engine[local]", "test_store[disk]"]
+MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask", "test_store[s3]"]
 CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "test_cluster[spark]"]
 
 
@@ -120,7 +123,7 @@ def test_on_the_local_engine_alone_no_test_asks_for_a_cluster(collected):
 
 def test_the_fast_tier_may_be_asked_for_on_an_engine(collected):
     assert collected("--fast", "--engines", "dask") == sorted(
-        ["test_plain", "test_here", "test_engine[dask]", "test_cluster[dask]", "test_dask"]
+        ["test_plain", "test_here", "test_store[disk]", "test_engine[dask]", "test_cluster[dask]", "test_dask"]
     )
 
 

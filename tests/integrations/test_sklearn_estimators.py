@@ -20,6 +20,8 @@ from penstock import stages as st
 from penstock.errors import ConfigError
 from penstock.integrations.sklearn import PenstockClassifier, PenstockRegressor, PenstockTransformer
 
+pytestmark = pytest.mark.thorough
+
 EVERY = selectors.all()
 FRAME = pd.DataFrame(
     {"x": [0.5, np.nan, 2.5, 3.0, 7.0, 1.0], "n": [1, 2, 3, 4, 5, 6], "city": ["a", "b", None, "a", "b", "a"]},

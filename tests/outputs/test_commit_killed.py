@@ -19,6 +19,8 @@ import penstock.io.sinks
 from penstock.io.sinks import file_entry, read_manifest
 from tests.outputs.alone import StagedDirectory, verify_content
 
+pytestmark = pytest.mark.thorough
+
 PACKAGE = Path(penstock.io.sinks.__file__).parent
 
 # The steps of a write in their order. "file-synced" is passed for a file and the steps from "swept" to

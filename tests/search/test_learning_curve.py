@@ -16,6 +16,8 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 from penstock.search.thinning import all_thinned
 
+pytestmark = pytest.mark.thorough
+
 METRICS = ("f1", "logLoss")
 
 

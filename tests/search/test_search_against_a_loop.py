@@ -12,6 +12,8 @@ from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from tests.search.rows import labelled
 
+pytestmark = pytest.mark.thorough
+
 NUMBERS = ("x", "z")
 CLICKED = st.BinaryClassificationEvaluator(label="clicked")
 PRICE = st.RegressionEvaluator(label="price")

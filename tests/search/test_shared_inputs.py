@@ -19,6 +19,8 @@ from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.training.exact.products import ProductDesign
 from penstock.testing.datasets import count_reads, cut
 
+pytestmark = pytest.mark.thorough
+
 ROWS, FOLDS = 240, 2
 NUMBERS = ("a", "b")
 CLASSES = st.BinaryClassificationEvaluator(label="c", metrics=("logLoss", "areaUnderROC"))

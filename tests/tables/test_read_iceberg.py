@@ -25,6 +25,8 @@ import penstock as ps
 from penstock.errors import ConfigError, CorruptFileError, IncompleteInputError, InputError, MissingInputError
 from penstock.io.fragments import row_bytes
 
+pytestmark = pytest.mark.thorough
+
 
 def create(catalog: SqlCatalog, rows: pa.Table, *keys: str, **properties: str) -> Table:
     table = catalog.create_table("ns.t", rows.schema, properties=properties)

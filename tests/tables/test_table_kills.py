@@ -23,6 +23,8 @@ from penstock.dataset.outputs.set_aside import SetAside
 from penstock.errors import CommitConflictError
 from penstock.io.tables import delta_commit, iceberg_commit
 
+pytestmark = pytest.mark.thorough
+
 Run = Callable[..., int]
 KILLED = -9
 

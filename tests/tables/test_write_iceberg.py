@@ -19,6 +19,8 @@ from penstock.dataset.writing import WriteResult
 from penstock.errors import CommitConflictError, ConfigError, OutputExistsError, SchemaDriftError
 from penstock.io.tables import iceberg_commit
 
+pytestmark = pytest.mark.thorough
+
 Write = Callable[..., WriteResult]
 
 

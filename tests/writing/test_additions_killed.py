@@ -19,6 +19,8 @@ from penstock.io.sinks import read_manifest
 from tests.outputs.alone import verify_content
 from tests.writing.killed_additions import MODES, NEW, OLD, Row
 
+pytestmark = pytest.mark.thorough
+
 AFTER: dict[str, list[Row]] = {
     "append": [*OLD, *NEW],
     "overwrite_partitions": [*OLD[:2], OLD[3], *NEW],
