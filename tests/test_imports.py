@@ -21,6 +21,7 @@ HEAVY = (
     "cudf",
     "dask",
     "distributed",
+    "onnx",
     "onnxruntime",
     "optuna",
     "pandas",

@@ -16,9 +16,9 @@ from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import output_schema, prune
 from penstock.frames.interchange import as_arrow, is_table
-from penstock.pipeline.explanations import coefficients, importances
 from penstock.pipeline.fit import FitReport
-from penstock.pipeline.foreign_frames import is_foreign_frame, spark_function, transform_frame
+from penstock.pipeline.foreign_frames import is_foreign_frame, transform_frame
+from penstock.pipeline.model_exports import ModelExports
 from penstock.pipeline.parameters import get_params
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
@@ -31,7 +31,7 @@ from penstock.stages.step import StageStep
 
 
 @dataclass(frozen=True)
-class PipelineModel(Displayed):
+class PipelineModel(ModelExports, Displayed):
     """Fitted stages: transforms, evaluates, and is saved without code.
 
     Attributes
@@ -148,28 +148,6 @@ class PipelineModel(Displayed):
         output_schema(dataset.steps, dataset.reader.source.schema)
         return dataset
 
-    def to_spark_udf(self, columns: str | Sequence[str] | None = None) -> Any:
-        """Return a function of Spark's columns, for `withColumn`, `select` and, registered by a name, for SQL.
-
-        It takes `input_columns` in their order, and gives the numbers of `transform`; a batch of rows at a time, by
-        Arrow, on CPUs. ``frame.withColumn("score", model.to_spark_udf("prediction")(*model.input_columns))``.
-
-        Parameters
-        ----------
-        columns : str or sequence of str, optional
-            What to return, as of `predict`. One column is returned as it is, several as a struct of them.
-
-        Raises
-        ------
-        ConfigError
-            A stage leaves rows out, or goes by their numbers; or pyspark is not installed.
-        SchemaError
-            The model makes no such column, or Spark has no such type.
-        """
-        wanted = column_names(columns, "columns of to_spark_udf") if columns is not None else tuple(self._made_last())
-        given = pa.schema([self.schema.field(name) for name in self.input_columns])
-        return spark_function(given, lambda dataset: self.transform(dataset).select(list(wanted)), "to_spark_udf")
-
     def _not_for(self, dataset: Dataset, error: SchemaDriftError) -> SchemaDriftError:
         """Return the error with the model and the first file, which the user may have mixed up with others."""
         path = next((path for fragment in dataset.fragments for path in fragment.paths), None)
@@ -205,58 +183,6 @@ class PipelineModel(Displayed):
                 " the pipeline: penstock evaluate PIPELINE --model MODEL --data DATA.",
             )
         return evaluate(self.transform(dataset), wanted, slices=slices, bootstrap=bootstrap)
-
-    def importances(self) -> pa.Table:
-        """Return how much each feature matters to the last stage of trees, by each kind of importance.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``feature``, ``value`` (float64), and ``kind``: "gain", "total_gain", "weight", "cover" or "total_cover",
-            see `xgboost.Booster.get_score`; of each kind the highest first. A feature that no tree uses is not there.
-
-        Raises
-        ------
-        ConfigError
-            No stage has importances.
-
-        Examples
-        --------
-        >>> import penstock as ps, pyarrow as pa
-        >>> from penstock import stages as st
-        >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0] * 50, "z": [5.0] * 100, "y": [0, 1] * 50}))
-        >>> model = ps.Pipeline(st.XGBoostClassifier("y", num_boost_round=3)).fit(data)
-        >>> table = model.importances()
-        >>> table.filter(pa.compute.equal(table["kind"], "weight")).to_pylist()
-        [{'feature': 'x', 'value': 3.0, 'kind': 'weight'}]
-        """
-        return importances(self.steps)
-
-    def coefficients(self) -> pa.Table:
-        """Return the coefficients of the last linear stage, the intercept last.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``feature`` ("(intercept)" for that), ``value`` (float64), ``kind`` ("coefficient" or "intercept"),
-            ``class`` (string: whose margin it is, of several classes), and ``standard_error``, ``t_value`` and
-            ``p_value`` where they were inferred, of linear regressions without a penalty say; null elsewhere.
-
-        Raises
-        ------
-        ConfigError
-            No stage has coefficients.
-
-        Examples
-        --------
-        >>> import penstock as ps, pyarrow as pa
-        >>> from penstock import stages as st
-        >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.0, 5.0]}))
-        >>> model = ps.Pipeline(st.LinearRegression("y", reg_param=1e-9)).fit(data)
-        >>> [(row["feature"], round(row["value"], 3)) for row in model.coefficients().to_pylist()]
-        [('x', 2.0), ('(intercept)', 1.0)]
-        """
-        return coefficients(self.steps)
 
     def with_evaluators(self, *evaluators: Evaluator | Mapping[str, Evaluator]) -> PipelineModel:
         """Return the model with `evaluators` of its own: several, or one mapping of names to evaluators.

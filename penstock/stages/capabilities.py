@@ -16,6 +16,7 @@ from penstock.dataset.steps import RowLog
 
 if TYPE_CHECKING:
     from penstock.stages.base import Fitted
+    from penstock.stages.onnx_graph import OnnxGraph
 
 
 class SchemaLearner(Protocol):
@@ -74,3 +75,14 @@ class HasCoefficients(Protocol):
 
     def coefficients(self, fitted: Fitted) -> pa.Table:
         """Return ``feature``, ``value`` and ``kind``, "coefficient" or "intercept", and more columns of its own."""
+
+
+class HasOnnx(Protocol):
+    """A fitted stage that ONNX can say; `model.to_onnx` asks for it."""
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        """Put the columns that `transform` makes into the graph; the stage is bound.
+
+        ConfigError, see `penstock.stages.onnx_graph.not_in_onnx`, for parameters that ONNX cannot say. It has no
+        errors: what `transform` refuses, an infinity say, goes through.
+        """

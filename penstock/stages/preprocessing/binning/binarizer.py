@@ -11,6 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing.per_column import per_column
 
@@ -81,6 +82,14 @@ class Binarizer(ColumnStage):
         limits = self._thresholds()
         above = {out: nw.col(name).cast(nw.Float64) > limits[name] for name, out in self.pairs()}
         return frame.with_columns(*[each.cast(nw.Float64).alias(out) for out, each in above.items()])
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        limits, made = self._thresholds(), {}
+        for name, out in self.pairs():
+            above = graph.add("Greater", graph.number(name), graph.constant(limits[name]), dtype="bool")
+            found = graph.cast(above, "float64")
+            made[out] = graph.where(graph.missing(name), graph.constant(math.nan), found)
+        graph.assign(made)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Compare one value."""

@@ -17,6 +17,7 @@ from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
+from penstock.stages.onnx_graph import OnnxGraph, Tensor, not_in_onnx
 
 _COMPARED = 64
 
@@ -60,6 +61,15 @@ class Buckets:
         ends = matrices.to_device(np.array(self.inner, np.float64), frames.kind_of(frame))
         inside = (values >= self.low) & (values <= self.high)  # NaN, which stands for null, is neither
         return _found(ends, values).astype(np.int32), ~inside
+
+    def nodes(self, graph: OnnxGraph, name: str) -> Tensor:
+        """Return the number of the bucket of each row in a graph in ONNX, the number of buckets where it is in none."""
+        value = graph.number(name)
+        above = graph.add("GreaterOrEqual", value, graph.constant(self.inner or (math.nan,)), dtype="bool")
+        place = graph.sum(graph.cast(above, "int32"))
+        low = graph.add("GreaterOrEqual", value, graph.constant(self.low), dtype="bool")
+        high = graph.add("LessOrEqual", value, graph.constant(self.high), dtype="bool")
+        return graph.where(graph.add("And", low, high), place, graph.constant(self.count, "int32"))
 
     def error(self, name: str, count: int) -> DataValueError:
         """Return the error about values of column `name` in no bucket; it carries the expression that finds them."""
@@ -124,6 +134,11 @@ class BucketStage(ColumnStage):
             raise buckets.error(name, int(invalid.sum()))
         numbers[invalid] = buckets.count if self.handle_invalid == "keep" else -1
         return numbers
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if self.handle_invalid != "keep":
+            raise not_in_onnx(self, f"handle_invalid {self.handle_invalid!r}", 'Pass handle_invalid="keep".')
+        graph.assign({out: self.buckets(name, fitted).nodes(graph, name) for name, out in self.pairs()})
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Find the bucket of one value."""

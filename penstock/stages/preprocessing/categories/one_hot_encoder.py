@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.stages.base import Fitted, RowFunction, Tags, check_choice
+from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories.vocabulary import coder, codes, frequent, keep_frequent, values_of
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
@@ -140,6 +141,18 @@ class OneHotEncoder(IndicatorStage):
             value = value.fill_null(self._width(name) + 1)
         hit = value == code
         return (hit.fill_null(False) if self.handle_invalid == "ignore" else hit).cast(nw.Int8)
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if self.handle_invalid == "error":
+            raise not_in_onnx(self, "handle_invalid 'error'", 'Pass handle_invalid="keep" or "ignore".')
+        for name in self.inputs():
+            values, width = values_of(fitted["categories"][name]).to_pylist(), self._width(name)
+            found = graph.codes(name, values, first=0, unseen=width, missing=width + 1)
+            columns = {
+                out: graph.add("Equal", found, graph.constant(code, "int64"), dtype="bool")
+                for out, code in self._made(name)
+            }
+            graph.assign({out: graph.cast(each, "int8") for out, each in columns.items()})
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Encode one row."""

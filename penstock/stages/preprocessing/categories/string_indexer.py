@@ -13,6 +13,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.frames.hashing import bucket, murmur3_text
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number, normalise_columns
+from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.preprocessing.categories._code_layout import CodeLayout, check_reserved
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories._vocabularies import check_given, check_joint, given, hashable, joined
@@ -259,6 +260,18 @@ class StringIndexer(ColumnStage):
             return unseen if count == 1 else unseen + int(bucket(murmur3_text(spelt(value)), count))
 
         return code
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if self.handle_invalid != "keep" or self.num_oov_buckets > 1:
+            what = "num_oov_buckets above 1" if self.num_oov_buckets > 1 else f"handle_invalid {self.handle_invalid!r}"
+            raise not_in_onnx(self, what, 'Pass handle_invalid="keep", and one bucket for unseen values.')
+        made = {}
+        for name, out in self.pairs():
+            values = values_of(fitted["categories"][name]).to_pylist()
+            layout = self._layout(len(values))
+            found = graph.codes(name, values, first=layout.first, unseen=layout.unseen, missing=layout.missing)
+            made[out] = graph.cast(found, "int32")
+        graph.assign(made)
 
     def inverse(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Return a frame of codes with the values they stand for, under the names that the columns had before.

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.stages.base import ColumnStage, Fitted
+from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
 from penstock.stages.preprocessing.columns import cast_to, output_kinds
 
 
@@ -43,6 +44,17 @@ class FillingStage(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Fill all columns in one list of expressions."""
         return frame.with_columns(*self.filled(frame, fitted))
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({out: self._filled_in(graph, name, fitted) for name, out in self.pairs()})
+
+    def _filled_in(self, graph: OnnxGraph, name: str, fitted: Fitted) -> Tensor:
+        kind = self.output_type(graph.schema.field(name).type)
+        dtype, fill = dtype_of(name, kind), self.fill(name, kind, fitted)
+        if dtype == "str":
+            return graph.where(graph.missing(name), graph.constant(fill, dtype), graph.columns[name])
+        wide = graph.where(graph.missing(name), graph.constant(float(fill)), graph.number(name))
+        return graph.cast(wide, dtype)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Fill one value."""

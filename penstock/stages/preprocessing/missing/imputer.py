@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.selectors import is_numeric
 from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, with_fields
+from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.stages.preprocessing.missing._filling import FillingStage
 from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
@@ -207,6 +208,13 @@ class Imputer(FillingStage):
         """Fill all columns, and make all indicators, in one list of expressions."""
         missing = [self.known(frame, name).is_null().alias(out) for name, out in self._indicators().items()]
         return frame.with_columns(*self.filled(frame, fitted), *missing)
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if self.missing_value is not None:
+            raise not_in_onnx(self, f"missing_value {self.missing_value!r}", "Leave it out, and pass null instead.")
+        missing = {out: graph.missing(name) for name, out in self._indicators().items()}
+        super().to_onnx(graph, fitted)
+        graph.assign(missing)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Fill one value."""

@@ -11,6 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.stages.base import ColumnStage, Fitted, Tags, name_taken
+from penstock.stages.onnx_graph import OnnxGraph
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,9 @@ class MissingIndicator(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Make all indicators in one list of expressions."""
         return frame.with_columns(*[nw.col(name).is_null().alias(out) for name, out in self.pairs()])
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({out: graph.missing(name) for name, out in self.pairs()})
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Tell of one value."""

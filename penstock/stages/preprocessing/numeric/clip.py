@@ -8,10 +8,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
 from penstock.stages.preprocessing.columns import cast_to, output_dtypes
 
 
@@ -84,6 +86,19 @@ class Clip(ColumnStage):
         number: Any = int if dtype.is_integer() else float
         lower, upper = (None if bound is None else number(bound) for bound in (self.lower, self.upper))
         return nw.col(name).cast(dtype).clip(lower, upper)
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({out: self._within(graph, name) for name, out in self.pairs()})
+
+    def _within(self, graph: OnnxGraph, name: str) -> Tensor:
+        """Return the values, null where they are, in a graph in ONNX."""
+        dtype = dtype_of(name, self.output_type(graph.schema.field(name).type))
+        value, given = graph.number(name), graph.columns[name]
+        for op, bound in (("Less", self.lower), ("Greater", self.upper)):
+            if bound is not None:
+                limit = graph.constant(float(np.array(bound, dtype)))
+                value = graph.where(graph.add(op, value, limit, dtype="bool"), limit, value)
+        return graph.cast(value, "float64" if given.dtype == "float64" else dtype)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Clip one value."""

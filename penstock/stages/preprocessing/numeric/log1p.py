@@ -9,6 +9,8 @@ from typing import Any
 import narwhals as nw
 
 from penstock import frames
+from penstock.stages.base import Fitted
+from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.preprocessing.elementwise import Elementwise
 
 
@@ -50,6 +52,11 @@ class Log1p(Elementwise):
     def computed(self, frame: nw.DataFrame) -> nw.DataFrame:
         """Take logarithms by the frame library's own function, all columns at once."""
         return frames.log1p(frame, dict(self.pairs()))
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        one = graph.constant(1.0)
+        values = {out: graph.add("Add", graph.number(name), one) for name, out in self.pairs()}
+        graph.assign({out: graph.add("Log", value) for out, value in values.items()})
 
     def outside(self, value: Any) -> Any:
         """Return whether it is -1 or less."""

@@ -16,6 +16,7 @@ from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.frames import matrices
 from penstock.stages.base import Fitted, RowFunction, check_number
+from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.preprocessing._added import AddedColumns
 from penstock.stages.preprocessing.columns import finite
 from penstock.stages.training.exact.design import linear
@@ -81,6 +82,12 @@ class Projection(AddedColumns):
         scores = np.concatenate(blocks, axis=1)
         made = [matrices.column(frame, name, each) for name, each in zip(self.outputs(), scores, strict=True)]
         return frame.with_columns(*(frames.nan_to_null(each.to_frame())[each.name] for each in made))
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        shift, coefficients = self.directions(fitted)
+        moved = graph.add("Sub", graph.numbers(self.inputs()), graph.constant(shift))
+        scores = graph.add("MatMul", moved, graph.constant(coefficients.T))
+        graph.assign({out: graph.part(scores, place) for place, out in enumerate(self.outputs())})
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Project one row."""

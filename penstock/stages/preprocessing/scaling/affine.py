@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import DataValueError
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.constant_columns import constant_note
+from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.statistics import Counts, Statistic, Violations
 
@@ -42,6 +43,16 @@ class Affine:
         moved = value - self.shift if self.shift else value
         scaled = moved * self.factor
         return scaled + self.offset if self.offset else scaled
+
+    def nodes(self, graph: OnnxGraph, name: str) -> Tensor:
+        """Return the line through column `name` of a graph in ONNX."""
+        value = graph.number(name)
+        if not self.factor:
+            flat = graph.constant(self.offset)
+            return graph.where(graph.missing(name), graph.constant(math.nan), flat)
+        for op, number, nothing in (("Sub", self.shift, 0.0), ("Mul", self.factor, 1.0), ("Add", self.offset, 0.0)):
+            value = value if number == nothing else graph.add(op, value, graph.constant(number))
+        return value
 
     def __call__(self, value: Any) -> float | None:
         """Return the point of the line at one value."""
@@ -77,6 +88,9 @@ class AffineScaler(ColumnStage):
         """Scale all columns in one list of expressions."""
         lines = {out: self.affine(name, fitted).expression(name) for name, out in self.pairs()}
         return frame.with_columns(*[line.alias(out) for out, line in lines.items()])
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({out: self.affine(name, fitted).nodes(graph, name) for name, out in self.pairs()})
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Scale one value."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, check_number
+from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.preprocessing.columns import finite, refuse_broken
 from penstock.stages.preprocessing.elementwise import values_of
 from penstock.statistics.rules import Rule
@@ -100,6 +101,15 @@ class Normalizer(ColumnStage):
         """Return the norm, l1 or l2, of numbers or expressions."""
         return _pairwise_sum(sizes) if self.norm == "l1" else root(_pairwise_sum([size * size for size in sizes]))
 
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        rows = graph.numbers(self.inputs())
+        known = graph.where(graph.add("IsNaN", rows, dtype="bool"), graph.constant(0.0), rows)
+        sizes = graph.add("Abs", known)
+        for norm in ("max", self.norm) if self.norm != "max" else ("max",):
+            length = _or_one(graph, _length(graph, sizes, norm))
+            rows, sizes = graph.add("Div", rows, length), graph.add("Div", sizes, length)
+        graph.assign({out: graph.part(rows, place) for place, out in enumerate(self.outputs())})
+
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Scale one row."""
         names, outputs = self.inputs(), self.outputs()
@@ -117,6 +127,19 @@ class Normalizer(ColumnStage):
         sizes = [abs(share or 0.0) for share in shares]
         norm = self._norm(sizes, math.sqrt) if isinstance(self.norm, str) else float(_power_norm(sizes, self.norm))
         return _divided(shares, norm or 1.0)
+
+
+def _length(graph: OnnxGraph, sizes: Tensor, norm: str | float) -> Tensor:
+    if norm == "max":
+        return graph.sum(sizes, "ReduceMax")
+    power = {"l1": 1.0, "l2": 2.0}[norm] if isinstance(norm, str) else norm
+    total = graph.sum(graph.add("Pow", sizes, graph.constant(power)))
+    return graph.add("Pow", total, graph.constant(1 / power))
+
+
+def _or_one(graph: OnnxGraph, length: Tensor) -> Tensor:
+    above = graph.add("Greater", length, graph.constant(0.0), dtype="bool")
+    return graph.where(above, length, graph.constant(1.0))
 
 
 def _divisor(frame: nw.DataFrame, expression: nw.Expr) -> nw.Series:

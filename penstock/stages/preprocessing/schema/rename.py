@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.dataset.rowwise.rename import RenameColumns, checked_names
 from penstock.dataset.steps import RowLog
 from penstock.stages.base import Fitted, RowFunction, Stage
+from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.parameter_checks import wrong_parameter
 
 
@@ -84,3 +85,6 @@ class Rename(Stage):
             row.update({new: row.pop(old) for old, new in names.items()})
 
         return call
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({new: graph.columns[old] for old, new in self.columns.items()})

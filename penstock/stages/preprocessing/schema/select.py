@@ -13,6 +13,7 @@ from penstock.core.errors import ConfigError
 from penstock.core.names import RESERVED
 from penstock.core.selectors import resolve
 from penstock.stages.base import Fitted, RowFunction, SelectedColumns
+from penstock.stages.onnx_graph import OnnxGraph
 
 
 class _Narrowed(SelectedColumns):
@@ -23,6 +24,9 @@ class _Narrowed(SelectedColumns):
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         return lambda row: None
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        """Do nothing: columns that nobody asks for are not in a graph."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, TableOf
 from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
@@ -233,6 +234,24 @@ class KMeans(Trainer):
         if zeros := int((vectors == 0).all(axis=0).sum()):
             raise _without_direction(self.inputs(), zeros)
         return _lloyd.directed(vectors)
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        rows, origin = graph.numbers(self.inputs()), np.array(fitted["origin"])
+        if self._by_angle:
+            squares = graph.sum(graph.add("Mul", rows, rows))
+            rows = graph.add("Div", rows, graph.add("Sqrt", squares))
+        centres = np.column_stack([fitted["centres"][name].to_numpy() for name in self.inputs()]) - origin
+        apart = graph.add(
+            "Sub",
+            graph.add("Unsqueeze", graph.add("Sub", rows, graph.constant(origin)), graph.axes(1)),
+            graph.constant(centres[None]),
+        )
+        distances = graph.sum(graph.add("Mul", apart, apart), axis=2, keep=False)
+        place = graph.add("ArgMin", distances, dtype="int64", axis=1, keepdims=1)
+        graph.assign({self.prediction: graph.cast(place, "int32")})
+        if self.distance:
+            nearest = graph.sum(distances, "ReduceMin")
+            graph.assign({self.distance: graph.add("Mul", nearest, graph.constant(self._scale))})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         vectors = self._vectors(frame)

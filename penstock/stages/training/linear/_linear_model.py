@@ -16,6 +16,7 @@ from penstock.frames import matrices
 from penstock.stages.base import Fitted
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.features import Features
+from penstock.stages.onnx_graph import OnnxGraph, Tensor, not_in_onnx
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text, numbers_at_indices
 from penstock.stages.target import Target
 from penstock.stages.trainer import Trainer
@@ -66,6 +67,18 @@ class LinearModel(Trainer):
         """
         column = matrices.column(frame, self.prediction, self._predicted(frame, fitted))
         return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({self.prediction: self._linear_predictor(graph, fitted, fitted["coefficients"])})
+
+    def _linear_predictor(self, graph: OnnxGraph, fitted: Fitted, coefficients: Sequence[float]) -> Tensor:
+        """Return the sum of the inputs, times numbers, and of the intercept, in a graph in ONNX."""
+        if "vector" in fitted or not coefficients:
+            what = "a sparse vector among its features" if "vector" in fitted else "no features"
+            raise not_in_onnx(self, what, "Train on columns of numbers.")
+        column = graph.constant(np.array(coefficients)[:, None])
+        summed = graph.add("MatMul", graph.numbers(self.inputs()), column)
+        return graph.add("Add", summed, graph.constant(fitted["intercept"]))
 
     def _predicted(self, frame: nw.DataFrame, fitted: Fitted) -> Any:
         """Return predictions, NaN where a feature is null."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.stages.onnx_graph import OnnxGraph, Tensor
+
 Array = Any
 """A numpy.ndarray of float64, a number for each row; what NumPy's functions make of one is Any to a type checker."""
 
@@ -23,6 +25,10 @@ class Link(ABC):
     @abstractmethod
     def inverse(self, predictor: Array) -> Array:
         """Return the means of linear predictors."""
+
+    def nodes(self, graph: OnnxGraph, predictor: Tensor) -> Tensor | None:
+        """Return the means of linear predictors in a graph in ONNX; None, as here, where it cannot say them."""
+        return None
 
     @abstractmethod
     def derivative(self, mean: Array) -> Array:
@@ -51,6 +57,15 @@ class Power(Link):
             return predictor**self.power
         return np.power(np.where(predictor >= 0, predictor, np.nan), 1 / self.power)
 
+    def nodes(self, graph: OnnxGraph, predictor: Tensor) -> Tensor:
+        if self.power in (0, 1):
+            return predictor if self.power else graph.add("Exp", predictor)
+        if self.power == -1:
+            return graph.add("Reciprocal", predictor)
+        least = graph.add("GreaterOrEqual", predictor, graph.constant(0.0), dtype="bool")
+        means = graph.add("Pow", graph.add("Abs", predictor), graph.constant(1 / self.power))
+        return graph.where(least, means, graph.constant(math.nan))
+
     def derivative(self, mean: Array) -> Array:
         return 1 / mean if self.power == 0 else self.power * np.power(mean, self.power - 1)
 
@@ -64,6 +79,9 @@ class Logit(Link):
     def inverse(self, predictor: Array) -> Array:
         small = np.exp(-np.abs(predictor))
         return np.where(predictor >= 0, 1.0, small) / (1 + small)
+
+    def nodes(self, graph: OnnxGraph, predictor: Tensor) -> Tensor:
+        return graph.add("Sigmoid", predictor)
 
     def derivative(self, mean: Array) -> Array:
         return 1 / (mean * (1 - mean))
@@ -94,6 +112,10 @@ class CLogLog(Link):
 
     def inverse(self, predictor: Array) -> Array:
         return -np.expm1(-np.exp(predictor))
+
+    def nodes(self, graph: OnnxGraph, predictor: Tensor) -> Tensor:
+        lacking = graph.add("Exp", graph.add("Neg", graph.add("Exp", predictor)))
+        return graph.add("Sub", graph.constant(1.0), lacking)
 
     def derivative(self, mean: Array) -> Array:
         return 1 / ((mean - 1) * np.log1p(-mean))

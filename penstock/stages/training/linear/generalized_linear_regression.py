@@ -16,6 +16,7 @@ from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, check_number, check_types
+from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
 from penstock.stages.target import Target, largest_weight, refuse_overflow
 from penstock.stages.training._finite import finite_matrix
@@ -317,6 +318,15 @@ class GeneralizedLinearRegression(LinearModel):
         with np.errstate(all="ignore"):
             mean = self._family().trimmed(self._link().inverse(predictor))
         return dict(zip(self.outputs(), (predictor, mean)[-len(self.outputs()) :], strict=True))
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        terms = [*fitted["coefficients"], *([1.0] if self.offset else [])]
+        predictor = self._linear_predictor(graph, fitted, terms)
+        mean = self._link().nodes(graph, predictor)
+        if mean is None:
+            link = self.link or SUPPORTED[self.family][0]
+            raise not_in_onnx(self, f"link {link!r}", "Take another link, or export the stages before.")
+        graph.assign(dict(zip(self.outputs(), (predictor, mean)[-len(self.outputs()) :], strict=True)))
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Return the prediction of every row where there are no features."""

@@ -15,10 +15,12 @@ from penstock.core.errors import ConfigError
 from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
+from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted, Tags, check_choice, check_number
 from penstock.stages.classes import MOST_CLASSES, Classes, check_thresholds
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.features import Features
+from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
 from penstock.stages.target import largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
@@ -320,6 +322,21 @@ class LogisticRegression(Trainer):
         if centre and not self.reg_param:
             coefficients = coefficients - coefficients.mean(axis=0)
         return coefficients, intercepts
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if "vector" in fitted or self.thresholds is not None:
+            what = "a sparse vector among its features" if "vector" in fitted else "thresholds"
+            raise not_in_onnx(self, what, "Export probabilities of a model without.")
+        _, coefficients = self._given(None).named_coefficients(fitted)
+        intercepts, two = np.array(fitted["intercepts"]), fitted["classes"].num_rows == 2
+        if two and len(intercepts) == 2:
+            coefficients, intercepts = coefficients[1:] - coefficients[:1], intercepts[1:] - intercepts[:1]
+        products = graph.add("MatMul", graph.numbers(self.inputs()), graph.constant(coefficients.T))
+        raw = graph.add("Add", products, graph.constant(intercepts))
+        probability = graph.add("Sigmoid", raw) if two else graph.add("Softmax", raw, axis=1)
+        place = above(graph, probability, self.threshold) if two else likeliest(graph, raw)
+        names = (self.raw_prediction, self.probability, self.prediction)
+        graph.assign(class_columns(graph, names, fitted, raw, probability, place))
 
     def coefficients(self, fitted: Fitted) -> pa.Table:
         """Return a row per feature and one for the intercept, of each class; see `coefficient_table`.

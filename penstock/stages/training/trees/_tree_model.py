@@ -17,6 +17,7 @@ from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, RowFunction, Tags
 from penstock.stages.classes import Classes, classes_of
+from penstock.stages.onnx_graph import OnnxGraph, Tensor, not_in_onnx
 from penstock.stages.shapes import Anything, Fields, Integer, ModelFile
 from penstock.stages.target import Target, check_weights
 from penstock.stages.trainer import Trainer
@@ -172,6 +173,18 @@ class TreeModel(Trainer):
             return None
         matrix, values = self._features(fitted).row_function(schema), self.target.row_values(fitted)
         return lambda row: row.update(values(self._results(matrix(row), fitted)))
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if self._features(fitted).index is not None or getattr(self, "thresholds", None):
+            what = "thresholds" if getattr(self, "thresholds", None) else "a sparse vector among its features"
+            raise not_in_onnx(self, what, "Export a model without.")
+        graph.assign(self._onnx_columns(graph, fitted))
+
+    def _onnx_columns(self, graph: OnnxGraph, fitted: Fitted) -> dict[str, Tensor]:
+        """Return the columns that are written, in a graph in ONNX."""
+        from penstock.stages.training.trees._onnx_trees import scores
+
+        return {self.prediction: scores(graph, self, fitted["booster"], kind="value")}
 
     def importances(self, fitted: Fitted) -> dict[str, dict[str, float]]:
         """Return of each kind the importance of each feature that a tree uses, highest first.

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted, check_number
 from penstock.stages.classes import check_thresholds
+from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.target import NumberTarget
 from penstock.stages.training.trees._tree_model import TreeClasses, TreeModel
 
@@ -176,6 +178,16 @@ class RandomForestClassifier(_Forest):
     def _converter(self, learned: Fitted) -> Any:
         return replace(super()._converter(learned), one_hot=learned["classes"].num_rows > 2)
 
+    def _onnx_columns(self, graph: OnnxGraph, fitted: Fitted) -> dict[str, Tensor]:
+        from penstock.stages.training.trees._onnx_trees import scores
+
+        raw = scores(graph, self, fitted["booster"], kind="value")
+        two = fitted["classes"].num_rows == 2
+        probability = _shares_of(graph, raw) if two else _normalised_of(graph, _shares_of(graph, raw))
+        place = above(graph, probability, 0.5) if two else likeliest(graph, probability)
+        names = (self.raw_prediction, self.probability, self.prediction)
+        return class_columns(graph, names, fitted, raw, probability, place)
+
     def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
         raw = self.target.of_rows(self._scores(matrix, fitted, kind="value"), matrix.shape[0], fitted)
         if raw.ndim == 1:
@@ -226,3 +238,15 @@ def _normalised(shares: Any) -> Any:
     total = shares.sum(axis=1, keepdims=True)
     nothing = (total == 0).astype("float64")
     return (shares + nothing) / (total + nothing * shares.shape[1])
+
+
+def _shares_of(graph: OnnxGraph, scores: Tensor) -> Tensor:
+    """Return scores between 0 and 1 in a graph in ONNX."""
+    return graph.add("Min", graph.add("Max", scores, graph.constant(0.0)), graph.constant(1.0))
+
+
+def _normalised_of(graph: OnnxGraph, shares: Tensor) -> Tensor:
+    """Return what `_normalised` does in a graph in ONNX, for as many classes as `shares` has columns."""
+    nothing = graph.cast(graph.add("Equal", graph.sum(shares), graph.constant(0.0), dtype="bool"), "float64")
+    filled = graph.add("Add", shares, nothing)
+    return graph.add("Div", filled, graph.sum(filled))

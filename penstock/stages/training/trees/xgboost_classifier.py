@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.core.errors import ConfigError
+from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted
 from penstock.stages.classes import check_thresholds
+from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.training.trees._boosted import Boosted
 from penstock.stages.training.trees._objectives import CLASSIFICATION
 from penstock.stages.training.trees._tree_model import TreeClasses
@@ -107,6 +109,16 @@ class XGBoostClassifier(Boosted):
     def _learns(self, learned: Fitted) -> dict[str, Any]:
         classes = learned["classes"].num_rows
         return {"objective": "multi:softprob", "num_class": classes} if classes > 2 else super()._learns(learned)
+
+    def _onnx_columns(self, graph: OnnxGraph, fitted: Fitted) -> dict[str, Tensor]:
+        from penstock.stages.training.trees._onnx_trees import scores
+
+        raw = scores(graph, self, fitted["booster"], kind="margin")
+        two = fitted["classes"].num_rows == 2
+        probability = graph.add("Sigmoid", raw) if two else graph.add("Softmax", raw, axis=1)
+        place = above(graph, raw, 0.0) if two else likeliest(graph, raw)
+        names = (self.raw_prediction, self.probability, self.prediction)
+        return class_columns(graph, names, fitted, raw, probability, place)
 
     def _results(self, matrix: Any, fitted: Fitted) -> dict[str, Any]:
         scores = self._scores(matrix, fitted, kind="margin")
