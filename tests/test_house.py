@@ -46,6 +46,7 @@ def test_packages_that_import_each_other_are_a_cycle(monkeypatch: pytest.MonkeyP
 def test_a_figure_over_its_limit_fails_the_check_and_is_only_printed_without(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(house, "LIMITS", {"entries at the root": 20})
     monkeypatch.setattr(house, "figures", lambda: {"entries at the root": (21, "a folder too many")})
     assert (house.main(check=True), house.main(check=False)) == (1, 0)
     assert "21 of at most     20 entries at the root: a folder too many <- over" in capsys.readouterr().out
