@@ -1,4 +1,4 @@
-"""What --fast leaves out: clusters and servers, what is marked as slow or thorough, and rows of products that have no new value."""
+"""What --fast leaves out: clusters, servers, what is marked slow or thorough, rows of products without a new value."""
 
 from __future__ import annotations
 
