@@ -20,6 +20,7 @@ from penstock.stages.base import Stage
 from penstock.stages.capabilities import HasOnnx
 from penstock.stages.registry import discover
 from penstock.stages.step import capability
+from penstock.stages.training.trees._objectives import REGRESSION
 from penstock.testing import examples_of, tables
 
 ABLE = {name: examples_of(kind) for name, kind in discover().items() if capability(examples_of(kind)[0], HasOnnx)}
@@ -127,13 +128,26 @@ def test_trees_are_equal_to_the_bit_by_one_thread() -> None:
     assert found[:, 0].tolist() == scored["rawPrediction"].to_pylist()
 
 
-@pytest.mark.parametrize("objective", ["reg:logistic", "count:poisson", "reg:tweedie", "reg:absoluteerror"])
+OPTIONS: dict[str, dict[str, Any]] = {
+    "reg:quantileerror": {"quantile_alpha": 0.3},
+    "survival:aft": {"label_upper_bound": "upper"},
+}
+
+
+@pytest.mark.parametrize("objective", REGRESSION)
 def test_objectives_have_their_links(objective: str) -> None:
-    table = TABLE.append_column("target", pa.array((np.arange(120) % 7) / 7))
-    model = fit(
-        st.XGBoostRegressor("target", features=["n2", "n3"], objective=objective, num_boost_round=5), table=table
-    )
+    target = pa.array((np.arange(120) % 7 + 1) / 8)
+    table = TABLE.append_column("target", target).append_column("upper", target)
+    options = {"features": ["n2", "n3"], "num_boost_round": 3, **OPTIONS.get(objective, {})}
+    model = fit(st.XGBoostRegressor("target", objective=objective, **options), table=table)
     assert_same(model, run(model.to_onnx(), table), ["prediction"], table)
+
+
+@pytest.mark.parametrize("stage", [st.Clip("n", lower=2**53 + 1), st.Imputer("n", strategy="mode")])
+def test_large_integers_stay_as_they_are(stage: Stage) -> None:
+    table = pa.table({"n": [2**53 + 3, 2**53 + 3, 2**53 + 5]})
+    model = fit(stage, table=table)
+    assert_same(model, run(model.to_onnx(), table), ["n"], table)
 
 
 def test_only_what_the_outputs_depend_on_is_exported() -> None:

@@ -50,11 +50,11 @@ class FillingStage(ColumnStage):
 
     def _filled_in(self, graph: OnnxGraph, name: str, fitted: Fitted) -> Tensor:
         kind = self.output_type(graph.schema.field(name).type)
-        dtype, fill = dtype_of(name, kind), self.fill(name, kind, fitted)
-        if dtype == "str":
-            return graph.where(graph.missing(name), graph.constant(fill, dtype), graph.columns[name])
-        wide = graph.where(graph.missing(name), graph.constant(float(fill)), graph.number(name))
-        return graph.cast(wide, dtype)
+        dtype, given = dtype_of(name, kind), graph.columns[name]
+        if given.dtype != "str" and not given.is_floating:
+            return graph.cast(given, dtype)  # it has no null
+        fill = graph.constant(self.fill(name, kind, fitted), given.dtype)
+        return graph.cast(graph.where(graph.missing(name), fill, given), dtype)
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Fill one value."""

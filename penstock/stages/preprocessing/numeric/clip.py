@@ -92,11 +92,12 @@ class Clip(ColumnStage):
 
     def _within(self, graph: OnnxGraph, name: str) -> Tensor:
         """Return the values, null where they are, in a graph in ONNX."""
-        dtype = dtype_of(name, self.output_type(graph.schema.field(name).type))
-        value, given = graph.number(name), graph.columns[name]
+        dtype, given = dtype_of(name, self.output_type(graph.schema.field(name).type)), graph.columns[name]
+        whole = not given.is_floating and not dtype.startswith("float")
+        value = graph.cast(given, "int64" if whole else "float64")
         for op, bound in (("Less", self.lower), ("Greater", self.upper)):
             if bound is not None:
-                limit = graph.constant(float(np.array(bound, dtype)))
+                limit = graph.constant(np.array(bound, dtype), value.dtype)
                 value = graph.where(graph.add(op, value, limit, dtype="bool"), limit, value)
         return graph.cast(value, "float64" if given.dtype == "float64" else dtype)
 
