@@ -69,7 +69,7 @@ class ModelExports:
         Raises
         ------
         ConfigError
-            Before anything is written: stages, or parameters of theirs, that ONNX cannot say, by name, with what to
+            Before anything is written: stages, or parameters of theirs, that ONNX cannot express, by name, with what to
             do; or onnx is not installed.
         SchemaError
             The model gives no such column.

@@ -37,7 +37,7 @@ def onnx_model(
     Raises
     ------
     ConfigError
-        Stages that ONNX cannot say, each with the reason; or onnx is not installed.
+        Stages that ONNX cannot express, each with the reason; or onnx is not installed.
     SchemaError
         The model gives no such column.
     """
@@ -55,7 +55,7 @@ def onnx_model(
     lacking = [name for name in columns if name not in graph.columns]
     if lacking:
         raise ConfigError(
-            f"ONNX cannot say {', '.join(map(repr, lacking))}", hint="Leave it out: columns= names the outputs."
+            f"ONNX cannot express {', '.join(map(repr, lacking))}", hint="Leave it out: columns= names the outputs."
         )
     return _model(graph, columns, digest)
 
@@ -76,11 +76,12 @@ def _add_stages(steps: Sequence[StageStep], graph: OnnxGraph) -> None:
             try:
                 stage.to_onnx(graph, step.fitted)
             except PenstockError as error:
-                reasons[step.label] = f"{error.message} {error.hint or ''}".rstrip()
+                reasons[step.label] = f"{error.message}. {error.hint or ''}".rstrip()
         graph.schema = step.output_schema(graph.schema)
     if reasons:
+        each = "; ".join(f"{label}: {reason}" for label, reason in reasons.items())
         raise ConfigError(
-            f"{len(reasons)} stage(s) cannot be said in ONNX: " + "; ".join(f"{k}: {v}" for k, v in reasons.items()),
+            f"{len(reasons)} stage(s) cannot be expressed in ONNX: {each}",
             hint="Export columns that do not depend on them (columns=), and do these stages before, by the model that "
             "has them; or score by model.predict.",
         )

@@ -78,11 +78,11 @@ class HasCoefficients(Protocol):
 
 
 class HasOnnx(Protocol):
-    """A fitted stage that ONNX can say; `model.to_onnx` asks for it."""
+    """A fitted stage that ONNX can express; `model.to_onnx` asks for it."""
 
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
         """Put the columns that `transform` makes into the graph; the stage is bound.
 
-        ConfigError, see `penstock.stages.onnx_graph.not_in_onnx`, for parameters that ONNX cannot say. It has no
+        ConfigError, see `penstock.stages.onnx_graph.not_in_onnx`, for parameters that ONNX cannot express. It has no
         errors: what `transform` refuses, an infinity say, goes through.
         """

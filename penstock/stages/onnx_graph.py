@@ -176,5 +176,5 @@ def element_type(dtype: str) -> int:
 
 
 def not_in_onnx(stage: Any, what: str, instead: str) -> ConfigError:
-    """Return the error about a parameter, or a type, that ONNX cannot say."""
-    return ConfigError(f"{stage.title} has {what}, which ONNX cannot say", hint=instead, stage=stage.title)
+    """Return the error about a parameter, or a type, that ONNX cannot express."""
+    return ConfigError(f"{stage.title} has {what}, which ONNX cannot express", hint=instead, stage=stage.title)

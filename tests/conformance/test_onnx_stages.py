@@ -91,7 +91,7 @@ def refused(model: PipelineModel, name: str) -> str:
     try:
         model.to_onnx(columns=name)
     except ConfigError as error:
-        return re.search("cannot say|has tensors of", str(error))[0]  # type: ignore[index]
+        return re.search("cannot express|has tensors of", str(error))[0]  # type: ignore[index]
     return ""
 
 
@@ -158,14 +158,14 @@ def test_only_what_the_outputs_depend_on_is_exported() -> None:
 
 def test_stages_that_onnx_cannot_say_are_all_named_before_anything_is_written(tmp_path: Any) -> None:
     model = fit(st.TextLength("s2", measures=("words",)), ("hour", st.Derive("n2 * 2", as_="more")), *CHAIN[1:2])
-    with pytest.raises(ConfigError, match=r"2 stage\(s\) cannot be said in ONNX: TextLength: .*hour \(Derive\)"):
+    with pytest.raises(ConfigError, match=r"2 stage\(s\) cannot be expressed in ONNX: TextLength: .*hour \(Derive\)"):
         model.to_onnx(tmp_path / "model.onnx", columns=["s2_words", "more"])
     assert not list(tmp_path.iterdir())
 
 
 def test_a_parameter_that_onnx_cannot_say_is_named_with_what_to_do() -> None:
     model = fit(st.Bucketizer("n3", splits=(-10, 0, 10)))
-    with pytest.raises(ConfigError, match=r"handle_invalid 'error', which ONNX cannot say Pass handle_invalid=.keep"):
+    with pytest.raises(ConfigError, match=r"handle_invalid 'error', which ONNX cannot express. Pass handle_inv"):
         model.to_onnx()
 
 

@@ -27,7 +27,7 @@ class Link(ABC):
         """Return the means of linear predictors."""
 
     def nodes(self, graph: OnnxGraph, predictor: Tensor) -> Tensor | None:
-        """Return the means of linear predictors in a graph in ONNX; None, as here, where it cannot say them."""
+        """Return the means of linear predictors in a graph in ONNX; None, as here, where it cannot express them."""
         return None
 
     @abstractmethod
