@@ -248,3 +248,10 @@ def test_a_fit_tells_what_its_model_was_made_from(project, capsys):
         "files": len(files), "bytes": sizes, "rows": pq.read_table("rows").num_rows,
     }  # fmt: skip
     assert set(ModelRegistry("registry").find("champion").metrics) == {"rmse"}
+
+
+def test_both_are_evaluated_alike_on_a_cluster(project, distributed_engine):
+    here, there = (engine.read_parquet(str(project / "rows")) for engine in (ps.LocalEngine(), distributed_engine))
+    models = [ps.PipelineModel.load(name) for name in (WORSE, BETTER)]
+    alone, shared = (evaluate_each([model.transform(rows) for model in models], [EVALUATOR]) for rows in (here, there))
+    assert shared == alone
