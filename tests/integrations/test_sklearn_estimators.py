@@ -152,6 +152,24 @@ def test_arrays_go_by_place_whatever_the_columns_were_called():
     assert np.array_equal(scores, found.predict(frame))
 
 
+def test_a_row_without_a_class_is_an_error_and_has_no_probability():
+    found = PenstockClassifier(st.LogisticRegression("y", reg_param=0.1)).fit([[1.0], [2.0], [3.0]], ["a", "b", "b"])
+    with pytest.raises(ValueError, match=r"1 row\(s\) have no class: a feature is missing"):
+        found.predict([[1.0], [np.nan]])
+    assert np.isnan(found.predict_proba([[1.0], [np.nan]])).tolist() == [[False, False], [True, True]]
+
+
+def test_a_row_without_one_of_several_classes_has_no_probabilities():
+    found = PenstockClassifier(st.LogisticRegression("y", reg_param=0.1)).fit([[1.0], [2.0], [3.0]], [1, 2, 3])
+    assert np.isnan(found.predict_proba([[np.nan], [1.0]])).tolist() == [[True] * 3, [False] * 3]
+
+
+def test_columns_with_numbers_for_names_go_by_place():
+    frame = pd.DataFrame(FRAME[["n"]].to_numpy())
+    found = PenstockRegressor(st.LinearRegression("y")).fit(frame, NUMBERS)
+    assert np.array_equal(found.predict(frame), found.predict(frame.to_numpy()))
+
+
 class Unweighted(st.Log1p):
     """A stage with a label and no weight."""
 

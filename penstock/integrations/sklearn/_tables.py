@@ -77,12 +77,15 @@ def numpy_column(column: pa.ChunkedArray) -> np.ndarray:
 
     Examples
     --------
-    >>> numpy_column(pa.chunked_array([[1, None]])), numpy_column(pa.chunked_array([[[1.0, 2.0]]]))
-    (array([ 1., nan]), array([[1., 2.]]))
+    >>> numpy_column(pa.chunked_array([[1, None]])), numpy_column(pa.chunked_array([[[1.0, 2.0], None]]))
+    (array([ 1., nan]), array([[ 1.,  2.],
+           [nan, nan]]))
     """
-    if pa.types.is_list(column.type) and len(column) and not column.null_count:
-        return np.array(column.to_pylist())
-    return column.to_numpy()  # type: ignore[no-any-return]
+    if not pa.types.is_list(column.type):
+        return column.to_numpy()  # type: ignore[no-any-return]
+    rows = column.to_pylist()
+    nothing = [np.nan] * max((len(row) for row in rows if row is not None), default=0)
+    return np.array([nothing if row is None else row for row in rows], dtype=np.float64)
 
 
 def matrix(table: pa.Table) -> np.ndarray:

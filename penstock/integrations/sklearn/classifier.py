@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.integrations.sklearn._estimator import _PenstockEstimator, supervised
 from penstock.integrations.sklearn._tables import numpy_column, target_array
 from penstock.stages.base import Stage
@@ -84,9 +84,21 @@ class PenstockClassifier(ClassifierMixin, _PenstockEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row, in the type of `y`."""
-        found = numpy_column(self._transformed(X)[self._column("prediction")])
-        return found.astype(self.classes_.dtype)
+        """Return the class of each row, in the type of `y`.
+
+        Raises
+        ------
+        DataValueError
+            A ValueError too: rows have no class, for a feature of theirs is missing.
+        """
+        found = self._transformed(X)[self._column("prediction")]
+        if found.null_count:
+            raise DataValueError(
+                f"{found.null_count} row(s) have no class: a feature is missing, and the model takes none that is",
+                hint="Put st.Imputer before it, or filter these rows; predict_proba gives NaN for them.",
+                rows=found.null_count,
+            )
+        return numpy_column(found).astype(self.classes_.dtype)
 
     @available_if(_gives("probability"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
