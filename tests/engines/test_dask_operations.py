@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import distributed
 import narwhals as nw
 import pyarrow as pa
@@ -12,6 +14,7 @@ from penstock.engines.dask import operations, query
 from penstock.engines.dask.engine import DaskEngine
 from penstock.engines.dask.operations import Operations
 from penstock.engines.dask.partitioned_rows import PartitionedRows
+from penstock.errors import UserCodeError
 from penstock.io.sources.memory import MemorySource
 from penstock.io.sources.parquet import ParquetSource
 
@@ -87,3 +90,25 @@ def test_rows_that_are_measured_by_the_first_are_moved_too(engines, local, many,
 def test_few_rows_come_here_and_many_are_staged(engines, monkeypatch, most, source):
     monkeypatch.setattr(query, "TABLE_BYTES", most)
     assert isinstance(settled(joined(*tables(engines.get("dask")))).reader.source, source)
+
+
+def test_workers_hold_nothing_of_a_query_that_has_run_or_failed(engines, many):
+    dask = engines.get("dask")
+    assert grouped(*tables(dask)).count() == 14
+    broken = dask.from_arrow(LINES, fragment_bytes=400).map_partitions(refuse, LINES.schema)
+    with pytest.raises(UserCodeError, match="no such item"):
+        grouped(broken, None).count()
+    deadline = time.monotonic() + 30
+    while (held := held_of(dask.client, "group_by")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert held == []
+
+
+def refuse(frame):
+    raise KeyError("no such item")
+
+
+def held_of(client, label):
+    return client.run_on_scheduler(
+        lambda dask_scheduler: [key for key in map(str, dask_scheduler.tasks) if label in key]
+    )
