@@ -106,7 +106,7 @@ $(VENV_AIRFLOW)/.airflow: setup.cfg
 	tools/venv.sh $(VENV_AIRFLOW)
 	curl -sfLo $(VENV_AIRFLOW)/constraints.txt https://raw.githubusercontent.com/apache/airflow/constraints-$(AIRFLOW)/constraints-$$($(VENV_AIRFLOW)/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt || : > $(VENV_AIRFLOW)/constraints.txt
 	$(VENV_AIRFLOW)/bin/python $(PIP) --constraint $(VENV_AIRFLOW)/constraints.txt 'apache-airflow==$(AIRFLOW)'
-	$(VENV_AIRFLOW)/bin/python $(PIP) $(EDITABLE) --no-deps .
+	$(VENV_AIRFLOW)/bin/python $(PIP) --no-deps $(EDITABLE) .
 	touch $@
 
 clean: ## remove everything that was made here
