@@ -86,6 +86,20 @@ def test_the_code_on_a_page_runs(page, page_module):
     _run(DOCS / f"{page}.md", page_module)
 
 
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_the_code_on_spark_runs(page_module, engines):
+    engines.get("spark")
+    _run(DOCS / "spark.md", page_module)
+
+
+@pytest.mark.parametrize("page", ["docs/spark.md", "docs/dask.md", "jobs/README.md"])
+def test_files_of_the_checkout_that_commands_name_are_there(page):
+    named = re.findall(r"(?<![\w/.])(?:jobs|tools|conf/(?!local/)\w+)/[\w-]+\.\w+", (DOCS.parent / page).read_text())
+    assert named
+    assert [path for path in named if not (DOCS.parent / path).is_file()] == []
+
+
 PUBLIC = {"authoring", "devices", "errors", "frames", "selectors", "stages", "statistics", "testing"}
 
 
