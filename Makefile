@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python $(PIP)
 # By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: run etl test test-fast test-exhaustive test-gpu test-airflow check docs bench lock clean
+.PHONY: run etl test test-fast test-exhaustive test-gpu test-airflow check dist docs bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
@@ -58,6 +58,11 @@ check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and 
 	$(BIN)/python tools/house.py --check
 	tools/lock.sh --check $(BIN)/uv
 	tools/newest.sh $(BIN)/uv $(VENV)
+
+dist: $(VENV)/.dev ## the sdist and the wheel, tried in a new environment outside the checkout by a new project
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist
+	tools/try_wheel.sh dist/*.whl
 
 docs: $(VENV)/.dev ## write docs/stages.md from the stages, and the drawing of docs/architecture.md from the imports
 	$(BIN)/python tools/stage_table.py
@@ -110,4 +115,4 @@ $(VENV_AIRFLOW)/.airflow: setup.cfg
 	touch $@
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) data/samples models out .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) data/samples models out dist .pytest_cache .mypy_cache .ruff_cache build *.egg-info

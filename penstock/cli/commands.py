@@ -14,6 +14,7 @@ import typer
 
 from penstock.cli.etl.request import RunRequest
 from penstock.cli.options import options_of
+from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectRequest
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 
@@ -25,7 +26,6 @@ app = typer.Typer(
     help="Fit, tune, evaluate, score and promote models, and run ETL jobs, on one process, Dask or Spark.",
     epilog=(__doc__ or "").partition("\n\n")[2],
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -170,6 +170,22 @@ def diff_models(progress: "Progress", **options: Any) -> Any:
     from penstock.cli import jobs
 
     return jobs.diff_models(DiffModelsRequest(**options), progress)
+
+
+@_command(NewProjectRequest, "folder")
+def init(progress: "Progress", **options: Any) -> Any:
+    """Make a new project: a pipeline that runs, a sample, tests, files for spark-submit and a DAG."""
+    from penstock.cli.projects.new_project import new_project
+
+    return new_project(NewProjectRequest(**options))
+
+
+@_command(ListPipelinesRequest, name="list")
+def list_modules(progress: "Progress", **options: Any) -> Any:
+    """List the pipelines and ETL jobs of a project."""
+    from penstock.cli.projects.listing import list_pipelines
+
+    return list_pipelines(ListPipelinesRequest(**options))
 
 
 @_command()

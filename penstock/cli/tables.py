@@ -12,6 +12,7 @@ from rich.styled import Styled
 from rich.table import Table
 
 from penstock.cli.doctor import Diagnosis
+from penstock.cli.projects.results import ListPipelinesResult, NewProjectResult
 from penstock.cli.registry.results import DiffModelsResult, ListModelsResult, PromoteResult, ShowModelResult
 from penstock.cli.results import (
     DatasetOutput,
@@ -140,6 +141,20 @@ def _promote(result: PromoteResult, console: Console) -> None:
     facts = {title: result.reason, "rows": result.rows, "champion": result.champion, "replaced": result.replaced}
     engine = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "run": result.run_id}
     console.print(_facts({**facts, "digest": result.digest, "model": result.model, **engine}))
+
+
+@show.register
+def _new_project(result: NewProjectResult, console: Console) -> None:
+    console.print(_facts({"project": result.folder, "files": list(result.files), "next": list(result.next)}))
+
+
+@show.register
+def _list_pipelines(result: ListPipelinesResult, console: Console) -> None:
+    table = Table("name", "kind", box=None, header_style="bold", padding=(0, 2))
+    table.add_column("summary", overflow="fold")
+    for each in result.pipelines:
+        table.add_row(visible(each.name), each.kind, visible(each.summary))
+    console.print(table)
 
 
 @show.register

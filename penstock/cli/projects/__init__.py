@@ -1,0 +1,1 @@
+"""Projects of users: a new one from the files in ``templates/``, and which pipelines one has."""
