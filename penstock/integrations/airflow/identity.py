@@ -29,7 +29,7 @@ def with_identity(job: str, arguments: Sequence[str], context: Mapping[str, Any]
     >>> from types import SimpleNamespace as Instance
     >>> context = {"ti": Instance(dag_id="trips", task_id="etl", map_index=-1), "logical_date": datetime(2024, 1, 5)}
     >>> with_identity("run", ["trips"], context)
-    ['trips', '--date', '2024-01-05', '--run-id', 'trips-etl-2024-01-05-0f7b44c81bf9cfff']
+    ['trips', '--date', '2024-01-05', '--run-id', 'trips-etl-2024-01-05-1038cdbee63048ff']
     """
     words = list(arguments)
     given = {word.partition("=")[0] for word in words}
