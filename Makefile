@@ -87,14 +87,14 @@ $(VENV)/.cpu: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
-	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,dev]'
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,dev]'
 	touch $@ $(VENV)/.cpu
 
 $(VENV_GPU)/bin/python:
 	PYTHON="$${PYTHON:-python3.12}" tools/venv.sh $(VENV_GPU)
 
 $(VENV_GPU)/.gpu: setup.cfg requirements/gpu.lock | $(VENV_GPU)/bin/python
-	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,dev]'
+	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,dev]'
 	touch $@
 
 $(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu

@@ -59,6 +59,39 @@ def test_a_list_gets_what_its_rows_get(model, times):
     assert model.predict(many) == [model.predict(row) for row in many]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n": 3.0},
+        {"n": np.int8(3)},
+        {"n": float("nan")},
+        {"x": 3},
+        {"x": np.float32(0.5)},
+        {"x": float("nan")},
+        {"s": float("nan")},
+    ],
+    ids=repr,
+)
+def test_values_of_other_classes_count_alike_in_a_row_and_among_many(model, change):
+    row = {"n": 1, "x": 0.5, "s": "a", **change}
+    many = rows("n", "x", "s") * 3
+    assert model.predict([*many, row])[-1] == model.predict(row)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"n": 2**31}, {"n": 2**70}, {"n": 3.5}, {"n": True}, {"x": "1"}, {"x": 2**53 + 1}, {"s": 3}, {"s": "\ud800"}],
+    ids=repr,
+)
+def test_a_row_is_refused_among_many_as_it_is_alone(model, change):
+    row = {"n": 1, "x": 0.5, "s": "a", **change}
+    with pytest.raises((SchemaError, DataValueError)) as alone:
+        model.predict(row)
+    with pytest.raises(type(alone.value)) as among:
+        model.predict([*rows("n", "x", "s") * 3, row, {}])
+    assert str(among.value) == str(alone.value)
+
+
 def test_no_rows_are_no_predictions(model):
     assert model.predict([]) == []
 

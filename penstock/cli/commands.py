@@ -17,6 +17,7 @@ from penstock.cli.options import options_of
 from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectRequest
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.serving import ServeRequest
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
@@ -146,6 +147,14 @@ def promote(progress: "Progress", **options: Any) -> Any:
     from penstock.cli import jobs
 
     return jobs.promote(PromoteRequest(**options), progress)
+
+
+@_command(ServeRequest, "model")
+def serve(progress: "Progress", **options: Any) -> Any:
+    """Score rows over HTTP by a saved model: POST /predict; GET /schema, /health, /metrics."""
+    from penstock.cli import serving
+
+    return serving.serve(ServeRequest(**options), progress)
 
 
 @_command(ListModelsRequest, "registry", group=models, name="list")

@@ -29,6 +29,7 @@ from penstock.cli.results import (
     TrainResult,
     TuneResult,
 )
+from penstock.cli.serving import ServeResult
 from penstock.core.redaction import visible
 
 _MOST_SLICES = 20
@@ -141,6 +142,12 @@ def _promote(result: PromoteResult, console: Console) -> None:
     facts = {title: result.reason, "rows": result.rows, "champion": result.champion, "replaced": result.replaced}
     engine = {"seconds": result.seconds, "engine": f"{result.engine}, {result.device}", "run": result.run_id}
     console.print(_facts({**facts, "digest": result.digest, "model": result.model, **engine}))
+
+
+@show.register
+def _serve(result: ServeResult, console: Console) -> None:
+    facts = {"served": result.model, "digest": result.digest, "at": result.url}
+    console.print(_facts({**facts, "requests": result.requests, "rows": result.rows}))
 
 
 @show.register

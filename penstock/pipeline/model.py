@@ -83,6 +83,15 @@ class PipelineModel(ModelExports, Displayed):
         )
 
     @property
+    def output_columns(self) -> tuple[str, ...]:
+        """What `predict` returns unless it is told: what the last stage makes, or a selector leaves of its columns."""
+        if not self.stages:
+            return tuple(self.schema.names)
+        last = self.steps[-1]
+        made = (*last.stage.outputs(), *(name for name in last.doubtful if name not in last.left_out))
+        return made or tuple(output_schema(self.steps, self.schema).names)
+
+    @property
     def input_columns(self) -> list[str]:
         """The columns that scoring needs; labels are not among them."""
         made = [name for stage in self.stages for name in stage.outputs()]
@@ -240,17 +249,10 @@ class PipelineModel(ModelExports, Displayed):
         ({'x': 1.0}, [{'x': 0.0}, {'x': -1.0}])
         """
         wanted = () if columns is None else column_names(columns, "columns of predict")
-        scorer = self._scorer(wanted or tuple(self._made_last()))
+        scorer = self._scorer(wanted or self.output_columns)
         if isinstance(rows, Mapping):
             return scorer.one(rows)
         return scorer.many(scorer.rows_of(as_arrow(rows)) if is_table(rows) else rows)
-
-    def _made_last(self) -> Sequence[str]:
-        if not self.stages:
-            return self.schema.names  # type: ignore[no-any-return]
-        last = self.steps[-1]
-        made = (*last.stage.outputs(), *(name for name in last.doubtful if name not in last.left_out))
-        return made or output_schema(self.steps, self.schema).names
 
     def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
         prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})

@@ -40,7 +40,7 @@ class ModelExports:
             The model makes no such column, or Spark has no such type.
         """
         model = cast("PipelineModel", self)
-        wanted = column_names(columns, "columns of to_spark_udf") if columns is not None else tuple(model._made_last())
+        wanted = column_names(columns, "columns of to_spark_udf") if columns is not None else model.output_columns
         given = pa.schema([model.schema.field(name) for name in model.input_columns])
         return spark_function(given, lambda dataset: model.transform(dataset).select(list(wanted)), "to_spark_udf")
 
@@ -95,7 +95,7 @@ class ModelExports:
         from penstock.pipeline.onnx_export import onnx_model, write_model
 
         model = cast("PipelineModel", self)
-        wanted = tuple(model._made_last()) if columns is None else column_names(columns, "columns of to_onnx")
+        wanted = model.output_columns if columns is None else column_names(columns, "columns of to_onnx")
         missing = column_names(nullable, "nullable of to_onnx") if nullable else ()
         made = onnx_model(model.steps, model.schema, wanted, missing, model.digest)
         if path is not None:

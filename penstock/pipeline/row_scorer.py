@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
 from penstock.dataset.steps import RowLog, output_schema, prune, run
-from penstock.pipeline.row_values import taking
+from penstock.pipeline.row_values import plain_array, taking
 from penstock.stages.base import RowFunction
 from penstock.stages.step import StageStep
 
@@ -73,13 +73,28 @@ class RowScorer:
         rows = list(rows) if isinstance(rows, Iterable) else [rows]
         if len(rows) <= _MOST_SINGLE or not self._steps:
             return [self.one(row) for row in rows]
-        taken = [self._taken(row) for row in rows]
+        table = self._by_columns(rows)
+        if table is None:
+            table = pa.Table.from_pylist([self._taken(row) for row in rows], self._schema)
         log = RowLog()
-        frame = run(self._steps, frames.from_arrow(pa.Table.from_pylist(taken, self._schema)), log)
+        frame = run(self._steps, frames.from_arrow(table), log)
         if len(frame) != len(rows):
             raise _left_out(log)
         made: list[dict[str, Any]] = frames.to_arrow(frame.select(list(self.columns))).to_pylist()
         return made
+
+    def _by_columns(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table | None:
+        """Return the rows made column by column, which is quicker; None where a row is to be refused."""
+        try:
+            columns = [self._column(field, [row[field.name] for row in rows]) for field in self._schema]
+        except (PenstockError, pa.ArrowException, LookupError, TypeError, ValueError, ArithmeticError):
+            return None
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _column(self, field: pa.Field, values: list[Any]) -> pa.Array:
+        plain = plain_array(values, field.type)
+        take = self._takes[field.name]
+        return pa.array([take(value) for value in values], field.type) if plain is None else plain
 
     def rows_of(self, table: pa.Table) -> list[dict[str, Any]]:
         """Return the rows of a table, in the columns that are needed and there."""

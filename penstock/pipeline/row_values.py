@@ -43,6 +43,29 @@ def taking(field: pa.Field) -> Convert:
     return take
 
 
+def plain_array(values: list[Any], kind: pa.DataType) -> pa.Array | None:
+    """Return values that are all of the class that a type has in Python, or None, as `taking` takes them one by one.
+
+    None where some are of another class; a ValueError or OverflowError where the type does not hold one.
+
+    Examples
+    --------
+    >>> plain_array([1.5, None, float("nan")], pa.float64()).to_pylist(), plain_array([1.5, 1], pa.float64())
+    ([1.5, None, None], None)
+    """
+    plain = _OWN_CLASSES.get(kind)
+    if plain is None or not {*map(type, values)} <= {plain, type(None)}:
+        return None
+    return pa.array(values, kind, from_pandas=True)
+
+
+_OWN_CLASSES = {
+    pa.float64(): float, pa.string(): str, pa.bool_(): bool,
+    **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.int64()), int),
+    **dict.fromkeys((pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()), int),
+}  # fmt: skip
+
+
 def _is_missing(value: Any) -> bool:
     if isinstance(value, float | np.floating) and math.isnan(value):
         return True
@@ -70,6 +93,8 @@ def _converter(kind: pa.DataType) -> Convert:
         return lambda value: _whole(value, low, stop)
     if pa.types.is_boolean(kind):
         return lambda value: bool(_instance(value, bool | np.bool_))
+    if pa.types.is_string(kind):
+        return _text
     for is_of, classes in _PLAIN:
         if is_of(kind):
             return partial(_instance, kind=classes)
@@ -82,8 +107,15 @@ def _converter(kind: pa.DataType) -> Convert:
     return lambda value: _same(value, kind)
 
 
-_PLAIN = ((pa.types.is_string, str), (pa.types.is_null, ()), (pa.types.is_binary, bytes))
+_PLAIN = ((pa.types.is_null, ()), (pa.types.is_binary, bytes))
 """Types whose values are taken as they are, with the classes that these have in Python."""
+
+
+def _text(value: Any) -> str:
+    text: str = _instance(value, str)
+    if not text.isascii():
+        text.encode()  # half of a surrogate pair, which JSON can have, is no text
+    return text
 
 
 def _instance(value: Any, kind: Any) -> Any:
