@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.core.extras import importing
+from penstock.core.notices import get_logger
 from penstock.integrations.airflow.job import PenstockJob
 
 with importing("Airflow", "airflow"):
     from airflow.sdk import get_current_context, task
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def penstock_task(
