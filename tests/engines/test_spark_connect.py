@@ -42,7 +42,7 @@ def test_frames_of_spark_connect_are_scored_and_an_engine_on_it_is_refused(local
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     done = subprocess.run(
         [sys.executable, JOB, tmp_path, str(_free_port())], env=environ, cwd=tmp_path,
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, timeout=150,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
