@@ -39,7 +39,12 @@ def test_frames_of_spark_connect_are_scored_and_an_engine_on_it_is_refused(local
     model = ps.Pipeline(*stages).fit(data)
     model.save(tmp_path / "model")
     pq.write_table(ROWS, tmp_path / "rows.parquet")
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    # With SPARK_TESTING the client asks the server that PySpark starts for its port, in place of 15002.
+    environ = {
+        **os.environ,
+        "SPARK_TESTING": "1",
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
     done = subprocess.run(
         [sys.executable, JOB, tmp_path, str(_free_port())], env=environ, cwd=tmp_path,
         capture_output=True, text=True, check=False, timeout=150,
