@@ -15,7 +15,8 @@ python=${PYTHON:-$root/.venv/bin/python}
 port=${SPARK_PORT:-7077}
 cores=${SLURM_CPUS_PER_TASK:-8}
 memory=${SLURM_MEM_PER_NODE:-65536} # MiB; a fifth for the JVM, a fifth for the system, the rest for Python
-master=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
+master=${hosts%%$'\n'*}
 
 export SPARK_HOME=${SPARK_HOME:-$("$python" -c 'import pyspark; print(pyspark.__path__[0])')}
 export PYSPARK_PYTHON=$python

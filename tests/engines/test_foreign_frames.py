@@ -113,6 +113,22 @@ class TestSpark:
         assert by_column.cast(scored.select(by_column.column_names).schema) == scored.select(by_column.column_names)
         assert by_name["made"].to_pylist() == scored["probability"].to_pylist()
 
+    def test_rows_that_come_in_many_batches_are_scored_in_their_order(self, spark, model, scored):
+        from penstock.engines.spark.query import set_for
+
+        frame = spark.from_arrow(TABLE).to_spark()
+        with set_for(spark.session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "2"}):
+            as_frame = model.transform(frame).toArrow()["probability"]
+            by_column = frame.select(model.to_spark_udf("probability")(*model.input_columns).alias("p")).toArrow()["p"]
+        assert as_frame.to_pylist() == by_column.to_pylist() == scored["probability"].to_pylist()
+
+    @pytest.mark.parametrize(("rows", "expected"), [([], []), ([3, 4, 5, 6], [[3, 4, 5], [6]]), ([12, 1], [[12], [1]])])
+    def test_batches_are_put_together_until_they_are_enough(self, rows, expected):
+        from penstock.engines.spark.staging import grouped
+
+        groups = grouped((pa.record_batch({"x": range(count)}) for count in rows), 10)
+        assert [[batch.num_rows for batch in group] for group in groups] == expected
+
     def test_a_function_takes_columns_of_other_types_as_a_frame_does(self, spark, model, scored):
         frame = spark.from_arrow(TABLE).to_spark().selectExpr("cast(x as float) as x", "s")
         made = frame.select(model.to_spark_udf("prediction")("x", "s").alias("made")).toArrow()["made"]

@@ -20,7 +20,7 @@ from penstock.cli.reporting import describe
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Engine
 from penstock.engines.dask import DaskEngine
-from penstock.engines.spark.losses import loss
+from penstock.engines.spark.job_errors import loss
 from penstock.errors import ConfigError, CorruptFileError, MemoryLimitError, WorkerLostError
 from penstock.io import memory_errors
 from penstock.io.fragments import Fragment, Piece

@@ -24,7 +24,7 @@ import penstock
 from penstock import devices
 from penstock.core.progress import Progress
 from penstock.engines.local import LocalEngine
-from penstock.engines.spark import SparkEngine, session, workers
+from penstock.engines.spark import SparkEngine, cluster, session, tasks
 from penstock.errors import ConfigError, DataValueError, ExecutionError, UserCodeError, WorkerLostError
 from penstock.io.sources.files import InputFile
 from penstock.spmd import SpmdOptions
@@ -332,7 +332,7 @@ def test_other_python_on_the_workers_is_refused(spark, monkeypatch):
 
 def test_survey_of_versions_needs_no_penstock_on_the_worker():
     run_it = "import pickle, sys; print(list(pickle.load(sys.stdin.buffer)(())), 'penstock' in sys.modules)"
-    survey = cloudpickle.dumps(workers._survey(("numpy", "no_such_package")))
+    survey = cloudpickle.dumps(cluster._survey(("numpy", "no_such_package")))
     told = subprocess.run([sys.executable, "-c", run_it], input=survey, capture_output=True, check=True).stdout.decode()
     assert f"'numpy': '{np.__version__}'" in told
     assert "'no_such_package': \"it cannot be imported" in told
@@ -400,3 +400,11 @@ def test_each_task_and_each_rank_on_a_cluster_sees_its_own_gpu():
     assert sorted(seen["gang"]) == [["0"], ["1"]]
     assert seen["total"] == 6.0
     assert seen["listening"] == ["127.0.0.1"]
+
+
+def test_a_worker_of_spark_keeps_no_memory_of_a_gpu_that_it_does_not_use(monkeypatch):
+    bound = []
+    monkeypatch.setattr(tasks, "task_device", lambda choice: devices.Device(choice, 1))
+    monkeypatch.setattr(devices, "bind", lambda device, *, release_threshold: bound.append((device, release_threshold)))
+    tasks.hold_gpu()
+    assert bound == [(devices.Device("gpu", 1), 0)]

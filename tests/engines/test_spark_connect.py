@@ -1,4 +1,4 @@
-"""Spark Connect: frames of its sessions are scored, and an engine, which needs tasks of its own, is refused."""
+"""Spark Connect: an engine on a session of it does what one on a classic session does; a job starts the server once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,58 +18,174 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, WorkerLostError
 
 pytest.importorskip("pyspark")
 pytest.importorskip("grpc")
 
+from pyspark.sql import SparkSession
+
+from penstock.engines.spark import session
+from penstock.engines.spark.connect import server
+from penstock.engines.spark.connect.cluster import FrameCluster
+from penstock.engines.spark.connect.driver import FrameDriver
+
 JOB = Path(__file__).with_name("spark_connect_job.py")
-ROWS = pa.table({"x": [1.0, None, 3.0, 6.0], "s": ["a", "b", None, "a"], "y": [0, 1, 0, 1]})
+ROWS = pa.table({"x": [1.0, None, 3.0, 6.0] * 50, "s": ["a", "b", None, "a"] * 50, "y": [0, 1, 0, 1] * 50})
+STAGES = st.Imputer("x"), st.StringIndexer("s"), st.LogisticRegression("y", features=["x", "s"])
 
 
-def _free_port() -> int:
-    """A server of Spark Connect is told its port: the client that starts it does not ask which it has taken."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("connect")
+    pq.write_table(ROWS, made / "rows.parquet", row_group_size=20)
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(engines: Any, folder: Path) -> ps.PipelineModel:
+    return ps.Pipeline(*STAGES).fit(engines.get("local").read_parquet(folder / "rows.parquet", fragment_bytes=100))
+
+
+@pytest.fixture(scope="module")
+def outcome(model: ps.PipelineModel, folder: Path) -> dict[str, Any]:
+    """What the job prints: see `spark_connect_job`."""
+    model.save(folder / "model")
+    # With SPARK_TESTING the client asks the server that PySpark starts for its port, in place of 15002.
+    paths = [path or os.getcwd() for path in sys.path]
+    environ = {**os.environ, "SPARK_TESTING": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, JOB, folder]
+    done = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == 0, done.stderr[-5000:]
+    printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return printed
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_frames_of_spark_connect_are_scored_and_an_engine_on_it_is_refused(local, tmp_path):
-    data = local.from_arrow(ROWS)
-    stages = st.Imputer("x"), st.StringIndexer("s"), st.LogisticRegression("y", features=["x", "s"])
-    model = ps.Pipeline(*stages).fit(data)
-    model.save(tmp_path / "model")
-    pq.write_table(ROWS, tmp_path / "rows.parquet")
-    # With SPARK_TESTING the client asks the server that PySpark starts for its port, in place of 15002.
-    environ = {
-        **os.environ,
-        "SPARK_TESTING": "1",
-        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-    }
-    done = subprocess.run(
-        [sys.executable, JOB, tmp_path, str(_free_port())], env=environ, cwd=tmp_path,
-        capture_output=True, text=True, check=False, timeout=150,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["session"].startswith("pyspark.sql.connect")
-    expected = model.transform(data).to_arrow()["probability"].to_pylist()
-    assert [told[way] for way in ("frame", "column", "sql")] == [expected] * 3
-    for way in ("session given", "session found"):
-        assert "Spark Connect" in told[way]
-        assert "model.transform(frame)" in told[way]
+class TestOnAServer:
+    def test_the_session_is_one_of_connect_and_is_found_again(self, outcome):
+        assert outcome["session"].startswith("pyspark.sql.connect")
+        assert outcome["same session"]
+
+    @pytest.mark.parametrize("way", ["frame", "column", "sql"])
+    def test_a_frame_is_scored_by_a_model_of_another_engine(self, outcome, model, local, way):
+        expected = model.transform(local.from_arrow(ROWS)).to_arrow()["probability"].to_pylist()
+        assert outcome[way] == expected
+
+    def test_results_come_in_the_order_of_the_items(self, outcome):
+        assert outcome["order"] == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+        assert outcome["nothing"] == []
+
+    def test_partial_results_are_merged_on_the_workers(self, outcome):
+        assert outcome["sum"] == 4950
+
+    def test_an_error_keeps_its_type_and_place(self, outcome):
+        assert outcome["error"] == {"type": "DataValueError", "message": "x is infinite", "row": 7}
+
+    def test_the_task_of_a_killed_worker_is_run_again(self, outcome):
+        assert outcome["killed"] == [0, 1, 2, 3, 4]
+
+    def test_a_fit_learns_what_the_local_engine_learns_to_the_bit(self, outcome, model):
+        assert outcome["digest"] == model.digest
+
+    def test_two_ranks_run_at_the_same_time(self, outcome):
+        assert outcome["ranks"] == 2 * 4950
+
+    def test_a_query_gives_the_rows_of_the_local_engine(self, outcome, local):
+        expected = local.from_arrow(ROWS).group_by("s").agg(n="len").sort("s").to_arrow().to_pydict()
+        assert outcome["query"] == expected
+
+    def test_a_dataset_goes_to_a_frame_and_back(self, outcome):
+        assert outcome["there and back"]
+
+    def test_rows_are_written_by_the_workers(self, outcome):
+        assert outcome["written"] == ROWS.num_rows
+
+    def test_a_server_that_is_started_listens_on_loopback_only(self, outcome):
+        assert outcome["listening"] == ["127.0.0.1"]
+
+    def test_slots_and_master_are_those_of_the_server(self, outcome):
+        assert outcome["slots"] == 2
+        assert outcome["facts"].startswith("local[2")
 
 
-@pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_REMOTE_INIT_CONF_LEN"])
-def test_where_a_session_would_be_one_of_connect_none_is_started(variable, monkeypatch):
-    from pyspark import SparkContext
+def test_a_server_older_than_what_an_engine_needs_is_refused():
+    with pytest.raises(ConfigError, match=r"Spark 3\.5\.4, expected 4\.1 or newer"):
+        FrameDriver(SimpleNamespace(version="3.5.4"))
 
-    from penstock.engines.spark import session
 
-    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
-    monkeypatch.setenv(variable, "sc://host/;token=sesame")
-    with pytest.raises(ConfigError, match="Spark Connect") as caught:
-        session.given(None, None)
+@pytest.mark.parametrize(
+    ("conf", "variables", "expected"),
+    [
+        ({}, {}, None),
+        ({}, {"SPARK_REMOTE": "sc://host"}, "sc://host"),
+        ({"spark.master": "local[2]"}, {"SPARK_REMOTE": "sc://host"}, None),
+        ({"spark.remote": "local[2]"}, {"SPARK_REMOTE": "sc://host"}, "local[2]"),
+        ({}, {"PYSPARK_REMOTE_INIT_CONF_LEN": "1"}, ""),
+    ],
+)
+def test_a_session_is_one_of_connect_where_spark_would_make_it_so(monkeypatch, conf, variables, expected):
+    for name in ("SPARK_REMOTE", "PYSPARK_REMOTE_INIT_CONF_LEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert session._remote_of(conf) == expected
+
+
+@pytest.fixture
+def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A port that somebody listens on, with no proxy on the way."""
+    for name in server._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def test_a_server_that_does_not_listen_is_found_out_at_once(port):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        closed = gone.getsockname()[1]
+    server.refuse_silent(f"sc://127.0.0.1:{port}")
+    with pytest.raises(ConfigError, match=f"no server of Spark Connect answers at 127.0.0.1:{closed}") as caught:
+        session.start({"spark.remote": f"sc://127.0.0.1:{closed}/;token=sesame"})
     assert "sesame" not in str(caught.value)
+
+
+def test_a_server_behind_a_proxy_is_not_looked_for_directly(monkeypatch, port):
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+    server.refuse_silent("sc://nowhere.invalid")
+
+
+def test_a_failure_to_connect_hides_the_token(monkeypatch, port):
+    class Builder:
+        def config(self, map):
+            raise RuntimeError(f"cannot reach {map['spark.remote']}")
+
+    monkeypatch.setattr(SparkSession, "builder", Builder())
+    with pytest.raises(ConfigError, match="Spark Connect does not start a session") as caught:
+        session.start({"spark.remote": f"sc://127.0.0.1:{port}/;token=sesame"})
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_server_that_is_gone_is_a_lost_worker_and_another_failure_is_not():
+    gone = '<_Rendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "refused"\n>'
+    driver = FrameDriver(SimpleNamespace(version="4.1.0", conf={}))
+    with (
+        pytest.raises(WorkerLostError, match=r"does not answer: StatusCode\.UNAVAILABLE: refused"),
+        driver.naming_lost("scan"),
+    ):
+        raise RuntimeError(gone)
+    with pytest.raises(ValueError, match="too hot"), driver.naming_lost("scan"):
+        raise ValueError("too hot")
+
+
+def test_workers_that_cannot_reach_this_process_are_named_before_ranks_are_started():
+    class Unreachable(FrameCluster):
+        def everywhere(self, function, label):
+            return ["worker-1: timed out"]
+
+    cluster = Unreachable(
+        SimpleNamespace(conf={"spark.master": "spark://far"}, client=SimpleNamespace(host="127.0.0.1"))
+    )
+    with pytest.raises(ConfigError, match=r"cannot connect to this process at 127\.0\.0\.1.*worker-1: timed out"):
+        _ = cluster.host

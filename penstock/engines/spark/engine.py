@@ -11,48 +11,37 @@ except ImportError as error:
     raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from weakref import WeakSet
 
-from pyspark import RDD, Accumulator, cloudpickle, sql
+from pyspark import sql
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import ConfigError, ExecutionError, WorkerLostError, class_name
 from penstock.core.progress import Progress, usual_progress
 from penstock.core.scheduler import PartitionedWork, Usage
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.relations.relation import settled
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import ARITY, Item, Reduction, Result, State, TreeReduction
+from penstock.engines.querying import QueryEngine, read_staged
 from penstock.engines.reading import owning
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.spark import session as spark_session
+from penstock.engines.spark.driver import AnyPieces, JobPlan, driver_of
 from penstock.engines.spark.frames import frame_of
-from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merged
-from penstock.engines.spark.jobs import Job
-from penstock.engines.spark.jvm import naming_lost_jvm
+from penstock.engines.spark.hash_partitioned import ApplyParts, PartNumbers, Prune, merge_by_eights
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
-from penstock.engines.spark.ranks import StageLaunch
 from penstock.engines.spark.staging import write_rows
-from penstock.engines.spark.tasks import Apply, Failures, Forget, Merge, Outcome, Shared, Shipped, opened
-from penstock.engines.spark.times import StageTimes
-from penstock.engines.spark.workers import Cluster, built
-from penstock.engines.stragglers import Stragglers
+from penstock.engines.spark.tasks import Apply, Forget, Merge, Outcome, Shared, open_outcome
 from penstock.frames.interchange import refuse_stream
 from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks.staging_place import StagingFolder
-from penstock.spmd import run_gang
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from penstock.dataset.dataset import Dataset
-    from penstock.engines.querying import QueryEngine
-    from penstock.spmd import Body, SpmdOptions
-
-_TICK = 0.1
+from penstock.spmd import Body, SpmdOptions, run_gang
 
 
 class SparkEngine(RelationalEngine):
@@ -61,11 +50,12 @@ class SparkEngine(RelationalEngine):
     Parameters
     ----------
     session : SparkSession, optional
-        An existing session; `close` leaves it running. Without it the one that runs in this process is used in the
-        same way; if there is none, one is started, and stopped by `close`.
+        An existing session, of Spark Connect too; `close` leaves it running. Without it the one that runs in this
+        process is used in the same way; if there is none, one is started, and stopped by `close`.
     conf : mapping, optional
         Spark's settings by their own names, for a session to be started: ``spark.master`` (``local[*]`` unless given
         here or to spark-submit), ``spark.app.name``, ... On this machine it listens on loopback only, without a UI.
+        ``spark.remote`` (or the variable ``SPARK_REMOTE``) has it started on a server of Spark Connect.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Asked of the workers; the driver needs no GPU.
     progress : Progress, optional
@@ -79,7 +69,7 @@ class SparkEngine(RelationalEngine):
     ------
     ConfigError
         There is no Java; Spark does not start; workers cannot import Penstock or have other versions; `device` is
-        "gpu" and a worker has none usable; the session is one of Spark Connect.
+        "gpu" and a worker has none usable; the server of Spark Connect is older than Spark 4.1.
 
     Notes
     -----
@@ -89,6 +79,10 @@ class SparkEngine(RelationalEngine):
 
     The memory of the Python workers is that of ``spark.executor.memoryOverhead``. ``spark.executor.pyspark.memory``
     limits their addresses, as ``ulimit -v`` does: a worker that Polars is refused some is aborted, and lost.
+
+    On a session of Spark Connect jobs are data frames. Slots are counted once, when the engine is made; an error of a
+    task is raised when its job has ended, and slow tasks are not told. Ranks have to reach this process, so that
+    trainers other than those of one scan are refused (ConfigError) where they cannot.
 
     Results pass through the driver's JVM: ``spark.driver.maxResultSize`` bounds what `Dataset.to_arrow` can give.
     Settings for GPUs are in ``conf/engines/spark-gpu.yaml``: one GPU an executor, a share of it a task.
@@ -120,10 +114,10 @@ class SparkEngine(RelationalEngine):
         self._owned = existing is None
         self._staged: WeakSet[StagingFolder] = WeakSet()
         self._exported: list[Dataset] = []
-        self._context = self.session.sparkContext
+        self._driver = driver_of(self.session)
+        self._cluster = self._driver.cluster
         try:
-            with self._job("start"):
-                self._cluster = Cluster(self._context)
+            with self._driver.naming_lost("start"):
                 self._cluster.check_workers()
                 self.device = self._cluster.choose(device)
                 self._cluster.await_executors()
@@ -132,8 +126,8 @@ class SparkEngine(RelationalEngine):
             raise
 
     def facts(self) -> dict[str, Any]:
-        """Return also the master, and where its pages are."""
-        return super().facts() | {"master": self._context.master, "pages": self._context.uiWebUrl}
+        """Return also what Spark runs on, and where its pages are."""
+        return super().facts() | self._driver.facts()
 
     @property
     def slots(self) -> int:
@@ -149,8 +143,9 @@ class SparkEngine(RelationalEngine):
         """Call `task` in one Spark job, an item a partition; results are given when all are there."""
         if not items:
             return
-        for _, data in self._outcomes(task, items, label, lambda rdd, shared: rdd.mapPartitions(Apply(*shared))):
-            yield opened(data)
+        outcomes = self._outcomes(task, items, label, lambda pieces, shared: pieces.then(Apply(*shared)))
+        for _, data in sorted(outcomes):
+            yield open_outcome(data)
 
     def reduce(
         self,
@@ -163,12 +158,12 @@ class SparkEngine(RelationalEngine):
         """Merge by eights on the workers until at most eight are left; those are merged here."""
         numbers = PartNumbers.of(len(items))
 
-        def plan(rdd: RDD[Outcome], shared: Shared) -> RDD[Outcome]:
-            return merged(rdd.mapPartitions(Apply(*shared)), Merge(*shared), numbers, 1, ARITY)
+        def plan(pieces: AnyPieces, shared: Shared) -> AnyPieces:
+            return merge_by_eights(pieces.then(Apply(*shared)), Merge(*shared), numbers, 1, ARITY)
 
         tree = TreeReduction(translate_errors(merge))
         for _, data in sorted(self._outcomes(Reduction(task, merge), items, label, plan)):
-            tree.push(opened(data))
+            tree.push(open_outcome(data))
         return tree.result()
 
     def reduce_partitioned(
@@ -177,11 +172,11 @@ class SparkEngine(RelationalEngine):
         """Merge by eights on the workers until each part is one; Spark's shuffle brings its pieces together."""
         numbers = PartNumbers.of(len(items))
 
-        def plan(rdd: RDD[Outcome], shared: Shared) -> RDD[Outcome]:
-            pieces = rdd.mapPartitions(ApplyParts(*shared, numbers))
-            return merged(pieces, Merge(*shared), numbers, work.parts, 1).mapPartitions(Prune(*shared))
+        def plan(pieces: AnyPieces, shared: Shared) -> AnyPieces:
+            parts = pieces.then(ApplyParts(*shared, numbers))
+            return merge_by_eights(parts, Merge(*shared), numbers, work.parts, 1).then(Prune(*shared))
 
-        return [opened(data) for _, data in sorted(self._outcomes(work, items, label, plan))]
+        return [open_outcome(data) for _, data in sorted(self._outcomes(work, items, label, plan))]
 
     def spmd(self, body: Body, datasets: Mapping[str, Dataset], options: SpmdOptions, *, label: str = "train") -> Any:
         """Run the ranks as one barrier stage: all tasks start together.
@@ -199,18 +194,18 @@ class SparkEngine(RelationalEngine):
                 engine=self.name,
             )
 
-        launch = partial(StageLaunch, self._cluster, label)
+        launch = partial(self._driver.launch, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
-        with self._job(label):
+        with self._driver.naming_lost(label):
             return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
 
     def query_engine(self) -> QueryEngine:
         """Return Spark SQL, in this engine's session."""
-        return SparkQueries(self.session)
+        return SparkQueries(self.session, self._driver)
 
     def unshared(self) -> str | None:
         """Refuse to guess what workers on other machines share."""
-        master = self._context.master
+        master = self._cluster.master or "Spark"
         return None if self._cluster.local else f"the workers of {master} do not share the driver's disk"
 
     def unpersist(self, name: str) -> None:
@@ -219,7 +214,7 @@ class SparkEngine(RelationalEngine):
         Spark reaches no others: they hold it until they are given the rows of a dataset again, or end, after a minute
         without a task.
         """
-        with suppress(ExecutionError), self._job("unpersist"):
+        with suppress(ExecutionError), self._driver.naming_lost("unpersist"):
             self._cluster.everywhere(Forget(name), "unpersist")
 
     def usage(self, name: str) -> Usage | None:
@@ -234,7 +229,7 @@ class SparkEngine(RelationalEngine):
         for folder in list(self._staged):
             folder.remove()
         if self._owned:
-            with suppress(WorkerLostError), self._job("stop"):
+            with suppress(WorkerLostError), self._driver.naming_lost("stop"):
                 self.session.stop()
 
     def from_spark(
@@ -268,13 +263,11 @@ class SparkEngine(RelationalEngine):
         OutputError
             It cannot be written.
         """
-        from penstock.engines.querying import read_staged
-
         _check_frame(frame)
         folder = self.staging(staging_dir, "from_spark", storage_options).new_folder()
         self._staged.add(folder)
         rows = folder.parts("frame")
-        with self._job("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
+        with self._driver.naming_lost("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
             write_rows(frame, rows)
         return owning(read_staged(self, rows, fragment_bytes=fragment_bytes), folder)
 
@@ -294,38 +287,8 @@ class SparkEngine(RelationalEngine):
         with self._cluster.environment(self._cluster.task_cpus):
             return frame_of(rows, self.session)
 
-    def _job(self, label: str) -> AbstractContextManager[None]:
-        return naming_lost_jvm(self._context, label)
-
-    def _outcomes(
-        self, work: Any, items: Sequence[Any], label: str, plan: Callable[[RDD[Outcome], Shared], RDD[Outcome]]
-    ) -> list[Outcome]:
-        """Run one job: what `plan` makes of pickled items, each a partition, and of what its steps share."""
-        with self._job(label), closing(Shipped.of(self._context, work)) as shipped:
-            pickled = [(index, cloudpickle.dumps(item)) for index, item in enumerate(items)]
-            failures = self._context.accumulator([], Failures())
-            with self._cluster.environment(self._cluster.task_cpus):
-                rdd = built(plan(self._context.parallelize(pickled, len(pickled)), (shipped, self.kind, failures)))
-            return self._collect(rdd, failures, label, items)
-
-    def _collect(
-        self, rdd: RDD[Outcome], failures: Accumulator[Any], label: str, items: Sequence[Any]
-    ) -> list[Outcome]:
-        """Run the job; a failure that is told while it runs ends it."""
-        total = len(items)
-        with self.progress.track(label, total) as track, Job(self._context, rdd, label, items) as job:
-            stragglers = Stragglers(label, items, total, StageTimes(self._context, job), self.progress.note)
-            shown = 0
-            while not job.wait(_TICK):
-                if failures.value:
-                    min(failures.value, key=lambda failure: failure.index).throw()
-                done = min(total, job.completed())
-                track.advance(done - shown)
-                shown = done
-                stragglers.look()
-            outcomes = job.rows()
-            track.advance(total - shown)
-        return outcomes
+    def _outcomes(self, work: Any, items: Sequence[Any], label: str, plan: JobPlan) -> list[Outcome]:
+        return self._driver.outcomes(work, items, plan, kind=self.kind, label=label, progress=self.progress)
 
 
 def _check_frame(frame: object) -> None:

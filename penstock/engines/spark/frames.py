@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.core.schemas import canonical
 from penstock.dataset.batches import BatchTask, batch_task
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.tasks import CollectTask
 from penstock.engines.local.engine import LocalEngine
-from penstock.engines.spark.operations import spark_carrier
+from penstock.engines.spark.operations import carried, spark_schema
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import check_types
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from penstock.dataset.dataset import Dataset
+from penstock.engines.spark.staging import grouped
 
 Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -39,7 +36,7 @@ class ReadBatches:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of each fragment."""
         for batch in batches:
-            for fragment in batch.column(0).to_pylist():
+            for fragment in batch.column("value").to_pylist():
                 table = self.collect(cloudpickle.loads(fragment)).cast(self.carriers)
                 yield from table.to_batches(max_chunksize=_BATCH_ROWS)
 
@@ -53,19 +50,25 @@ class TransformBatches:
     carriers: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what comes out of each batch."""
-        for batch in batches:
-            table = pa.Table.from_batches([batch]).cast(self.given)
+        """Yield what comes out of the batches, in their order."""
+        for group in grouped(batches):
+            table = pa.Table.from_batches(group).cast(self.given)
             yield from self.task(table).cast(self.carriers).to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def frame_of(dataset: Dataset, session: SparkSession) -> DataFrame:
     """Return the rows of a dataset, a fragment a partition; each is read when Spark asks for it."""
     carriers = carrier_schema(dataset.schema, "to_spark")
-    pickled = [(bytearray(cloudpickle.dumps(fragment)),) for fragment in dataset.fragments]
-    fragments = session.sparkContext.parallelize(pickled, max(1, len(pickled)))
-    frame = session.createDataFrame(fragments, "fragment binary")
-    return _mapped(frame, ReadBatches(CollectTask(dataset.scan(), dataset.schema), carriers), carriers)
+    fragments = partition_each(session, [cloudpickle.dumps(fragment) for fragment in dataset.fragments])
+    return _mapped(fragments, ReadBatches(CollectTask(dataset.scan(), dataset.schema), carriers), carriers)
+
+
+def partition_each(session: SparkSession, values: Sequence[bytes]) -> DataFrame:
+    """Return a frame of pickled `values` by `number`, in as many partitions, of which each has its own."""
+    numbers = pa.array(range(len(values)), pa.int32())
+    with no_pandas_warning():
+        frame = session.createDataFrame(pa.table({"number": numbers, "value": pa.array(values, pa.binary())}))
+    return frame.repartitionById(max(1, len(values)), "number")
 
 
 def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -> DataFrame:
@@ -80,10 +83,10 @@ def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -
 
 def _mapped(frame: DataFrame, work: Work, carriers: pa.Schema) -> DataFrame:
     with no_pandas_warning():
-        return frame.mapInArrow(work, from_arrow_schema(carriers, prefer_timestamp_ntz=True))
+        return frame.mapInArrow(work, spark_schema(carriers))
 
 
 def carrier_schema(schema: pa.Schema, label: str) -> pa.Schema:
     """Return the types in which Spark holds columns; SchemaError, with the label, for one that it has none for."""
     check_types(schema, label)
-    return pa.schema([pa.field(field.name, spark_carrier(field.type)) for field in schema])
+    return carried(schema)

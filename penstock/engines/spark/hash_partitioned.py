@@ -6,15 +6,13 @@ import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark import cloudpickle
 
 from penstock.engines.base import ARITY
-from penstock.engines.spark.tasks import Apply, Failure, JobStep, Merge, Outcome, attempt, caught, spare_imports
-
-if TYPE_CHECKING:
-    from pyspark import RDD
+from penstock.engines.spark.driver import AnyPieces
+from penstock.engines.spark.tasks import Apply, Failure, JobStep, Merge, Outcome, attempt, catch, spare_imports
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,10 @@ class PartNumbers:
         part, piece = divmod(number, self.stride)
         return part * self.left + piece
 
+    def place_of_group(self, outcome: Outcome) -> int:
+        """Return the place of what an outcome is merged into, by these numbers, with the seven others of its group."""
+        return self.place(outcome[0] // ARITY)
+
 
 @dataclass(frozen=True)
 class ApplyParts(Apply):
@@ -70,24 +72,18 @@ class ApplyParts(Apply):
     def __call__(self, items: Iterable[Outcome]) -> Iterator[Outcome]:
         """Yield the parts of each item; a failure is the first part."""
         for index, item in items:
-            found = caught(index, partial(self._call, item), self.failures)
+            found = catch(index, partial(self._call, item), self.failures)
             for part, piece in enumerate([found] if isinstance(found, Failure) else found):
                 yield part * self.numbers.stride + index, bytes(cloudpickle.dumps(piece))
         spare_imports()
 
 
-def merged(pieces: RDD[Outcome], merge: Merge, numbers: PartNumbers, parts: int, stride: int) -> RDD[Outcome]:
-    """Return pieces merged by eights until those of a part are numbered within `stride`, which is 8 or 1."""
+def merge_by_eights(pieces: AnyPieces, merge: Merge, numbers: PartNumbers, parts: int, stride: int) -> AnyPieces:
+    """Return pieces merged until those of a part are numbered within `stride`, which is 8 or 1."""
     while numbers.stride > stride:
         numbers = numbers.merged()
-        groups = pieces.map(_with_group).partitionBy(numbers.left * parts, numbers.place)
-        pieces = groups.mapPartitions(merge)
+        pieces = pieces.meet(numbers, numbers.left * parts).then(merge)
     return pieces
-
-
-def _with_group(outcome: Outcome) -> tuple[int, Outcome]:
-    """Return an outcome with the number of the group in which `TreeReduction` merges it."""
-    return outcome[0] // ARITY, outcome
 
 
 class Prune(JobStep):

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import StructType
 
 from penstock import frames
 from penstock.core.names import PARTITION
@@ -130,21 +131,21 @@ def _right(operation: Join) -> list[Column]:
 
 
 def _spark_types(operation: Join) -> list[Any]:
-    kinds = [spark_carrier(kind) for kind in operation.kinds]
-    return [
-        each.dataType
-        for each in from_arrow_schema(
-            pa.schema([(str(place), kind) for place, kind in enumerate(kinds)]), prefer_timestamp_ntz=True
-        )
-    ]
+    kinds = pa.schema([(str(place), kind) for place, kind in enumerate(operation.kinds)])
+    return [each.dataType for each in spark_schema(kinds)]
 
 
 _WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
 
 
-def spark_carrier(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which Spark holds the values of another: it has no unsigned integers."""
-    return _WIDER.get(kind, kind)
+def carried(schema: pa.Schema) -> pa.Schema:
+    """Return columns in the types in which Spark holds their values: it has no unsigned integers."""
+    return pa.schema([pa.field(each.name, _WIDER.get(each.type, each.type)) for each in schema])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return columns as Spark declares them."""
+    return from_arrow_schema(carried(schema), prefer_timestamp_ntz=True)
 
 
 @operate.register
@@ -229,9 +230,7 @@ def _mapped(operation: Operation, *inputs: DataFrame) -> DataFrame:
     given = [to_arrow_schema(each.schema) for each in inputs]
     empty = [pl.DataFrame(schema.empty_table()).lazy() for schema in given]
     made = frames.to_arrow(nw.from_native(operation(*empty).collect(), eager_only=True)).schema
-    stored = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in made])
-    schema = from_arrow_schema(stored, prefer_timestamp_ntz=True)
-    return _moved(operation, PolarsBatches(operation, stored), schema, inputs)
+    return _moved(operation, PolarsBatches(operation, carried(made)), spark_schema(made), inputs)
 
 
 def _moved(operation: Operation, work: PolarsBatches, schema: Any, inputs: Sequence[DataFrame]) -> DataFrame:

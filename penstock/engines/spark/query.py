@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import narwhals as nw
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import SchemaError
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey
 from penstock.engines.plain_files import PlainFiles, plain_files
-from penstock.engines.querying import QueryEngine, stage
-from penstock.engines.spark.jobs import cause
-from penstock.engines.spark.jvm import naming_lost_jvm
-from penstock.engines.spark.operations import column, operate, sort_columns, spark_carrier
+from penstock.engines.querying import QueryEngine, as_lazy, stage
+from penstock.engines.spark.driver import Driver
+from penstock.engines.spark.job_errors import cause
+from penstock.engines.spark.operations import column, operate, sort_columns, spark_schema
 from penstock.engines.spark.staging import read_rows, write_rows
+from penstock.engines.staging import Staging
 from penstock.io.sinks.part_folder import PartFolder
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from penstock.dataset.dataset import Dataset
-    from penstock.engines.staging import Staging
 
 UTC_TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 """Has timestamps written as the instants they are; Spark's default form has no time zone."""
@@ -48,17 +43,19 @@ class SparkQueries(QueryEngine):
     Parameters
     ----------
     session : SparkSession
+    driver : Driver
+        Of that session.
     """
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    def __init__(self, session: SparkSession, driver: Driver) -> None:
+        self._session, self._driver = session, driver
         self._read: list[PlainFiles] = []
         self._shared: list[DataFrame] = []
 
     @contextmanager
     def settings(self, datasets: Sequence[Dataset], label: str) -> Iterator[None]:
         """Hold the settings that make names, times and dates the same as on other engines."""
-        with naming_lost_jvm(self._session.sparkContext, label), set_for(self._session, _SETTINGS):
+        with self._driver.naming_lost(label), set_for(self._session, _SETTINGS):
             yield
 
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
@@ -67,14 +64,15 @@ class SparkQueries(QueryEngine):
         if files is not None:
             return self._directly(dataset, files, label)
         folder = staging.new_input()
-        return _lazy(read_rows(self._session, folder, stage(dataset, folder, label), dataset.schema))
+        return as_lazy(read_rows(self._session, folder, stage(dataset, folder, label), dataset.schema))
 
     def _directly(self, dataset: Dataset, files: PlainFiles, label: str) -> nw.LazyFrame:
         files.verify(dataset.engine, label)
         self._read.append(files)
-        schema = from_arrow_schema(dataset.schema, prefer_timestamp_ntz=True)
-        native = self._session.read.schema(schema).parquet(*(f"file://{path}" for path in files.paths))
-        frame = _lazy(native)
+        native = self._session.read.schema(spark_schema(dataset.schema)).parquet(
+            *(f"file://{path}" for path in files.paths)
+        )
+        frame = as_lazy(native)
         floating = [nw.col(field.name) for field in dataset.schema if pa.types.is_floating(field.type)]
         numbers = [nw.when(~column.is_nan()).then(column) for column in floating]
         return frame.with_columns(*numbers) if numbers else frame
@@ -83,29 +81,28 @@ class SparkQueries(QueryEngine):
         check_types(schema, label)
 
     def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
-        return _lazy(frame.to_native().orderBy(*sort_columns(tuple(order))))
+        return as_lazy(frame.to_native().orderBy(*sort_columns(tuple(order))))
 
     def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
         """Return the columns of `schema`, unsigned integers as what holds them: Spark has none."""
         native = frame.to_native()
-        kinds = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in schema])
-        types = from_arrow_schema(kinds, prefer_timestamp_ntz=True)
-        return _lazy(native.select(*(column(each.name).cast(each.dataType).alias(each.name) for each in types)))
+        types = spark_schema(schema)
+        return as_lazy(native.select(*(column(each.name).cast(each.dataType).alias(each.name) for each in types)))
 
     def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
-        return _lazy(operate(operation, *(frame.to_native() for frame in inputs)))
+        return as_lazy(operate(operation, *(frame.to_native() for frame in inputs)))
 
     def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """Have the executors hold its rows until the query has run."""
         self._shared.append(frame.to_native().persist())
-        return _lazy(self._shared[-1])
+        return as_lazy(self._shared[-1])
 
     def write(self, frame: nw.LazyFrame, folder: PartFolder, label: str) -> None:
-        self._session.sparkContext.setJobDescription(label)
+        self._driver.describe(label)
         try:
             write_rows(frame.to_native(), folder)
         finally:
-            self._session.sparkContext.setJobDescription(None)
+            self._driver.describe(None)
             for shared in self._shared:
                 shared.unpersist()
             for files in self._read:
@@ -114,11 +111,6 @@ class SparkQueries(QueryEngine):
     def cause(self, error: BaseException) -> str:
         """Return the line that tells, out of what Spark and its JVM say."""
         return cause(error) if isinstance(error, PySparkException | Py4JError) else super().cause(error)
-
-
-def _lazy(native: DataFrame) -> nw.LazyFrame:
-    frame: nw.LazyFrame = nw.from_native(native)
-    return frame
 
 
 @contextmanager

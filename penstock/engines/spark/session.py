@@ -1,20 +1,24 @@
-"""A Spark session of our own: settings, Java, loopback, and nothing left behind in the environment."""
+"""The Spark session of an engine: settings, Java, loopback, and nothing left behind in the environment."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from penstock.core.environment import restoring_environment
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, PenstockError
+from penstock.core.extras import importing
 from penstock.engines.spark.java import find_java
-from penstock.engines.spark.jobs import cause
+from penstock.engines.spark.job_errors import cause
 
 _DEFAULTS = {
     "spark.master": "local[*]",
@@ -35,6 +39,8 @@ _LOCAL_DEFAULTS = {
 }
 """Only on this machine: a cluster has its own settings, a page that its manager links to, and joins of any size."""
 _LOCAL_FAILURES = 4
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""The variable that PySpark sets once there is a session of Spark Connect; it stays."""
 _SUBMITTED_TO_CONNECT = "PYSPARK_REMOTE_INIT_CONF_LEN"
 """The variable that ``spark-submit --remote`` sets for the driver."""
 
@@ -45,38 +51,29 @@ def given(session: SparkSession | None, conf: Mapping[str, Any] | None) -> Spark
     Raises
     ------
     ConfigError
-        Settings are passed for a session that already runs; or the session is one of Spark Connect.
+        Settings are passed for a session that already runs.
     """
-    if session is None and _is_connect(conf or {}):
-        raise _connect_refused()
-    if session is None and SparkContext._active_spark_context is None:
-        return None
-    running = session or SparkSession(SparkContext.getOrCreate())
-    if conf:
+    running = session or _running()
+    if running is not None and conf:
         raise ConfigError(
             f"conf is given ({', '.join(conf)}), but a Spark session already runs in this process",
             hint="Stop that session first, or set these when it is made and leave conf out.",
         )
-    if not hasattr(running, "sparkContext"):
-        raise _connect_refused()
     return running
 
 
-def _is_connect(conf: Mapping[str, Any]) -> bool:
-    """Return whether the session of this process is one of Spark Connect, or a new one would be."""
-    if "SPARK_CONNECT_MODE_ENABLED" in os.environ:  # set by PySpark, once there is one
-        return True
-    starts_one = SparkContext._active_spark_context is None and "spark.master" not in conf
-    return starts_one and any(name in os.environ for name in ("SPARK_REMOTE", _SUBMITTED_TO_CONNECT))
+def is_connect(session: SparkSession) -> bool:
+    """Return whether a session is one of Spark Connect, which has no JVM in this process."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
-def _connect_refused() -> ConfigError:
-    return ConfigError(
-        "the session is one of Spark Connect, which runs queries only: no tasks and no ranks of an engine",
-        hint="model.transform(frame) and model.to_spark_udf() work with it. To fit, submit the job (spark-submit), or"
-        " write the frame as Parquet, and read that with a LocalEngine or a DaskEngine.",
-        engine="spark",
-    )
+def _running() -> SparkSession | None:
+    if _CONNECT_MODE in os.environ:
+        with suppress(PySparkRuntimeError):  # none is active
+            return SparkSession.active()
+    if SparkContext._active_spark_context is not None:
+        return SparkSession(SparkContext.getOrCreate())
+    return None
 
 
 def start(conf: Mapping[str, Any] | None) -> SparkSession:
@@ -88,6 +85,8 @@ def start(conf: Mapping[str, Any] | None) -> SparkSession:
         A name does not start with ``spark.``; there is no Java; or Spark does not start.
     """
     settings = _texts(conf or {})
+    if (remote := _remote_of(settings)) is not None:
+        return _start_remote(remote, settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()  # started by spark-submit: its JVM knows what was submitted
     spark_conf = SparkConf()
@@ -104,6 +103,41 @@ def start(conf: Mapping[str, Any] | None) -> SparkSession:
     with restoring_environment(variables):
         os.environ.update(variables)
         return _started(spark_conf)
+
+
+def _remote_of(conf: Mapping[str, str]) -> str | None:
+    """Return where a new session would be one of Spark Connect: a URL, or the master of a server to be started."""
+    if "spark.remote" in conf or "spark.master" in conf:
+        return conf.get("spark.remote")
+    return os.environ.get("SPARK_REMOTE", "" if _SUBMITTED_TO_CONNECT in os.environ else None)
+
+
+def _start_remote(remote: str, settings: Mapping[str, str]) -> SparkSession:
+    local = is_local(remote)
+    if local:  # PySpark starts a server in this process
+        remote = retrying(remote)
+        settings = {**_DEFAULTS, **_LOCAL_DEFAULTS, "spark.connect.grpc.binding.address": "127.0.0.1", **settings}
+        settings = {name: value for name, value in settings.items() if name != "spark.master"}
+    settings = {**settings, "spark.remote": remote} if remote else settings
+    variables = _variables(remote) if local else {}
+    with (
+        importing("Spark Connect", "connect"),
+        restoring_environment(variables),
+        _naming_failure("Spark Connect does not start a session"),
+    ):
+        os.environ.update(variables)
+        return _connected(settings)
+
+
+def _connected(settings: Mapping[str, str]) -> SparkSession:
+    from penstock.engines.spark.connect.server import be_less_patient, refuse_silent
+
+    refuse_silent(settings.get("spark.remote", ""))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Failed to set", UserWarning)  # what the server has been started with
+        session = SparkSession.builder.config(map=settings).getOrCreate()
+    be_less_patient(session)
+    return session
 
 
 def is_local(master: str) -> bool:
@@ -149,10 +183,15 @@ def _variables(master: str) -> dict[str, str]:
 
 
 def _started(conf: SparkConf) -> SparkSession:
-    try:
+    with _naming_failure(f"Spark does not start with master {conf.get('spark.master')!r}"):
         return SparkSession(SparkContext(conf=conf))
+
+
+@contextmanager
+def _naming_failure(problem: str) -> Iterator[None]:
+    try:
+        yield
+    except (ImportError, PenstockError):
+        raise
     except Exception as error:
-        raise ConfigError(
-            f"Spark does not start with master {conf.get('spark.master')!r}: {cause(error)}",
-            hint="Spark's own messages on stderr say more.",
-        ) from error
+        raise ConfigError(f"{problem}: {cause(error)}", hint="Spark's own messages on stderr say more.") from error

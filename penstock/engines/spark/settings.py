@@ -6,20 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from penstock.core.progress import Progress
-from penstock.engines.base import Engine
-from penstock.engines.settings import EngineSettings
+from penstock.engines.settings import OwnEngineSettings
 
 
-class SparkSettings(EngineSettings, frozen=True):
+class SparkSettings(OwnEngineSettings, frozen=True):
     """The parameters of `SparkEngine`; without settings it uses the session that runs, or starts one."""
 
     engine: Literal["spark"] = "spark"
     conf: dict[str, str | bool | int | float] | None = None
     staging_dir: str | None = None
     storage_options: dict[str, Any] | None = Field(default=None, repr=False)
-
-    def start(self, progress: Progress | None) -> Engine:
-        from penstock.engines.spark.engine import SparkEngine
-
-        return SparkEngine(**self.arguments(), progress=progress)

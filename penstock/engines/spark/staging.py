@@ -5,23 +5,22 @@ Spark's own way to a store is a package of Hadoop's that is often not there, wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.core.locations import is_url
-from penstock.engines.spark.operations import spark_carrier
+from penstock.engines.spark.operations import spark_schema
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sources.files import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _GROUP_BYTES = 64 * 2**20
 
@@ -42,8 +41,7 @@ def read_rows(session: SparkSession, folder: PartFolder, files: Sequence[str], s
     """Return the rows that were staged in a folder, a file a partition where Python workers read them."""
     if not is_url(folder.location):
         return session.read.parquet(f"file://{folder.location}")
-    carried = pa.schema([pa.field(each.name, spark_carrier(each.type)) for each in schema])
-    native = from_arrow_schema(carried, prefer_timestamp_ntz=True)
+    native = spark_schema(schema)
     read = ReadFiles(tuple(files), folder.storage_options, to_arrow_schema(native, timezone="UTC"))
     with no_pandas_warning():
         return session.range(0, len(files), 1, len(files)).mapInArrow(read.batches, native)
@@ -67,20 +65,22 @@ class WritePartition:
 
         def write(path: str) -> None:
             with pq.ParquetWriter(path, self.schema, compression="zstd", store_schema=False) as writer:
-                for group in _grouped(batches):
+                for group in grouped(batches, math.inf):
                     writer.write_table(pa.Table.from_batches(group).cast(self.schema))
 
         self.folder.put(f"part-{number:06d}.parquet", write, rows=None, kind="parquet")
 
 
-def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield batches together that make a row group."""
+def grouped(batches: Iterable[pa.RecordBatch], rows: float = 131_072) -> Iterator[list[pa.RecordBatch]]:
+    """Yield batches together until they have so many rows or 64 MiB: to plan for Spark's 10,000 costs what more do."""
     group: list[pa.RecordBatch] = []
+    held = size = 0
     for batch in batches:
         group.append(batch)
-        if sum(each.nbytes for each in group) >= _GROUP_BYTES:
+        held, size = held + batch.num_rows, size + batch.nbytes
+        if held >= rows or size >= _GROUP_BYTES:
             yield group
-            group = []
+            group, held, size = [], 0, 0
     if group:
         yield group
 

@@ -15,31 +15,41 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
-from uuid import uuid4
+from typing import Any, Protocol, TypeAlias
 
-from pyspark import AccumulatorParam, TaskContext, cloudpickle
+from pyspark import Accumulator, TaskContext, cloudpickle
 
 from penstock import devices
-from penstock.core.by_value import register_modules
 from penstock.core.errors import PenstockError
 from penstock.dataset.task_errors import RemoteTraceback, translate_errors
+from penstock.devices import Device
+from penstock.engines.base import ARITY
+from penstock.frames import Kind
 from penstock.io import persisted
 from penstock.spmd import run_rank
-
-if TYPE_CHECKING:
-    from pyspark import Accumulator, Broadcast, SparkContext
-
-    from penstock.devices import Device
-    from penstock.frames import Kind
 
 Outcome = tuple[int, bytes]
 """The place of an item, or of a merged partial result, among its like; and the pickled result or `Failure`."""
 
-Shared: TypeAlias = "tuple[Shipped, Kind, Accumulator[list[Failure]]]"
-"""What the steps of a job share: what they call, on which device, and where they tell of failures."""
+Shared: TypeAlias = "tuple[Shipped, Kind, Accumulator[list[Failure]] | None]"
+"""What the steps of a job share: what they call, on which device, and where they report failures at once, if at all."""
 
-_held: dict[str, Any] = {}
+_unpickled: dict[str, Any] = {}
+
+
+class Shipped(Protocol):
+    """An object on its way to the workers."""
+
+    def value(self) -> Any:
+        """Return it, in a worker."""
+
+
+def unpickle_once(key: str, data: Callable[[], bytes]) -> Any:
+    """Return the object in `data`, which a worker's tasks share; only the last one asked for is kept."""
+    if key not in _unpickled:
+        _unpickled.clear()
+        _unpickled[key] = pickle.loads(data())
+    return _unpickled[key]
 
 
 @dataclass(frozen=True)
@@ -60,50 +70,13 @@ class Failure:
         raise self.error from self.traceback
 
 
-class Failures(AccumulatorParam[list[Failure]]):
-    """Tells the driver of failures as they happen, so that it need not wait for the end of the job."""
-
-    def zero(self, value: list[Failure]) -> list[Failure]:
-        """Return no failures."""
-        return []
-
-    def addInPlace(self, value1: list[Failure], value2: list[Failure]) -> list[Failure]:  # noqa: N802
-        """Return the failures of both."""
-        return value1 + value2
-
-
-@dataclass(frozen=True)
-class Shipped:
-    """An object sent once to each executor, and unpickled once in each Python worker for all its tasks."""
-
-    key: str
-    broadcast: Broadcast[bytes]
-
-    @classmethod
-    def of(cls, context: SparkContext, value: Any) -> Shipped:
-        """Return a value ready to be sent; to be closed when no task needs it any more."""
-        register_modules(cloudpickle)
-        return cls(uuid4().hex, context.broadcast(cloudpickle.dumps(value)))
-
-    def close(self) -> None:
-        """Remove it from the driver and the executors."""
-        self.broadcast.destroy()
-
-    def value(self) -> Any:
-        """Return the object; only the last one asked for is kept."""
-        if self.key not in _held:
-            _held.clear()
-            _held[self.key] = pickle.loads(self.broadcast.value)
-        return _held[self.key]
-
-
 @dataclass(frozen=True)
 class JobStep:
     """What a job does to each partition, with what its steps share."""
 
     shipped: Shipped
     kind: Kind
-    failures: Accumulator[list[Failure]]
+    failures: Accumulator[list[Failure]] | None
 
 
 class Apply(JobStep):
@@ -122,13 +95,13 @@ class Apply(JobStep):
 
 
 class Merge(JobStep):
-    """Merges the partial results of one group, in their order, as the shipped work does."""
+    """Merges the partial results of each group of eight, in their order, as the shipped work does."""
 
-    def __call__(self, members: Iterable[tuple[int, Outcome]]) -> Iterator[Outcome]:
-        """Yield one outcome: the first failure, if there is one, or all merged."""
+    def __call__(self, members: Iterable[Outcome]) -> Iterator[Outcome]:
+        """Yield one outcome a group: the first failure, if there is one, or all merged."""
         groups: dict[int, list[Outcome]] = {}
-        for group, outcome in members:
-            groups.setdefault(group, []).append(outcome)
+        for index, data in members:
+            groups.setdefault(index // ARITY, []).append((index, data))
         for group, outcomes in groups.items():
             parts = [pickle.loads(data) for _, data in sorted(outcomes)]
             failed = next((part for part in parts if isinstance(part, Failure)), None)
@@ -142,22 +115,23 @@ class Merge(JobStep):
         return self.shipped.value().merge(parts)
 
 
-def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> bytes:
+def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]] | None) -> bytes:
     """Return what the call gives, or the failure that it ends in, pickled."""
-    return bytes(cloudpickle.dumps(caught(index, call, failures)))
+    return bytes(cloudpickle.dumps(catch(index, call, failures)))
 
 
-def caught(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]]) -> Any:
+def catch(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]] | None) -> Any:
     """Return what the call gives, or the failure that it ends in."""
     try:
         return translate_errors(call)()
     except PenstockError as error:
         failure = Failure.of(index, error)
-        failures.add([failure])
+        if failures is not None:
+            failures.add([failure])
         return failure
 
 
-def opened(data: bytes) -> Any:
+def open_outcome(data: bytes) -> Any:
     """Return the result in an outcome, or raise the error."""
     value = pickle.loads(data)
     if isinstance(value, Failure):
@@ -167,21 +141,21 @@ def opened(data: bytes) -> Any:
 
 @dataclass(frozen=True)
 class RunRank:
-    """Runs one rank of a gang, in one task of a barrier stage."""
+    """Runs one rank of a gang, in one task of a stage whose tasks all run at the same time."""
 
     assignment: Shipped
     threads: int
 
-    def __call__(self, places: Iterable[bytes]) -> Iterator[int]:
+    def __call__(self, places: Iterable[Outcome]) -> Iterator[Outcome]:
         """Yield the index of the rank when its body has ended, well or not: the coordinator knows."""
         # Spark puts the cores of one task in OMP_NUM_THREADS last of all; OpenMP reads it when a library is imported.
         os.environ.update(devices.thread_environment(self.threads))
-        for place in map(pickle.loads, places):
+        for index, place in places:
             assignment = self.assignment.value()
             if assignment.kind == "gpu":
                 hold_gpu()
-            run_rank(place, assignment)
-            yield place.index
+            run_rank(pickle.loads(place), assignment)
+            yield index, b""
         spare_imports()
 
 
@@ -219,15 +193,18 @@ def task_device(choice: str) -> Device:
     return devices.choose(choice, index=index)
 
 
-def chosen(choice: str) -> bytes:
+def choose_in_task(choice: str) -> bytes:
     """Return the device of a task as an outcome."""
     try:
         return pickle.dumps(task_device(choice))
     except PenstockError as error:
-        told = type(error)(f"worker {socket.gethostname()}: {error.message}", hint=error.hint, engine="spark")
-        return pickle.dumps(Failure.of(0, told))
+        named = type(error)(f"worker {socket.gethostname()}: {error.message}", hint=error.hint, engine="spark")
+        return pickle.dumps(Failure.of(0, named))
 
 
 def hold_gpu() -> None:
-    """Make the GPU of this task current; the process keeps it, as Spark's workers are used again."""
-    devices.bind(task_device("gpu"))
+    """Make the GPU of this task current; the process keeps it, as Spark's workers are used again, but no memory.
+
+    Workers that have nothing to do would keep it from those beside them, and from a rank that trains.
+    """
+    devices.bind(task_device("gpu"), release_threshold=0)

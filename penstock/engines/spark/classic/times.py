@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from penstock.core.notices import get_logger
-from penstock.engines.spark.jobs import Job
+from penstock.engines.spark.classic.job import RddJob
 
 _MOST = 1000
 _BY_DURATION = "dur"
@@ -23,7 +23,7 @@ class StageTimes:
     Spark promises nobody the methods that give them. Where a version has others, nothing is known.
     """
 
-    def __init__(self, context: SparkContext, job: Job) -> None:
+    def __init__(self, context: SparkContext, job: RddJob) -> None:
         self._jvm, self._spark, self._job = context._gateway.jvm, context._jsc.sc(), job
 
     def running(self) -> dict[int, float]:

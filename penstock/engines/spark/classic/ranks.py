@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from penstock.engines.spark.jobs import Job
-from penstock.engines.spark.tasks import RunRank, Shipped
-from penstock.engines.spark.workers import Cluster, built
-
-if TYPE_CHECKING:
-    from penstock.spmd import Assignment, RankAssignment
+from penstock.engines.spark.classic.cluster import RddCluster, fix_environment
+from penstock.engines.spark.classic.job import RddJob
+from penstock.engines.spark.classic.shipping import Broadcasted
+from penstock.engines.spark.tasks import RunRank
+from penstock.spmd import Assignment, RankAssignment
 
 
 class StageLaunch:
-    """A `penstock.spmd.Launch` on Spark.
+    """A `penstock.spmd.Launch` of RDDs.
 
     Where executors come and go by themselves Spark refuses barrier stages, and starts the tasks one by one as executors
     come: the coordinator waits for all of them either way.
 
     Parameters
     ----------
-    cluster : Cluster
+    cluster : RddCluster
     label : str
         What the Spark UI calls the job.
     places : sequence of RankAssignment
@@ -31,16 +29,18 @@ class StageLaunch:
         Sent to each executor once.
     """
 
-    def __init__(self, cluster: Cluster, label: str, places: Sequence[RankAssignment], assignment: Assignment) -> None:
+    def __init__(
+        self, cluster: RddCluster, label: str, places: Sequence[RankAssignment], assignment: Assignment
+    ) -> None:
         context, profile = cluster.context, cluster.rank_profile(assignment.kind)
-        self._shipped = Shipped.of(context, assignment)
-        rdd = context.parallelize([pickle.dumps(place) for place in places], len(places))
+        self._shipped = Broadcasted.of(context, assignment)
+        rdd = context.parallelize([(place.index, pickle.dumps(place)) for place in places], len(places))
         if profile is not None:
             rdd = rdd.withResources(profile)
         with cluster.environment(assignment.threads):
             stage = rdd if cluster.is_elastic else rdd.barrier()
-            ranks = built(stage.mapPartitions(RunRank(self._shipped, assignment.threads)))
-        self._job = Job(context, ranks, label).start()
+            ranks = fix_environment(stage.mapPartitions(RunRank(self._shipped, assignment.threads)))
+        self._job = RddJob(context, ranks, label).start()
 
     def problem(self) -> str | None:
         """Return why Spark has given up on the stage, if it has."""

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import socket
 import sys
-import threading
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from pyspark import RDD, SparkContext
 from pyspark.resource import ResourceProfile, ResourceProfileBuilder, TaskResourceRequests
 
 from penstock import devices
 from penstock.core.errors import ConfigError, ExecutionError, StageTimeoutError
-from penstock.engines.spark.jobs import Job
+from penstock.engines.spark.job_errors import SettingLookup
 from penstock.engines.spark.session import is_local
-from penstock.engines.spark.tasks import chosen, opened
+from penstock.engines.spark.tasks import choose_in_task, open_outcome
 
 _PACKAGES = ("penstock", "narwhals", "polars", "pyarrow")
-_NO_WORKERS = 300.0
-_SURVEYED = 64
 
-_building = threading.Lock()
+Everywhere = Callable[[Iterator[Any]], Iterator[Any] | list[Any]]
+"""What is done in about as many tasks as there are slots: it takes numbers that mean nothing."""
 
 
-class Cluster:
-    """The executors behind a Spark context.
+class Cluster(ABC):
+    """The executors behind a Spark session.
 
     Parameters
     ----------
-    context : SparkContext
+    master : str
+        Spark's name for it; empty where the session does not say.
+    settings : SettingLookup
+        Those of the application.
 
     Attributes
     ----------
@@ -47,55 +45,74 @@ class Cluster:
         Cores of a task.
     """
 
-    def __init__(self, context: SparkContext) -> None:
-        self.context = context
-        self._conf = context.getConf()
-        self.local = is_local(context.master)
-        self.is_elastic = (
-            self._conf.get("spark.dynamicAllocation.enabled", "false") == "true" and not self._in_one_process()
-        )
-        self.task_cpus = int(self._conf.get("spark.task.cpus", "1") or 1)
+    def __init__(self, master: str, settings: SettingLookup) -> None:
+        self.master = master
+        self._settings = settings
+        self.local = is_local(master)
+        elastic = settings.get("spark.dynamicAllocation.enabled", "false") == "true"
+        self.is_elastic = elastic and not self.in_one_process
+        self.task_cpus = int(settings.get("spark.task.cpus", "1") or 1)
         self._gpus_seen = 0
 
     @property
+    @abstractmethod
     def host(self) -> str:
-        """The address of the driver that workers can reach."""
-        return "127.0.0.1" if self.local else str(self._conf.get("spark.driver.host"))
+        """The address of this process that workers can reach."""
 
     @property
+    @abstractmethod
     def slots(self) -> int:
         """How many tasks run at the same time on the executors that are there."""
-        scala = self.context._jsc.sc()
-        return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
 
-    @cached_property
+    @property
+    @abstractmethod
+    def executors(self) -> int:
+        """How many executors there are."""
+
+    @property
+    @abstractmethod
     def task_memory(self) -> int:
         """Bytes of memory for each of the Python tasks that run at the same time."""
-        machines = dict(self.everywhere(lambda _: [(socket.gethostname(), devices.memory_limit())], "ask for memory"))
-        shares = [min(machines.values()) // max(1, self.slots // len(machines))]
-        allowed = self.context._jsc.sc().conf().getSizeAsMb("spark.executor.pyspark.memory", "0") * 2**20
-        if allowed:
-            shares.append(allowed // max(1, self.slots // self._executors()))
-        return int(min(shares))
+
+    @abstractmethod
+    def everywhere(self, function: Everywhere, label: str) -> list[Any]:
+        """Return what `function` gives in about as many tasks as there are slots."""
+
+    def variables(self, threads: int) -> dict[str, str]:
+        """Return the variables of a Python worker: its threads, and on this machine the import path of this process."""
+        path = {"PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)} if self.local else {}
+        return devices.thread_environment(threads) | path
+
+    def environment(self, threads: int) -> AbstractContextManager[None]:
+        """Give the Python workers of RDDs and frames that are built inside their `variables`."""
+        return nullcontext()
+
+    def await_executors(self) -> None:  # noqa: B027
+        """Wait until the executors that were asked for are there, as long as Spark's own scheduler would."""
+
+    @property
+    def in_one_process(self) -> bool:
+        """Whether driver and executor are one process, whose tasks share the machine."""
+        return self.local and not self.master.startswith("local-cluster")
 
     @property
     def gpus(self) -> int:
         """How many GPUs Spark has given each executor; 0 where it schedules none."""
-        return int(self._conf.get("spark.executor.resource.gpu.amount", "0") or 0)
+        return int(self._settings.get("spark.executor.resource.gpu.amount", "0") or 0)
 
     def ranks(self, kind: str) -> int:
         """Return how many ranks of a gang can run at the same time: on GPUs no more than there are, as NCCL demands."""
         if kind == "cpu":
             return self.slots
-        return self._executors() * self.gpus if self.gpus else min(self.slots, self._gpus_seen)
+        return self.executors * self.gpus if self.gpus else min(self.slots, self._gpus_seen)
 
     def ranks_by_default(self, kind: str) -> int:
         """Return how many ranks a gang has unless told: one where a ``local[n]`` master makes all share its cores."""
-        return 1 if kind == "cpu" and self._in_one_process() else max(1, self.ranks(kind))
+        return 1 if kind == "cpu" and self.in_one_process else max(1, self.ranks(kind))
 
     def rank_cpus(self, kind: str, size: int) -> int:
         """Return how many cores each of `size` ranks has: those of a task, or its share of the machine or executor."""
-        if kind == "cpu" and self._in_one_process():
+        if kind == "cpu" and self.in_one_process:
             return max(self.task_cpus, self.slots * self.task_cpus // size)
         if kind != "gpu" or not self.gpus:
             return self.task_cpus
@@ -107,14 +124,6 @@ class Cluster:
             return None
         requests = TaskResourceRequests().cpus(self.rank_cpus(kind, self.ranks(kind))).resource("gpu", 1)
         return ResourceProfileBuilder().require(requests).build
-
-    def await_executors(self) -> None:
-        """Wait until the executors that were asked for are there, as long as Spark's own scheduler would."""
-        setting = "spark.scheduler.maxRegisteredResourcesWaitingTime"
-        seconds = self.context._jsc.sc().conf().getTimeAsSeconds(setting, "30s")
-        deadline = time.monotonic() + seconds
-        while self._executors() < self._asked_for() and time.monotonic() < deadline:
-            time.sleep(0.1)
 
     def check_workers(self) -> None:
         """Run a small task in every slot that imports what Penstock is made of.
@@ -134,7 +143,8 @@ class Cluster:
         except ExecutionError as error:
             raise ConfigError(
                 f"workers cannot run Python tasks: {error.message}",
-                hint="PYSPARK_PYTHON must name a Python of the driver's version that every worker has.",
+                hint="PYSPARK_PYTHON must name a Python of the driver's version that every worker has; on Spark Connect"
+                " spark.sql.execution.pyspark.python does (docs/spark.md).",
                 engine="spark",
             ) from error
         for host, theirs in found:
@@ -150,61 +160,10 @@ class Cluster:
         """
         if choice not in ("auto", "gpu"):
             return devices.choose(choice)
-        found = [opened(data) for data in self.everywhere(lambda _: [chosen(choice)], "choose device")]
+        found = [open_outcome(data) for data in self.everywhere(lambda _: [choose_in_task(choice)], "choose device")]
         self._gpus_seen = len({device.uuid for device in found if device.kind == "gpu"})
         device: devices.Device = next((device for device in found if device.kind == "cpu"), found[0])
         return device
-
-    def everywhere(self, function: Callable[[Iterator[Any]], Iterator[Any] | list[Any]], label: str) -> list[Any]:
-        """Return what `function` gives in about as many tasks as there are slots."""
-        tasks = min(_SURVEYED, max(1, self.slots))
-        with self.environment(self.task_cpus):
-            rdd = built(self.context.parallelize(range(tasks), tasks).mapPartitions(function))
-        with Job(self.context, rdd, label) as job:
-            if not job.wait(_NO_WORKERS):
-                raise StageTimeoutError(
-                    f"no worker of {self.context.master} took a task within {_NO_WORKERS:g} s",
-                    hint="Look whether the cluster has free executors for this application.",
-                )
-            return job.rows()
-
-    @contextmanager
-    def environment(self, threads: int) -> Iterator[None]:
-        """Hold the libraries in the Python workers of RDDs that are built inside to this many threads.
-
-        On this machine they also get the import path of this process. Jobs of others on the same session keep theirs:
-        Spark starts other Python workers for another environment.
-        """
-        variables = devices.thread_environment(threads)
-        if self.local:
-            variables["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        with _building:
-            before = dict(self.context.environment)
-            self.context.environment.update(variables)
-            try:
-                yield
-            finally:
-                self.context.environment.clear()
-                self.context.environment.update(before)
-
-    def _executors(self) -> int:
-        known = len(self.context._jsc.sc().statusTracker().getExecutorInfos())
-        return max(1, known - 1) if self._in_one_process() else known - 1
-
-    def _in_one_process(self) -> bool:
-        return self.local and not self.context.master.startswith("local-cluster")
-
-    def _asked_for(self) -> int:
-        if self.is_elastic:  # Spark asks for them when there is work
-            return 0
-        size = re.match(r"local-cluster\[\s*(\d+)", self.context.master)
-        return int(size[1]) if size else int(self._conf.get("spark.executor.instances", "1") or 1)
-
-
-def built(rdd: RDD[Any]) -> RDD[Any]:
-    """Return the RDD, its function pickled together with the environment of this moment."""
-    rdd.id()
-    return rdd
 
 
 def require_same(mine: Mapping[str, str], theirs: Mapping[str, str], host: str) -> None:

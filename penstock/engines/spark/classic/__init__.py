@@ -1,0 +1,1 @@
+"""A Spark session whose JVM this process drives: jobs are made of RDDs."""
