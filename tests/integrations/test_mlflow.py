@@ -1,0 +1,303 @@
+"""Models in MLflow are the models that were logged, and jobs are runs of it, whatever ends them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from urllib.error import URLError
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.cli import jobs
+from penstock.cli.requests import FitRequest, TuneRequest
+from penstock.core.errors import (
+    ArtifactError,
+    ArtifactIntegrityError,
+    ConfigError,
+    DataValueError,
+    OutputError,
+    OutputExistsError,
+    SchemaDriftError,
+)
+
+mlflow = pytest.importorskip("mlflow")
+flavor = pytest.importorskip("penstock.integrations.mlflow")
+tracking = pytest.importorskip("penstock.integrations.mlflow.tracking")
+
+SERVER = Path(__file__).parents[2] / ".venv-mlflow" / "bin" / "mlflow"
+ROWS = pa.table(
+    {
+        "x": [1.0, None, 3.0, 6.0, 2.0, 5.0] * 20,
+        "n": pa.array([1, 2, 3, 4, 5, 6] * 20, pa.int32()),
+        "city": ["a", "b", None, "a", "b", "c"] * 20,
+        "y": [0, 1, 0, 1, 0, 1] * 20,
+    }
+)
+PIPELINE = """
+from pydantic import BaseModel
+import penstock as ps
+from penstock import stages as st
+
+class Parameters(BaseModel, extra="forbid"):
+    reg_param: float = 0.01
+    token: str = "sesame-0815"
+
+def build(parameters):
+    return ps.Pipeline(st.Imputer("x"), st.LogisticRegression("y", features=["x", "n"], reg_param=parameters.reg_param))
+
+def evaluators(parameters):
+    return [st.BinaryClassificationEvaluator(label="y")]
+"""
+SEARCH = """
+search:
+  strategy: grid
+  folds: 2
+  metric: areaUnderROC
+  space:
+    LogisticRegression.reg_param: [0.01, 0.1]
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> ps.PipelineModel:
+    stages = st.Imputer("x"), st.StringIndexer("city", handle_invalid="keep"), st.LogisticRegression("y")
+    return ps.Pipeline(*stages).fit(ps.LocalEngine(device="cpu").from_arrow(ROWS))
+
+
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory) -> str:
+    folder = str(tmp_path_factory.mktemp("mlflow") / "model")
+    flavor.save_model(model, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory):
+    """A server with a database and files of its own, on loopback; ended with the session."""
+    if not SERVER.is_file():
+        pytest.skip("no MLflow server: tools/mlflow.sh makes an environment for one")
+    folder = tmp_path_factory.mktemp("mlflow-server")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [
+        SERVER, "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
+        "--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", str(folder / "artifacts"),
+    ]  # fmt: skip
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MLFLOW"))}
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=folder, env=environ, stdout=log, stderr=log, start_new_session=True)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(f"{url}/health", server, folder / "log")
+        yield url
+    finally:
+        os.killpg(server.pid, 15)
+        server.wait(20)
+
+
+def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 90
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise AssertionError(f"MLflow's server did not answer: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture
+def request_of(tmp_path):
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "rates.py").write_text(PIPELINE)
+    pq.write_table(ROWS, tmp_path / "rows.parquet")
+
+    def request_of(kind=FitRequest, **changes):
+        given = {
+            "pipeline": "rates",
+            "pipelines": tmp_path / "pipelines",
+            "data": [f"{tmp_path}/rows.parquet"],
+            "out": tmp_path / "model",
+        }
+        return kind(**{**given, "device": "cpu", **changes})
+
+    return request_of
+
+
+def test_pyfunc_gives_the_numbers_of_transform_and_the_index_of_its_frame(model, saved, local):
+    rows = ROWS.slice(0, 50).to_pandas().drop(columns="y").set_axis(range(100, 150))
+    scored = mlflow.pyfunc.load_model(saved).predict(rows)
+    expected = model.transform(local.from_arrow(ROWS.slice(0, 50))).select(*model.output_columns).to_arrow()
+    assert pa.Table.from_pandas(scored, preserve_index=False).to_pydict() == expected.to_pydict()
+    assert scored.index.tolist() == list(range(100, 150))
+
+
+def test_the_flavour_loads_the_model_itself(model, saved):
+    assert flavor.load_model(saved).digest == model.digest
+
+
+def test_the_signature_names_what_scoring_reads_and_gives(model, saved):
+    signature = mlflow.models.get_model_info(saved).signature
+    assert signature.inputs.input_names() == ["x", "n", "city"]
+    assert [each.name for each in signature.inputs.input_types()] == ["double", "integer", "string"]
+    made = dict(zip(signature.outputs.input_names(), signature.outputs.input_types(), strict=True))
+    assert {name: kind.name for name, kind in made.items()} == dict.fromkeys(model.output_columns, "double") | {
+        "prediction": "long"
+    }
+
+
+def test_integers_may_be_floats_where_they_are_declared_nullable(model, tmp_path):
+    flavor.save_model(model, tmp_path / "m", nullable="n")
+    rows = ROWS.slice(0, 3).to_pandas().drop(columns="y")
+    expected = model.predict(ROWS.slice(0, 3))
+    scorer = mlflow.pyfunc.load_model(str(tmp_path / "m"))
+    for kind in ("int32", "int64", "float64"):
+        assert scorer.predict(rows.astype({"n": kind})).to_dict("records") == expected
+
+
+def test_a_column_that_is_missing_is_refused_by_its_name(saved):
+    rows = ROWS.to_pandas().drop(columns=["y", "n"])
+    with pytest.raises(mlflow.exceptions.MlflowException, match=r"missing inputs \['n'\]"):
+        mlflow.pyfunc.load_model(saved).predict(rows)
+    with pytest.raises(SchemaDriftError, match="fitted on: n"):
+        flavor._load_pyfunc(f"{saved}/model").predict(rows)
+
+
+def test_a_value_that_the_model_refuses_is_refused_with_its_column(saved):
+    rows = ROWS.slice(0, 2).to_pandas().drop(columns="y").assign(x=[1.0, float("inf")])
+    with pytest.raises(DataValueError, match="'x'"):
+        mlflow.pyfunc.load_model(saved).predict(rows)
+
+
+def test_a_saved_model_is_logged_as_it_is_with_its_metrics(request_of, tmp_path):
+    result = jobs.fit(request_of())
+    flavor.save_model(result.model, tmp_path / "flavour")
+    flavor.load_model(str(tmp_path / "flavour"))
+    for name in ("pipeline.json", "report.json", "schema.json"):
+        assert (tmp_path / "flavour" / "model" / name).read_bytes() == (Path(result.model) / name).read_bytes()
+
+
+def test_a_model_that_was_changed_after_it_was_saved_is_refused(model, tmp_path):
+    flavor.save_model(model, tmp_path / "m")
+    stages_of_it = tmp_path / "m" / "model" / "pipeline.json"
+    stages_of_it.write_bytes(stages_of_it.read_bytes()[:-1] + b" ")
+    with pytest.raises(ArtifactIntegrityError):
+        flavor.load_model(str(tmp_path / "m"))
+
+
+def test_a_model_of_another_library_is_refused_with_its_flavours(tmp_path):
+    other = mlflow.models.Model()
+    other.add_flavor("sklearn", pickled_model="model.pkl")
+    (tmp_path / "other").mkdir()
+    other.save(tmp_path / "other" / "MLmodel")
+    with pytest.raises(ArtifactError, match=r"no model of Penstock.s; its flavours: sklearn"):
+        flavor.load_model(str(tmp_path / "other"))
+
+
+def test_a_column_that_the_model_does_not_read_is_no_nullable_one_and_nothing_is_written(model, tmp_path):
+    with pytest.raises(ConfigError, match=r"nullable names .ctiy.*city"):
+        flavor.save_model(model, tmp_path / "m", nullable="ctiy")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_directory_that_is_there_is_not_written_to(model, saved):
+    with pytest.raises(OutputExistsError, match="is there already"):
+        flavor.save_model(model, saved)
+
+
+def test_the_file_of_the_model_has_no_code_and_no_pickle(saved):
+    suffixes = {path.suffix for path in Path(saved).rglob("*") if path.is_file()}
+    assert suffixes <= {"", ".json", ".parquet", ".txt", ".yaml", ".npy", ".ubj"}
+
+
+def test_names_of_an_experiment_without_a_server_are_refused():
+    with pytest.raises(ConfigError, match="mlflow_experiment is given"):
+        FitRequest(pipeline="clicks", data=["a"], out="m", mlflow_experiment="clicks")
+
+
+def test_a_server_that_is_not_there_is_found_out_before_any_work(request_of, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(OutputError, match="MLflow at http") as caught:
+        jobs.fit(request_of(mlflow="http://me:hunter2@127.0.0.1:9"))
+    assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_fit_is_a_run_with_parameters_metrics_and_its_model(mlflow_server, request_of, tmp_path):
+    command = [
+        sys.executable, "-m", "penstock", "fit", "rates", "--data", "rows.parquet", "--out", "model",
+        "--mlflow", mlflow_server, "--mlflow-model", "rates", "--json", "--set", "reg_param=0.5",
+    ]  # fmt: skip
+    request_of()
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    client = mlflow.MlflowClient(mlflow_server)
+    run = client.get_run(result["mlflow_run"])
+    assert run.info.status == "FINISHED"
+    assert client.get_experiment(run.info.experiment_id).name == "rates"
+    assert run.data.params["reg_param"] == "0.5"
+    assert run.data.params["token"] == "***"
+    assert run.data.metrics == {name: value for name, value in result["metrics"].items() if value is not None}
+    assert run.data.tags["penstock.digest"] == result["digest"]
+    client.set_registered_model_alias("rates", "champion", "1")
+    loaded = load_from(mlflow_server, "models:/rates@champion")
+    assert loaded.digest == result["digest"]
+
+
+def test_a_fit_that_fails_is_a_failed_run_without_a_model(mlflow_server, request_of):
+    with pytest.raises(ConfigError):
+        jobs.fit(request_of(mlflow=mlflow_server, mlflow_experiment="failing", set=["reg_param=-1"]))
+    client = mlflow.MlflowClient(mlflow_server)
+    experiment = client.get_experiment_by_name("failing").experiment_id
+    assert [run.info.status for run in client.search_runs([experiment])] == ["FAILED"]
+
+
+def test_the_error_of_a_fit_is_raised_where_the_run_cannot_be_ended_either(mlflow_server, monkeypatch, caplog):
+    def unreachable(*_: object) -> None:
+        raise mlflow.exceptions.MlflowException("connection refused")
+
+    with pytest.raises(DataValueError, match="of the fit"), tracking.tracked_run(mlflow_server, "out of reach"):
+        monkeypatch.setattr(mlflow.MlflowClient, "set_terminated", unreachable)
+        raise DataValueError("of the fit")
+    assert "stays open: MLflow at" in caplog.text
+
+
+def test_a_search_is_a_run_too(mlflow_server, request_of, tmp_path):
+    request = request_of(TuneRequest, mlflow=mlflow_server, mlflow_experiment="searches")
+    conf = tmp_path / "conf" / "pipelines"
+    conf.mkdir(parents=True)
+    (conf / "rates.yaml").write_text(SEARCH)
+    result = jobs.tune(request)
+    run = mlflow.MlflowClient(mlflow_server).get_run(result.mlflow_run)
+    assert run.data.tags["penstock.digest"] == result.digest
+
+
+def test_a_model_is_logged_to_the_active_run(mlflow_server, model, monkeypatch):
+    mlflow.set_tracking_uri(mlflow_server)
+    try:
+        with mlflow.start_run() as run:
+            info = flavor.log_model(model)
+        assert flavor.load_model(info.model_uri).digest == model.digest
+        assert [each.model_id for each in mlflow.get_run(run.info.run_id).outputs.model_outputs] == [info.model_id]
+    finally:
+        mlflow.set_tracking_uri(None)
+
+
+def load_from(server: str, uri: str) -> ps.PipelineModel:
+    mlflow.set_tracking_uri(server)
+    try:
+        return flavor.load_model(uri)
+    finally:
+        mlflow.set_tracking_uri(None)
