@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,9 @@ from hypothesis import strategies as hs
 
 import penstock as ps
 from penstock import stages as st
+from penstock.dataset.steps import run as run_steps
 from penstock.errors import DataValueError, SchemaDriftError, SchemaError
+from penstock.pipeline import planned_steps
 
 TABLE = pa.table(
     {
@@ -90,6 +93,54 @@ def test_a_row_is_refused_among_many_as_it_is_alone(model, change):
     with pytest.raises(type(alone.value)) as among:
         model.predict([*rows("n", "x", "s") * 3, row, {}])
     assert str(among.value) == str(alone.value)
+
+
+@pytest.mark.parametrize("types", [{}, {"n": pa.float64()}, {"x": pa.float32(), "s": pa.large_string()}], ids=str)
+def test_a_table_gets_what_its_rows_get_whatever_its_types(model, types):
+    many = pa.concat_tables([TABLE] * 3)
+    for name, kind in types.items():
+        many = many.set_column(many.column_names.index(name), name, many[name].cast(kind))
+    assert model.predict(many) == [model.predict(row) for row in many.drop_columns("label").to_pylist()]
+    assert model.predict(many.slice(0, 2)) == model.predict(many)[:2]
+
+
+def test_a_table_that_lacks_a_column_is_refused(model):
+    with pytest.raises(SchemaDriftError, match=r"lacks 1 column\(s\).*: s\."):
+        model.predict(pa.concat_tables([TABLE] * 3).drop_columns("s"))
+
+
+def test_stages_that_can_be_are_planned_together_and_once(model, monkeypatch):
+    ran: list[tuple[str, ...]] = []
+    many = rows("n", "x", "s") * 3
+    expected = model.predict(many)
+
+    def run(steps, frame, log):
+        ran.append(tuple(type(step.stage).__name__ for step in steps))
+        return run_steps(steps, frame, log)
+
+    monkeypatch.setattr(planned_steps, "run", run)
+    again = pickle.loads(pickle.dumps(model))
+    assert [again.predict(many), again.predict(many)] == [expected] * 2
+    assert ran == [("LogisticRegression",)] * 2
+
+
+@pytest.mark.parametrize("before", [(), (st.Clip("x", lower=0), st.StringIndexer("s"))], ids=len)
+def test_a_row_that_a_planned_stage_refuses_is_told_as_it_is_alone(data, before):
+    model = ps.Pipeline(*before, st.Log1p("n"), st.StandardScaler(["n", "x"])).fit(data)
+    row = {"n": -3, "x": 0.5, "s": "a"}
+    with pytest.raises(DataValueError) as alone:
+        model.predict(row)
+    with pytest.raises(DataValueError) as among:
+        model.predict([*rows("n", "x", "s") * 3, row])
+    assert str(among.value) == str(alone.value)
+
+
+def test_many_threads_get_what_one_gets(model):
+    asked = [rows("n", "x", "s") * times for times in range(2, 10)] * 4
+    expected = [model.predict(many) for many in asked]
+    again = pickle.loads(pickle.dumps(model))
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(again.predict, asked)) == expected
 
 
 def test_no_rows_are_no_predictions(model):

@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, DataValueError, PenstockError, SchemaDriftError, SchemaError, did_you_mean
-from penstock.dataset.steps import RowLog, output_schema, prune, run
-from penstock.pipeline.row_values import plain_array, taking
+from penstock.core.errors import ConfigError, DataValueError, PenstockError, SchemaDriftError, did_you_mean
+from penstock.dataset.steps import RowLog
+from penstock.pipeline.planned_steps import Applied, planned, steps_for
+from penstock.pipeline.row_values import REFUSALS, taking, taking_all
 from penstock.stages.base import RowFunction
 from penstock.stages.step import StageStep
 
-_MOST_SINGLE = 8
+MOST_SINGLE = 8
 """Rows up to which one after the other takes less time than a frame of them all."""
 
 
@@ -34,9 +35,10 @@ class RowScorer:
 
     columns: tuple[str, ...]
     _takes: Mapping[str, Callable[[Any], Any]]
+    _takes_all: Mapping[str, Callable[[Sequence[Any]], pa.Array]]
     _schema: pa.Schema
     _functions: tuple[RowFunction, ...]
-    _steps: tuple[StageStep, ...]
+    _steps: tuple[Applied, ...]
 
     @classmethod
     def of(cls, steps: Sequence[StageStep], schema: pa.Schema, columns: Sequence[str]) -> RowScorer:
@@ -47,19 +49,13 @@ class RowScorer:
         SchemaError
             A column is neither in the data nor made by a stage.
         """
-        names = output_schema(steps, schema).names
-        for name in columns:
-            if name not in names:
-                raise SchemaError(f"the model gives no column {name!r}.{did_you_mean(name, names)}", column=name)
-        kept, need = prune(steps, columns)
-        stages = [step for step in kept if isinstance(step, StageStep)]
-        given = pa.schema([field for field in schema if field.name in need])
+        stages, given = steps_for(columns, steps, schema)
         functions, known = [], given
         for step in stages:
             functions.append(_function(step, known))
             known = step.output_schema(known)
-        takes = {field.name: taking(field) for field in given}
-        return cls(tuple(columns), takes, given, tuple(functions), tuple(stages))
+        takes, all_ = ({field.name: make(field) for field in given} for make in (taking, taking_all))
+        return cls(tuple(columns), takes, all_, given, tuple(functions), tuple(planned(stages, given)))
 
     def one(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of one row."""
@@ -71,14 +67,25 @@ class RowScorer:
     def many(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the columns of each row, in order; many go through the stages as one frame."""
         rows = list(rows) if isinstance(rows, Iterable) else [rows]
-        if len(rows) <= _MOST_SINGLE or not self._steps:
+        if len(rows) <= MOST_SINGLE or not self._steps:
             return [self.one(row) for row in rows]
         table = self._by_columns(rows)
         if table is None:
             table = pa.Table.from_pylist([self._taken(row) for row in rows], self._schema)
-        log = RowLog()
-        frame = run(self._steps, frames.from_arrow(table), log)
-        if len(frame) != len(rows):
+        return self._scored(table)
+
+    def of_table(self, table: pa.Table) -> list[dict[str, Any]]:
+        """Return the columns of each row of a table; one in the types of the model needs no rows to be made."""
+        given = table.select([name for name in self._takes if name in table.column_names])
+        if given.num_rows <= MOST_SINGLE or not self._steps or given.schema != self._schema:
+            return self.many(given.to_pylist())
+        return self._scored(given)
+
+    def _scored(self, table: pa.Table) -> list[dict[str, Any]]:
+        frame, log = frames.from_arrow(table), RowLog()
+        for apply in self._steps:
+            frame = apply(frame, log)
+        if len(frame) != table.num_rows:
             raise _left_out(log)
         made: list[dict[str, Any]] = frames.to_arrow(frame.select(list(self.columns))).to_pylist()
         return made
@@ -86,22 +93,10 @@ class RowScorer:
     def _by_columns(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table | None:
         """Return the rows made column by column, which is quicker; None where a row is to be refused."""
         try:
-            columns = [self._column(field, [row[field.name] for row in rows]) for field in self._schema]
-        except (PenstockError, pa.ArrowException, LookupError, TypeError, ValueError, ArithmeticError):
+            columns = [take([row[name] for row in rows]) for name, take in self._takes_all.items()]
+        except REFUSALS:
             return None
         return pa.Table.from_arrays(columns, schema=self._schema)
-
-    def _column(self, field: pa.Field, values: list[Any]) -> pa.Array:
-        plain = plain_array(values, field.type)
-        take = self._takes[field.name]
-        return pa.array([take(value) for value in values], field.type) if plain is None else plain
-
-    def rows_of(self, table: pa.Table) -> list[dict[str, Any]]:
-        """Return the rows of a table, in the columns that are needed and there."""
-        rows: list[dict[str, Any]] = table.select(
-            [name for name in self._takes if name in table.column_names]
-        ).to_pylist()
-        return rows
 
     def _taken(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(row, Mapping):

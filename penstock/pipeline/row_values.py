@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import DataValueError, InputError, SchemaError
+from penstock.core.errors import DataValueError, InputError, PenstockError, SchemaError
 from penstock.dataset.cast_as_fitted import bounds, is_taken
 from penstock.frames.nested import nan_to_null
 
 Convert = Callable[[Any], Any]
+REFUSALS = (PenstockError, pa.ArrowException, LookupError, TypeError, ValueError, ArithmeticError)
+"""What values can raise, of which some are of no row, or of none that a model takes."""
 
 
 def taking(field: pa.Field) -> Convert:
@@ -43,20 +45,26 @@ def taking(field: pa.Field) -> Convert:
     return take
 
 
-def plain_array(values: list[Any], kind: pa.DataType) -> pa.Array | None:
-    """Return values that are all of the class that a type has in Python, or None, as `taking` takes them one by one.
+def taking_all(field: pa.Field) -> Callable[[Sequence[Any]], pa.Array]:
+    """Return what makes an array of the values of a column, as `taking` takes them one by one.
 
-    None where some are of another class; a ValueError or OverflowError where the type does not hold one.
+    It raises one of `REFUSALS` where it refuses a value, which says nothing of a row before that may be refused too.
+    Values that are all of the class that the type has in Python, or None, are taken together, in a tenth of the time.
 
     Examples
     --------
-    >>> plain_array([1.5, None, float("nan")], pa.float64()).to_pylist(), plain_array([1.5, 1], pa.float64())
-    ([1.5, None, None], None)
+    >>> take = taking_all(pa.field("x", pa.float64()))
+    >>> take([1.5, None, float("nan")]).to_pylist(), take([1.5, 1]).to_pylist()
+    ([1.5, None, None], [1.5, 1.0])
     """
-    plain = _OWN_CLASSES.get(kind)
-    if plain is None or not {*map(type, values)} <= {plain, type(None)}:
-        return None
-    return pa.array(values, kind, from_pandas=True)
+    take, own = taking(field), _OWN_CLASSES.get(field.type)
+
+    def take_all(values: Sequence[Any]) -> pa.Array:
+        if own is not None and {*map(type, values)} <= {own, type(None)}:
+            return pa.array(values, field.type, from_pandas=True)
+        return pa.array([take(value) for value in values], field.type)
+
+    return take_all
 
 
 _OWN_CLASSES = {

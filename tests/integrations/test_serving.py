@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import signal
 import socket
 import subprocess
@@ -143,7 +144,8 @@ def test_what_was_not_expected_is_in_the_log_alone(caplog):
             raise RuntimeError("hunter2")
         return []
 
-    broken: Any = SimpleNamespace(predict=predict, schema=pa.schema([]), digest="sha256:0")
+    columns = {"schema": pa.schema([]), "output_columns": (), "steps": ()}
+    broken: Any = SimpleNamespace(predict=predict, digest="sha256:0", **columns)
     with listening(create_app(broken)) as url:
         status, answer = ask(f"{url}/predict", {"x": 1})
     assert (status, json.loads(answer)["error"]["message"]) == (500, "see the log")
@@ -179,14 +181,103 @@ def test_a_number_with_a_fraction_is_no_decimal():
         RowDecoder(pa.schema({"v": pa.decimal128(5, 2)}))(b'{"v": 12.1}')
 
 
+JSON = [
+    b"18446744073709551616", b"-9223372036854775809", b"123456789012345678901234567890", b"-0", b"-0.0", b"1e400",
+    b"1E5", b"0.1", b"9007199254740993", b"9007199254740993.0", b"2.2250738585072011e-308", b"NaN", b"-Infinity",
+    b'{"a":1,"a":2}', b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\xed\xa0\x80"', b'"\xff"', b'"\x01"', b'"\\u0000"',
+    b'"\\x"', b"\xef\xbb\xbf1", b"\xff\xfe1\x00", b"01", b"1.", b"[1,]", b"1" * 400, b"1" * 5_000,
+    b"[" * 900 + b"]" * 900, b"[" * 2_000 + b"]" * 2_000, b"", b"nul", b"1 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", JSON, ids=lambda value: repr(value[:20]))
+def test_values_are_those_that_json_of_the_standard_library_reads(value):
+    body = b'{"v":' + value + b"}"
+    try:
+        expected = repr(json.loads(body))
+    except (ValueError, RecursionError):
+        with pytest.raises(DataValueError, match="the body is"):
+            RowDecoder(pa.schema([]))(body)
+    else:
+        assert repr(RowDecoder(pa.schema([]))(body)) == expected
+
+
+TYPES = pa.schema(
+    {"f": pa.float64(), "n": pa.int32(), "u": pa.uint64(), "s": pa.string(), "b": pa.bool_(), "d": pa.date32(),
+     "l": pa.list_(pa.float64()), "y": pa.int64()}
+)  # fmt: skip
+PLAIN = '{"f":0.5,"n":3,"u":18446744073709551615,"s":"a","b":true,"d":"2024-02-29","l":[1.5,null],"y":1}'
+
+
+@pytest.fixture(scope="module")
+def typed() -> ps.PipelineModel:
+    days = [dt.date(2024, 2, 29), None]
+    columns = ([0.5, None], [1, 2], [1, 2], ["a", None], [True, None], days, [[1.0], None], [0, 1])
+    table = pa.table([pa.array(each, field.type) for each, field in zip(columns, TYPES, strict=True)], schema=TYPES)
+    return ps.Pipeline(st.Clip("f", lower=0)).fit(ps.LocalEngine(device="cpu").from_arrow(table))
+
+
+def outcome(model: ps.PipelineModel, decode: RowDecoder, body: bytes) -> tuple[type, str]:
+    try:
+        return dict, repr(model.predict(decode(body), columns=TYPES.names[:-1]))
+    except (DataValueError, SchemaError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"f":0.5', '"f":3'), ('"f":0.5', '"f":9007199254740993'), ('"f":0.5', '"f":1e400'), ('"f":0.5', '"f":NaN'),
+        ('"f":0.5', '"f":"1"'), ('"f":0.5', '"f":true'), ('"f":0.5', '"f":1180591620717411303424'),
+        ('"f":0.5', '"f":-0'), ('"n":3', '"n":3.0'), ('"n":3', '"n":3.5'), ('"n":3', '"n":true'),
+        ('"n":3', '"n":2147483648'), ('"n":3', '"n":null'), ('"u":1', '"u":-1'), ('"s":"a"', '"s":3'),
+        ('"s":"a"', '"s":"\\ud800"'), ('"s":"a"', '"s":"\u00e9\\u0000"'), ('"s":"a"', '"s":"z","s":"a"'),
+        ('"s":"a"', '"s":3,"s":"a"'), ('"b":true', '"b":1'), ('"b":true', '"b":null'), ('"d":"2024-02-29"', '"d":null'),
+        ('"d":"2024-02-29"', '"d":"29.2.2024"'), ('"d":"2024-02-29"', '"d":5'), ('[1.5,null]', '[1]'),
+        ('[1.5,null]', '["a"]'), ('[1.5,null]', '{}'), ('"y":1', '"y":"no label"'), (',"y":1', ''),
+        ('"y":1', '"y":1,"id":[{}]'), ('"f":0.5,', ''), ('"s":"a",', ''), ('"s":"a"', '"S":"a"'),
+    ],
+)  # fmt: skip
+def test_many_rows_are_taken_and_refused_as_they_are_one_by_one(typed, before, after):
+    assert before in PLAIN
+    together, apart = RowDecoder(TYPES, TYPES.names[:-1]), RowDecoder(TYPES)
+    rows = [PLAIN] * 10 + [PLAIN.replace(before, after)] + [PLAIN] * 2
+    body = f"[{','.join(rows)}]".encode()
+    assert outcome(typed, together, body) == outcome(typed, apart, body)
+
+
+def test_many_plain_rows_are_one_table():
+    decode = RowDecoder(TYPES, TYPES.names[:-1])
+    assert decode(f"[{','.join([PLAIN] * 9)}]".encode()).schema == pa.schema(list(TYPES)[:-1])
+    assert isinstance(decode(f"[{PLAIN}]".encode()), list)
+    assert isinstance(decode(PLAIN.encode()), dict)
+
+
+@pytest.mark.parametrize("names", [['a"b', "c"], ["a\\b", "c"], [f"c{place}" for place in range(300)]], ids=len)
+def test_rows_of_any_columns_are_read(names):
+    rows = [dict.fromkeys(names, 1)] * 10
+    found = RowDecoder(pa.schema(dict.fromkeys(names, pa.int64())), names)(json.dumps(rows).encode())
+    assert found == rows
+
+
+READ_AGAIN = [0.1, 1e16, 1e-7, 5e-324, -0.0, 2**70, 2**53 + 1, "\u00e9 null", True, None, [0.1, None]]
+
+
+@pytest.mark.parametrize("value", READ_AGAIN)
+def test_results_are_what_they_were_when_they_are_read_again(value):
+    for rows in ({"v": value}, [{"v": value}, {"v": None}]):
+        assert repr(json.loads(encode_rows(rows))) == repr(rows)
+
+
 def test_results_are_written_as_they_are_read():
     row = {"t": dt.datetime(2024, 2, 29, 12), "d": Decimal("1.50"), "b": b"\xff", "x": [0.1, None]}
     assert encode_rows(row) == b'{"t":"2024-02-29T12:00:00","d":"1.50","b":"/w==","x":[0.1,null]}'
 
 
-def test_an_infinite_result_is_refused():
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_an_infinite_result_is_refused(value):
     with pytest.raises(DataValueError, match="infinite"):
-        encode_rows({"x": float("inf")})
+        encode_rows([{"x": 1.0}, {"x": value}])
 
 
 def test_a_port_that_is_taken_is_told(model, tmp_path):

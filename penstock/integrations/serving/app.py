@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.core.errors import InputError
 from penstock.core.extras import importing
 from penstock.core.names import column_names
 from penstock.core.notices import get_logger
+from penstock.dataset.steps import prune
 from penstock.dataset.task_errors import described
-from penstock.integrations.serving.json_rows import RowDecoder, Rows, encode_rows
+from penstock.integrations.serving.json_rows import RowDecoder, encode_rows
 
 with importing("FastAPI", "serve"):
     from fastapi import FastAPI, Request, Response
@@ -19,8 +20,7 @@ with importing("FastAPI", "serve"):
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from starlette.concurrency import run_in_threadpool
 
-if TYPE_CHECKING:
-    from penstock.pipeline.model import PipelineModel
+from penstock.pipeline.model import PipelineModel
 
 MAX_ROWS, MAX_BYTES = 10_000, 32 * 2**20
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -67,13 +67,14 @@ def create_app(
     """
     wanted = None if columns is None else column_names(columns, "columns of serve")
     model.predict([], columns=wanted)  # which prepares it, and refuses columns before the first request
-    decode = RowDecoder(model.schema)
+    _, needed = prune(model.steps, wanted or model.output_columns)
+    decode = RowDecoder(model.schema, [name for name in model.schema.names if name in needed])
     meters = Meters()
     app = FastAPI(title="Penstock", version=model.digest, docs_url=None, redoc_url=None)
     app.state.meters = meters
 
     def score(body: bytes) -> tuple[bytes, int]:
-        rows: Rows = decode(body)
+        rows = decode(body)
         count = 1 if isinstance(rows, dict) else len(rows)
         if count > max_rows:
             raise TooLargeError(f"{count} rows are sent, expected at most {max_rows}")
