@@ -93,7 +93,7 @@ def test_the_code_on_spark_runs(page_module, engines):
     _run(DOCS / "spark.md", page_module)
 
 
-@pytest.mark.parametrize("page", ["docs/spark.md", "docs/dask.md", "jobs/README.md"])
+@pytest.mark.parametrize("page", ["docs/spark.md", "docs/dask.md", "docs/kubernetes.md", "jobs/README.md"])
 def test_files_of_the_checkout_that_commands_name_are_there(page):
     named = re.findall(r"(?<![\w/.])(?:jobs|tools|conf/(?!local/)\w+)/[\w-]+\.\w+", (DOCS.parent / page).read_text())
     assert named

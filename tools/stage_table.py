@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from penstock.stages.preprocessing.selection.feature_selector import FeatureSele
 from penstock.stages.registry import discover
 from penstock.stages.trainer import as_trainer
 from penstock.testing import examples_of, tables
+from tools.pages import code, table, write_or_check
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "stages.md"
 ENGINES = ("local", "Dask", "Spark")
@@ -156,7 +156,7 @@ def has_row_function(kind: type[Stage]) -> bool:
 def counterparts(name: str) -> tuple[str, str]:
     """Return the cells of MLlib and scikit-learn."""
     mllib, sklearn = COUNTERPARTS.get(name, ("", ""))
-    return _code(mllib.split()), _code(sklearn.split())
+    return code(mllib.split()), code(sklearn.split())
 
 
 def stage_cells(kind: type[Stage], data: ps.Dataset) -> tuple[str, ...]:
@@ -164,15 +164,15 @@ def stage_cells(kind: type[Stage], data: ps.Dataset) -> tuple[str, ...]:
     devices = ", ".join(sorted(kind.tags.devices))
     row = "yes" if has_row_function(kind) else "no"
     learnt = (summary(kind), kind.tags.accepts, scans(kind, data))
-    return (_code([kind.__name__]), *learnt, ", ".join(ENGINES), devices, row, *counterparts(kind.__name__))
+    return (code([kind.__name__]), *learnt, ", ".join(ENGINES), devices, row, *counterparts(kind.__name__))
 
 
 def evaluator_cells(kind: type[Evaluator]) -> tuple[str, ...]:
     """Return the line of an evaluator, with the columns that it reads by default."""
     evaluator = kind()
     passes = "1" if kind.follow_up is Evaluator.follow_up else "2"
-    told = (summary(kind), _code(evaluator.columns()), str(len(evaluator.names)), passes, ", ".join(ENGINES))
-    return (_code([kind.__name__]), *told, counterparts(kind.__name__)[0])
+    told = (summary(kind), code(evaluator.columns()), str(len(evaluator.names)), passes, ", ".join(ENGINES))
+    return (code([kind.__name__]), *told, counterparts(kind.__name__)[0])
 
 
 def evaluators() -> list[type[Evaluator]]:
@@ -189,7 +189,7 @@ def page() -> str:
         lines[family(kind, data.schema)].append(stage_cells(kind, data))
     lines["Evaluation"] += [evaluator_cells(kind) for kind in evaluators()]
     parts = [
-        f"## {name}\n\n{_table(EVALUATOR_COLUMNS if name == 'Evaluation' else STAGE_COLUMNS, rows)}"
+        f"## {name}\n\n{table(EVALUATOR_COLUMNS if name == 'Evaluation' else STAGE_COLUMNS, rows)}"
         for name, rows in lines.items()
     ]
     return "\n".join([HEAD, *parts])
@@ -197,23 +197,7 @@ def page() -> str:
 
 def main() -> int:
     """Write the page, or tell whether it is as it should be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; fail when the page is not up to date")
-    check, wanted = parser.parse_args().check, page()
-    if not check:
-        PAGE.write_text(wanted, encoding="utf-8")
-    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != wanted:
-        print(f"{PAGE.name} is not what the stages say; run: make docs", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _code(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (columns, ["---"] * len(columns), *rows))
+    return write_or_check(__doc__, lambda: {PAGE: page()}, "the stages")
 
 
 if __name__ == "__main__":

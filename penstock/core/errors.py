@@ -87,53 +87,88 @@ def _rebuild(kind: type[PenstockError], message: str, hint: str | None, place: d
 
 
 class ConfigError(PenstockError, ValueError):
-    """A parameter, option or configuration file is wrong; nothing was read or written."""
+    """A parameter, option or configuration file is wrong; nothing was read or written.
+
+    Correct it as the hint says; a second run as it is fails again.
+    """
 
 
 class MissingExtraError(ConfigError, ImportError):
-    """An optional dependency is not installed; the hint is the command that installs it."""
+    """An optional dependency is not installed; the hint is the command that installs it.
+
+    Install the extra that the hint names.
+    """
 
 
 class InsecureClusterError(ConfigError):
-    """What Penstock would start, a cluster or ranks, can be reached from other machines without authentication."""
+    """What Penstock would start, a cluster or ranks, can be reached from other machines without authentication.
+
+    Use TLS or loopback, or allow it (`--allow-insecure`, `allow_insecure=True`) behind a firewall.
+    """
 
 
 class InputError(PenstockError):
-    """Something that was to be read is wrong."""
+    """Something that was to be read is wrong.
+
+    Repair or replace the input that the message names, and run again.
+    """
 
 
 class MissingInputError(InputError, FileNotFoundError):
-    """A path or pattern matches nothing."""
+    """A path or pattern matches nothing.
+
+    Check the path, its pattern and the credentials of the store.
+    """
 
     __str__ = PenstockError.__str__
 
 
 class CorruptFileError(InputError):
-    """A file is empty, cut off, damaged, or not of the format it is read as."""
+    """A file is empty, cut off, damaged, or not of the format it is read as.
+
+    Have the file written again, or name its format where the suffix misleads.
+    """
 
 
 class IncompleteInputError(InputError):
-    """A dataset on disk is not whole: no manifest, files missing, added or changed since they were planned."""
+    """A dataset on disk is not whole: no manifest, files missing, added or changed since they were planned.
+
+    Let the run that writes it finish, restore the files that the message names, or write it again.
+    """
 
 
 class SchemaError(InputError):
-    """A column is missing, of the wrong type, or named twice."""
+    """A column is missing, of the wrong type, or named twice.
+
+    Compare the name with `dataset.schema`; `cast`, `rename` or `select` before the stage.
+    """
 
 
 class SchemaDriftError(SchemaError):
-    """Files of one dataset, or the data and a fitted model, do not agree on columns or types."""
+    """Files of one dataset, or the data and a fitted model, do not agree on columns or types.
+
+    Read the files apart and `cast` or `rename` columns of one, or fit again on the new columns.
+    """
 
 
 class EmptyInputError(InputError):
-    """A dataset has no rows and the operation needs some."""
+    """A dataset has no rows and the operation needs some.
+
+    Check filters, dates and patterns: they leave nothing.
+    """
 
 
 class BadRowsError(InputError):
-    """Rows of a text file cannot be parsed, or break a rule of an ``Expect`` stage."""
+    """Rows of a text file cannot be parsed, or break a rule of an ``Expect`` stage.
+
+    Repair the rows, or accept some: `max_bad_records` of readers, `action` of ``Expect``.
+    """
 
 
 class DataValueError(InputError, ValueError):
     """A value makes the operation meaningless: an infinity, a label outside its set, a column of nulls.
+
+    Repair the value, or put an `Imputer`, `Clip` or `filter` before the stage.
 
     ``predicate`` may hold a Narwhals expression that is true for the bad rows of the frame at hand; whoever has the
     row numbers uses it to add the first file and row to the error. It does not travel with a pickled error.
@@ -151,71 +186,119 @@ class DataValueError(InputError, ValueError):
 
 
 class ExecutionError(PenstockError):
-    """Work failed while it ran."""
+    """Work failed while it ran.
+
+    Its cause and hint say what failed; such failures may pass, so that a second try is worth it.
+    """
 
 
 class WorkerLostError(ExecutionError):
-    """A worker or rank went away and the bounded number of restarts is used up."""
+    """A worker or rank went away and the bounded number of restarts is used up.
+
+    Run again; if workers die again, give them more memory or fewer tasks at a time.
+    """
 
 
 class MemoryLimitError(WorkerLostError, MemoryError):
-    """A task ran out of memory, or its worker was ended for taking more than its limit; names both, and the work."""
+    """A task ran out of memory, or its worker was ended for taking more than its limit; names both, and the work.
+
+    Give workers more memory, or make fewer tasks run at a time and fragments smaller.
+    """
 
 
 class StageTimeoutError(ExecutionError, TimeoutError):
-    """Something did not answer within its time."""
+    """Something did not answer within its time.
+
+    Free workers or slots of the cluster, ask for fewer ranks, or raise the timeout that the hint names.
+    """
 
     __str__ = PenstockError.__str__
 
 
 class RowCountError(ExecutionError):
-    """Rows in are not rows out plus rows quarantined."""
+    """Rows in are not rows out plus rows quarantined.
+
+    A filter or function of your own keeps other rows each time: make it depend on nothing but the row.
+    """
 
 
 class UserCodeError(ExecutionError):
-    """A function given by the user raised; its own error is the cause."""
+    """A function given by the user raised; its own error is the cause.
+
+    Read the cause, and correct the function.
+    """
 
 
 class TuningError(ExecutionError):
-    """A search has no result: none of its trials came to a metric."""
+    """A search has no result: none of its trials came to a metric.
+
+    Look at the failures of its trials, and narrow the space.
+    """
 
 
 class OutputError(PenstockError):
-    """Something that was to be written could not be."""
+    """Something that was to be written could not be.
+
+    Check the target's path, rights and space, and run again.
+    """
 
 
 class OutputExistsError(OutputError, FileExistsError):
-    """The target exists and overwriting was not asked for."""
+    """The target exists and overwriting was not asked for.
+
+    Pass `overwrite=True` (`--overwrite`), or write elsewhere.
+    """
 
     __str__ = PenstockError.__str__
 
 
 class DiskFullError(OutputError):
-    """The file system of the target has no room left; what was staged is removed."""
+    """The file system of the target has no room left; what was staged is removed.
+
+    Make room, or write elsewhere, and run again.
+    """
 
 
 class CommitConflictError(OutputError):
-    """Another run changed the target while this one was writing."""
+    """Another run changed the target while this one was writing.
+
+    Run again: it starts from what the other run wrote.
+    """
 
 
 class ArtifactError(PenstockError):
-    """A saved model cannot be used."""
+    """A saved model cannot be used.
+
+    Take another version of the model, or fit it again.
+    """
 
 
 class ArtifactIntegrityError(ArtifactError):
-    """A file of a saved model is not the file that was saved."""
+    """A file of a saved model is not the file that was saved.
+
+    Copy the model again from where it was saved, or fit it again.
+    """
 
 
 class ArtifactVersionError(ArtifactError):
-    """A saved model was written in a format that this version does not read."""
+    """A saved model was written in a format that this version does not read.
+
+    Load it with the version of Penstock that wrote it, or a newer one, or fit it again.
+    """
 
 
 class UntrustedArtifactError(ArtifactError):
-    """A saved model holds something that could run code or leave its directory."""
+    """A saved model holds something that could run code or leave its directory.
+
+    Fit it again and save it, or, if you know who made it, pass the digest that its `save` printed as `expect`.
+    """
 
 
 class UnsupportedStepError(ArtifactError):
-    """A stage is not in the registry, or cannot be stored without storing code."""
+    """A stage is not in the registry, or cannot be stored without storing code.
+
+    Use plain values as parameters; import what registers the function, or pass the stage: `load(..., stages={...})`.
+    """
 
 
 def class_name(value: Any) -> str:
