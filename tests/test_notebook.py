@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from html.parser import HTMLParser
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import narwhals as nw
 import pyarrow as pa
 import pytest
+from displays import Page
 
 import penstock as ps
 from penstock import stages as st
 from penstock.core.progress import usual_progress
+from penstock.report.notebook.progress import NotebookProgress
 from penstock.stages.evaluation.result import Evaluation
-
-VOID = {"meta", "br", "hr", "circle", "line", "path", "rect", "polyline"}
-
-
-class Page(HTMLParser):
-    """The texts of a display by the tag around them; a tag that is not closed is an error."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.texts: list[tuple[str, str]] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(html)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip() and self.open and self.open[-1] != "style":
-            self.texts.append((self.open[-1], data.strip()))
-
-    def of(self, tag):
-        return [text for around, text in self.texts if around == tag]
 
 
 def shown(value) -> Page:
@@ -137,6 +111,13 @@ class TestResults:
         assert page.of("th")[4:] == ["1", "0"]
         assert [page.of("td")[0], page.of("td")[3]] == ["0", "9.5"]
 
+    def test_a_stage_that_a_trial_leaves_out_is_none(self, local):
+        rows = local.from_arrow(pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]}))
+        pipeline = ps.Pipeline(("scale", st.StandardScaler("x")), st.LinearRegression("y"))
+        evaluator = st.RegressionEvaluator(label="y", metrics="rmse")
+        result = ps.CrossValidator(pipeline, ps.grid({"scale": [None]}), evaluator, folds=2).fit(rows)
+        assert shown(result).of("td")[0] == "none"
+
 
 class TestEngines:
     def test_an_engine_shows_its_device_and_its_tasks(self, engine):
@@ -144,9 +125,136 @@ class TestEngines:
         assert type(engine).__name__ in page.of("b")
         assert f"tasks at once {engine.slots}" in page.of("span")
 
-    def test_progress_is_drawn_in_ipython_alone(self, monkeypatch):
+
+class Shell:
+    """A shell of IPython with a kernel, which keeps what it is to display."""
+
+    kernel = object()
+
+    def __init__(self) -> None:
+        self.execution_count, self.outputs, self.updates = 1, [], []
+        self.display_pub = SimpleNamespace(publish=self._publish)
+
+    def _publish(self, data, *, transient, update):
+        (self.updates if update else self.outputs).append((transient["display_id"], data))
+
+    @property
+    def last(self) -> tuple[str, dict]:
+        return (self.updates or self.outputs)[-1]
+
+    @property
+    def lines(self) -> list[str]:
+        return re.sub(r"\d+\.\d s", "0 s", self.last[1]["text/plain"]).splitlines()
+
+    @property
+    def page(self) -> Page:
+        return Page(self.last[1]["text/html"])
+
+
+@pytest.fixture
+def shell() -> Shell:
+    return Shell()
+
+
+@pytest.fixture
+def progress(shell: Shell) -> NotebookProgress:
+    return NotebookProgress(shell)
+
+
+class TestProgress:
+    @pytest.mark.parametrize(
+        ("shell", "kind"), [(None, ps.Progress), (object(), ps.RichProgress), (Shell(), NotebookProgress)]
+    )
+    def test_it_is_drawn_at_a_prompt_of_ipython_and_in_its_notebooks(self, shell, kind, monkeypatch):
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+        assert type(usual_progress()) is kind
+
+    def test_it_is_not_drawn_without_ipython(self, monkeypatch):
         monkeypatch.delitem(sys.modules, "IPython", raising=False)
         assert type(usual_progress()) is ps.Progress
-        for shell, expected in ((None, ps.Progress), (object(), ps.RichProgress)):
-            monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))
-            assert type(usual_progress()) is expected
+
+    def test_a_fit_draws_a_bar_for_each_scan_and_training(self, shell, progress):
+        rows = ps.LocalEngine(progress=progress).from_arrow(pa.table({"x": range(60), "y": [i % 2 for i in range(60)]}))
+        ps.Pipeline(st.StandardScaler("x"), st.XGBoostClassifier("y", features=["x"], num_boost_round=3)).fit(rows)
+        assert shell.lines == ["scan 1 of 1 1/1 0 s", "train XGBoostClassifier 3/3 0 s"]
+
+    def test_a_cell_has_one_output_and_the_next_cell_another(self, shell, progress):
+        for cell in (1, 2):
+            shell.execution_count = cell
+            for label in ("scan", "train"):
+                with progress.track(label, 1) as track:
+                    track.advance()
+        assert len({name for name, _ in shell.outputs}) == len(shell.outputs) == 2
+        assert {name for name, _ in shell.updates} == {name for name, _ in shell.outputs}
+        assert shell.lines == ["scan 1/1 0 s", "train 1/1 0 s"]
+
+    def test_a_bar_is_part_full_under_way_and_full_at_the_end_even_of_fewer_rounds(self, shell, progress):
+        with progress.track("train", 100) as track:
+            track.advance(40)
+            progress.draw()
+            assert _bars(shell) == [("40", "100")]
+        assert _bars(shell) == [("1", None)]
+
+    def test_a_bar_of_unknown_length_moves_until_its_end(self, shell, progress):
+        with progress.track("train", 0):
+            assert _bars(shell) == [(None, None)]
+        assert _bars(shell) == [("1", None)]
+
+    def test_a_bar_stays_as_it_was_when_its_work_failed(self, shell, progress):
+        with pytest.raises(ValueError), progress.track("scan", 4) as track:
+            track.advance()
+            raise ValueError
+        assert _bars(shell) == [("1", "4")]
+
+    def test_equal_labels_share_a_bar(self, shell, progress):
+        for _ in range(3):
+            with progress.track("train", 20) as track:
+                track.advance(20, "loss 0.5")
+        assert shell.lines == ["train \u00d7 3 60/60 0 s loss 0.5"]
+
+    def test_rounds_are_not_drawn_faster_than_eyes_follow(self, shell, progress):
+        with progress.track("train", 1000) as track:
+            for _ in range(1000):
+                track.advance()
+        assert len(shell.updates) < 500
+        assert shell.lines == ["train 1,000/1,000 0 s"]
+
+    def test_what_a_search_tells_replaces_what_it_told_and_notes_stay(self, shell, progress):
+        progress.info("4 of 8 trials")
+        progress.note("a worker was lost")
+        progress.info("8 of 8 trials")
+        assert shell.lines == ["a worker was lost", "8 of 8 trials"]
+
+    def test_of_many_lines_the_last_are_seen(self, shell, progress):
+        for place in range(15):
+            progress.note(f"note {place}")
+        assert shell.lines == [f"note {place}" for place in range(3, 15)]
+        assert "3 more before these" in shell.page.of("div")
+
+    def test_threads_draw_into_one_output(self, shell, progress):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda place: progress.note(f"note {place % 4}"), range(100)))
+        assert len(shell.outputs) == 1
+        assert len(shell.updates) == 99
+        assert sorted(shell.lines) == [f"note {place}" for place in range(4)]
+
+    def test_trainings_of_one_label_in_threads_add_up(self, progress, shell):
+        def train(_: int) -> None:
+            with progress.track("train", 50) as track:
+                for _ in range(50):
+                    track.advance()
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(train, range(40)))
+        assert shell.lines == ["train \u00d7 40 2,000/2,000 0 s"]
+        assert _bars(shell) == [("1", None)]
+
+    def test_labels_and_details_are_text_without_secrets(self, shell, progress):
+        with progress.track("<b>read</b> s3://me:hunter2@bucket", 2) as track:
+            track.advance(detail="<i>loss</i>")
+            progress.draw()
+            assert shell.page.of("span") == ["<b>read</b> s3://me:***@bucket", "1/2", "<i>loss</i>"]
+
+
+def _bars(shell: Shell) -> list[tuple[str | None, str | None]]:
+    return [(each.get("value"), each.get("max")) for tag, each in shell.page.tags if tag == "progress"]

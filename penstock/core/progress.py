@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from typing import Any
 
 from penstock.core.notices import get_logger
@@ -71,8 +72,11 @@ class RichProgress(Progress):
 
 def usual_progress() -> Progress:
     """Return the progress of an engine that is given none: bars in IPython and its notebooks, else log lines."""
-    ipython = sys.modules.get("IPython")
-    return Progress() if ipython is None or ipython.get_ipython() is None else RichProgress()
+    shell = sys.modules["IPython"].get_ipython() if sys.modules.get("IPython") else None
+    if hasattr(shell, "kernel"):
+        progress: Progress = import_module("penstock.report.notebook.progress").NotebookProgress(shell)
+        return progress
+    return Progress() if shell is None else RichProgress()
 
 
 class _Bar(Track):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
@@ -18,9 +18,7 @@ from penstock.core.locations import is_url, read_location
 from penstock.io.sinks import OutputCommit, new_run_id, output_file
 from penstock.report.sections import Section, split
 from penstock.report.text import show_count, show_label
-
-if TYPE_CHECKING:
-    from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.result import Evaluation
 
 _DETAIL_EMS = 200.0
 

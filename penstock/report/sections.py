@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,9 +19,7 @@ from penstock.report.ranking import at_k
 from penstock.report.residuals import residual_histogram, residual_quantiles, residuals
 from penstock.report.slices import slice_figure
 from penstock.report.text import show_label, show_number
-
-if TYPE_CHECKING:
-    from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.result import Evaluation
 
 _DRAWN: dict[str, Callable[[pa.Table, Metrics], list[Figure]]] = {
     "roc": roc,

@@ -1,0 +1,34 @@
+"""What a display of a notebook says: the texts of its HTML, by the tag around them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+VOID = {"meta", "br", "hr", "circle", "line", "path", "rect", "polyline"}
+
+
+class Page(HTMLParser):
+    """The texts of a display by the tag around them; a tag that is not closed is an error."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[tuple[str, str]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip() and self.open and self.open[-1] != "style":
+            self.texts.append((self.open[-1], data.strip()))
+
+    def of(self, tag):
+        return [text for around, text in self.texts if around == tag]
