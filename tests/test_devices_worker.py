@@ -156,6 +156,12 @@ def test_the_gpu_in_use_is_the_one_that_the_process_is_bound_to(cuda: FakeCuda) 
     assert cuda.calls == ["use(1)"]
 
 
+def test_the_pool_of_a_gpu_in_use_keeps_an_eighth_of_its_memory(cuda: FakeCuda, monkeypatch) -> None:
+    monkeypatch.setattr(worker, "choose", lambda kind: Device(kind, 0, memory=8 * 2**30))
+    use("gpu")
+    assert "pool(1073741824)" in cuda.calls
+
+
 def test_confirm_refuses_a_gpu_that_cuda_does_not_offer(cuda: FakeCuda) -> None:
     with pytest.raises(ConfigError, match="device is gpu:1, but CUDA offers 1 GPUs"):
         confirm(Device("gpu", 1))

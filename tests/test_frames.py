@@ -85,6 +85,21 @@ def test_encode_gives_positions_unseen_and_null() -> None:
     assert codes["c"].dtype == nw.Int32
 
 
+def test_encode_gives_null_a_code_and_keeps_what_has_none_of_a_lazy_frame_too() -> None:
+    table = pa.table({"c": ["b", None, "z"], "d": [None, "a", "b"], "n": [1, 2, 3]})
+    known = {"c": pa.array(["a", "b"]), "d": pa.array(["b"])}
+    for given in (frames.from_arrow(table), nw.from_native(pl.LazyFrame(table))):
+        made = frames.encode(given, known, {"c": 2, "d": 1}, {"c": 7}).lazy().collect()
+        assert made.to_dict(as_series=False) == {"c": [1, 7, 2], "d": [None, 1, 0], "n": [1, 2, 3]}
+        assert made.collect_schema() == {"c": nw.Int32, "d": nw.Int32, "n": nw.Int64}
+
+
+def test_encode_tells_codes_of_null_apart() -> None:
+    frame, known = frames.from_arrow(pa.table({"c": [None, "a"]})), {"c": pa.array(["a"])}
+    found = [frames.encode(frame, known, {"c": 1}, {"c": code})["c"].to_list() for code in (5, 6, 5)]
+    assert found == [[5, 0], [6, 0], [5, 0]]
+
+
 def test_encode_tells_vocabularies_of_one_column_apart() -> None:
     frame = frames.from_arrow(pa.table({"c": ["a", "b"]}))
     for known, expected in ((["a", "b"], [0, 1]), (["b", "a"], [1, 0]), (["a", "b"], [0, 1])):

@@ -64,9 +64,10 @@ def test_texts_are_encoded(frame_of, name, counted):
         frames.value_counts(frame, ["c"])
     known = sorted({value for value in column.to_list() if value is not None})[::2]
     codes = frames.encode(frame, {"c": pa.array(known, pa.string())}, {"c": 99})["c"]
-    assert codes.to_list() == [
-        None if value is None else known.index(value) if value in known else 99 for value in column.to_list()
-    ]
+    expected = [None if value is None else known.index(value) if value in known else 99 for value in column.to_list()]
+    assert codes.to_list() == expected
+    filled = frames.encode(frame, {"c": pa.array(known, pa.string())}, {"c": 99}, {"c": 100})["c"]
+    assert filled.to_list() == [100 if code is None else code for code in expected]
     assert codes.to_native().dtype == pl.Int32
     assert codes.name == "c"
 

@@ -1,7 +1,6 @@
-"""What runs on a GPU, run without one: pandas over Arrow arrays, which has cuDF's nulls and Narwhals' same code paths.
+"""What runs on a GPU, run without one: on `cudf_stand_in`, which Narwhals takes for cuDF.
 
-The stand-in answers the few calls that `penstock.frames.cudf` makes, as cuDF documents them. That cuDF itself answers
-so is for ``pytest --device gpu`` to show.
+That cuDF's kernels answer so is for ``pytest --device gpu`` to show.
 """
 
 from __future__ import annotations
@@ -9,20 +8,22 @@ from __future__ import annotations
 import datetime
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import cudf_stand_in
 import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from sklearn.utils import murmurhash3_32
+import torch
+import xgboost
+import xgboost.data
+from cudf_stand_in.arrays import given_host
 
 from penstock import devices, frames
 from penstock.core.schemas import canonical
@@ -40,105 +41,18 @@ from penstock.testing.compare import RTOL, demand_equal
 from penstock.testing.suite import shorthand
 
 
-def _held(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which cuDF has a column: dates as seconds, what is nothing but null as strings."""
-    if pa.types.is_date32(kind):
-        return pa.timestamp("s")
-    return pa.string() if pa.types.is_null(kind) else kind
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    schema = pa.schema([(field.name, _held(field.type)) for field in table.schema])
-    return table.cast(schema).to_pandas(types_mapper=pd.ArrowDtype)
-
-
-def _table(frame: pd.DataFrame, preserve_index: bool) -> pa.Table:
-    return pa.Table.from_pandas(frame, preserve_index=preserve_index)
-
-
-def _series(values: pa.Array, like: pd.Series | None = None) -> pd.Series:
-    made = pd.Series(values, dtype=pd.ArrowDtype(values.type))
-    return made if like is None else made.set_axis(like.index).rename(like.name)
-
-
-class _Categorical:
-    """A cast to categories; codes are null for null and for what is no category."""
-
-    def __init__(self, categories: pd.Series) -> None:
-        self._values = pa.array(categories)
-
-    def cast(self, series: pd.Series) -> Any:
-        codes = pc.index_in(pa.array(series, from_pandas=True), self._values, skip_nulls=True)
-        return SimpleNamespace(cat=SimpleNamespace(codes=_series(codes, series)))
-
-
-class _Values(pd.Series):
-    """Makes a series of an array, NaN turned into null."""
-
-    def __new__(cls, values: np.ndarray) -> Any:
-        return _series(pa.array(values, from_pandas=True))
-
-    from_arrow = staticmethod(_series)
-
-
-def _nans_to_nulls(series: pd.Series) -> pd.Series:
-    values = pa.array(series)
-    return _series(pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values), series)
-
-
-def _log1p(series: pd.Series) -> pd.Series:
-    logs = np.log1p(series.to_numpy("float64", na_value=np.nan))
-    return _series(pa.array(logs, mask=series.isna().to_numpy(bool)), series)
-
-
-def _hash_values(series: pd.Series, method: str, seed: int) -> pd.Series:
-    """Hash as libcudf does a single column of strings: null has the largest number."""
-    assert method == "murmur3"
-    texts = pa.array(series, pa.string(), from_pandas=True).to_pylist()
-    hashes = [2**32 - 1 if text is None else murmurhash3_32(text.encode(), seed, positive=True) for text in texts]
-    return _series(pa.array(hashes, pa.uint32()), series).rename(None)
-
-
-_astype = pd.Series.astype
-
-
-def _cast(series: pd.Series, dtype: Any, **options: Any) -> Any:
-    """Cast as cuDF does: nulls stay nulls, and numbers may lose digits."""
-    if isinstance(dtype, _Categorical):
-        return dtype.cast(series)
-    if isinstance(series.dtype, pd.ArrowDtype):
-        dtype = {"int32": "int32[pyarrow]", "float64": "double[pyarrow]"}.get(str(dtype), dtype)
-        wanted = pd.api.types.pandas_dtype(dtype)
-        if isinstance(wanted, pd.ArrowDtype):
-            return _series(pc.cast(pa.array(series), wanted.pyarrow_dtype, safe=False), series)
-    return _astype(series, dtype, **options)
-
-
-_METHODS: dict[str, Callable[..., Any]] = {
-    "astype": _cast,
-    "hash_values": _hash_values,
-    "log1p": _log1p,
-    "nans_to_nulls": _nans_to_nulls,
-    "to_cupy": lambda series, dtype, na_value: series.to_numpy(dtype, na_value=na_value),
-}
-
-
 def _choose(choice: str) -> Device:
     return Device("gpu", 0) if choice == "gpu" else Device("cpu")
 
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[None]:
-    """pandas where `penstock.frames.cudf` calls cuDF, and NumPy where it calls CuPy."""
-    library = SimpleNamespace(DataFrame=pd.DataFrame, Series=_Values, CategoricalDtype=_Categorical, concat=pd.concat)
+    """The stand-in where cuDF, CuPy and pylibcudf are imported; XGBoost and PyTorch read its arrays on the host."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "cupy", np)
-        patch.setattr(pd.DataFrame, "from_arrow", staticmethod(_frame), raising=False)
-        patch.setattr(pd.DataFrame, "to_arrow", _table, raising=False)
-        for name, method in _METHODS.items():
-            patch.setattr(pd.Series, name, method, raising=False)
-        patch.setattr(cudf, "cudf", lambda: library)
-        patch.setattr(frames, "is_gpu", lambda frame: frame.implementation.is_pandas())
+        for name, module in cudf_stand_in.modules().items():
+            patch.setitem(sys.modules, name, module)
+        for owner, name in _READERS:
+            patch.setattr(owner, name, given_host(getattr(owner, name)))
         patch.setattr(devices, "choose", _choose)
         patch.setattr(devices, "use", lambda kind: Device("cpu"))
         patch.setattr(_boosting, "_check_device", lambda booster, rank: None)
@@ -147,6 +61,15 @@ def stand_in() -> Iterator[None]:
         yield
     cudf.types.cache_clear()
     trials.home.cache_clear()
+
+
+_READERS: tuple[tuple[Any, str], ...] = (
+    (xgboost.Booster, "inplace_predict"),
+    (xgboost.data, "dispatch_data_backend"),
+    (xgboost.data, "dispatch_meta_backend"),
+    (xgboost.data, "_proxy_transform"),
+    (torch, "as_tensor"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -159,11 +82,7 @@ def cpu(stand_in: None) -> LocalEngine:
     return LocalEngine(device="cpu")
 
 
-def _stands(stage: Stage) -> bool:
-    return "%" not in getattr(stage, "condition", "")  # Arrow arrays in pandas have no modulo
-
-
-STAGES = [stage for stage in discover_examples() if _stands(stage)]
+STAGES = list(discover_examples())
 FIRST = list({type(stage): stage for stage in reversed(STAGES)}.values())
 OF_EACH = ("ordinary", "not_a_number")
 """Tables that every example is tried on; on the others the first of a class."""
@@ -218,6 +137,8 @@ def test_codes_are_positions_unseen_and_null_also_of_rows_that_were_filtered(sta
     kept = frame.filter(nw.col("keep"))
     codes = frames.encode(kept, {"c": pa.array(["a", "b"])}, {"c": 2})["c"]
     assert frames.to_arrow(kept.with_columns(codes.alias("code")))["code"].to_pylist() == [1, None, 2, 0]
+    filled = frames.encode(kept, {"c": pa.array(["a", "b"])}, {"c": 2}, {"c": 3})
+    assert frames.to_arrow(filled).to_pydict() == {"c": [1, 3, 2, 0], "keep": [True] * 4}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +162,7 @@ def test_hashes_are_those_of_a_cpu_and_of_null_null(stand_in: None) -> None:
 def test_a_matrix_has_nan_for_null_and_may_have_no_columns(stand_in: None) -> None:
     frame = on_gpu(pa.table({"a": pa.array([1, None], pa.int8()), "b": [True, None]}))
     np.testing.assert_array_equal(
-        matrices.to_matrix(frame, ["b", "a"]), np.array([[1, 1], [np.nan, np.nan]], np.float32)
+        matrices.to_host(matrices.to_matrix(frame, ["b", "a"])), np.array([[1, 1], [np.nan, np.nan]], np.float32)
     )
     assert matrices.to_matrix(frame, []).shape == (2, 0)
 
@@ -292,6 +213,21 @@ def test_binary_columns_are_lists_of_bytes_and_come_back(stand_in: None, tmp_pat
         assert frames.to_arrow(kept, table.schema)["b"].to_pylist() == known
     frames.write_parquet(on_gpu(table), str(tmp_path / "f.parquet"), table.schema)
     assert pq.read_table(tmp_path / "f.parquet").cast(table.schema).equals(table)
+
+
+def test_rows_of_a_file_are_those_that_a_cpu_reads(stand_in: None, tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "b": [b"", b"\xff", None],
+            "day": pa.array([0, 19000, None], pa.date32()),
+            "lists": [[0.5], [], None],
+            "nothing": pa.nulls(3),
+            "text": ["", "x", None],
+        }
+    )
+    pq.write_table(table, tmp_path / "f.parquet")
+    read = frames.read_parquet(str(tmp_path / "f.parquet"), 1, 2, table.column_names, "gpu")
+    assert frames.to_arrow(frames.conform(read, table.schema), table.schema).equals(table.slice(1))
 
 
 def test_frames_are_joined_in_order(stand_in: None) -> None:

@@ -25,8 +25,11 @@ _OPTIONAL = {
     "adlfs": "azure",
     "deltalake": "delta",
     "pyiceberg": "iceberg",
+    "grpcio": "connect",
+    "fastapi": "serve",
+    "mlflow-skinny": "mlflow",
 }
-"""Packages that stages, searches, stores and tables need, with the extras that bring them."""
+"""Packages that are needed for some of what there is, with the extras that bring them."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,10 @@ def _rapids() -> Finding:
     missing = [name for name in ("cudf", "cupy", "rmm") if not stack[name]]
     if missing:
         return Finding("RAPIDS", False, f"not installed: {', '.join(missing)}", how_to_install("gpu"))
-    return Finding("RAPIDS", True, ", ".join(name for name, there in stack.items() if there))
+    there = ", ".join(name for name, found in stack.items() if found)
+    absent = ", ".join(name for name, found in stack.items() if not found)
+    release = _version("cudf-cu13") or _version("cudf-cu12") or "of no known release"
+    return Finding("RAPIDS", True, f"{release}: {there}{f'; not installed: {absent}' if absent else ''}")
 
 
 def _gpu(driver: Finding, rapids: Finding, environ: Mapping[str, str], load: Callable[[], Any]) -> Finding:

@@ -16,7 +16,7 @@ from penstock.devices import nvml
 CHOICES = ("auto", "cpu", "gpu")
 
 _REQUIRED = ("cudf", "cupy", "rmm")
-_OPTIONAL = ("cuml", "dask_cuda", "xgboost")
+_OPTIONAL = ("cudf_polars", "cuml", "dask_cuda", "xgboost")
 
 logger = get_logger(__name__)
 
@@ -126,7 +126,7 @@ def gpu_stack() -> dict[str, bool]:
     Examples
     --------
     >>> sorted(gpu_stack())
-    ['cudf', 'cuml', 'cupy', 'dask_cuda', 'rmm', 'xgboost']
+    ['cudf', 'cudf_polars', 'cuml', 'cupy', 'dask_cuda', 'rmm', 'xgboost']
     """
     return {name: find_spec(name) is not None for name in _REQUIRED + _OPTIONAL}
 

@@ -21,6 +21,7 @@ class _Binding(NamedTuple):
     device: Device
 
 
+_KEPT = 8
 _lock = threading.Lock()
 _bound: _Binding | None = None
 
@@ -91,7 +92,8 @@ def bind(device: Device, *, release_threshold: int | None = None) -> None:
 def use(kind: str) -> Device:
     """Return the device of this process; for "gpu" the one it is bound to, or the first usable one, made current.
 
-    Called at the start of every task; see `bind` for what it does and raises.
+    Its pool keeps an eighth of the memory: XGBoost and PyTorch, which train after frames were worked on, have pools of
+    their own. Called at the start of every task; see `bind` for what it does and raises.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def use(kind: str) -> Device:
     if kind == "cpu":
         return Device("cpu")
     device = choose(kind) if _bound is None or kind != "gpu" else _bound.device
-    bind(device)
+    bind(device, release_threshold=None if device.memory is None else device.memory // _KEPT)
     return device
 
 

@@ -35,7 +35,7 @@ def named_columns(expression: Any, schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name in names])
 
 
-def condition_columns(predicate: Any, schema: pa.Schema) -> tuple[str, ...]:
+def condition_columns(predicate: Any, schema: pa.Schema) -> pa.Schema:
     """Return the columns that a condition on a row reads, which is checked as by `check_rowwise`.
 
     Raises
@@ -45,9 +45,9 @@ def condition_columns(predicate: Any, schema: pa.Schema) -> tuple[str, ...]:
     """
     named = named_columns(predicate, schema)
     if _plain_types(predicate, named) == [nw.Boolean()]:
-        return tuple(named.names)
+        return named
     check_rowwise(predicate, named)
-    return tuple(read_columns(predicate, named))
+    return pa.schema([named.field(name) for name in read_columns(predicate, named)])
 
 
 def read_columns(expression: nw.Expr, named: pa.Schema) -> list[str]:

@@ -210,8 +210,12 @@ class ValueTranslator(Translator):
         return super().is_arithmetic(node)
 
     def _chosen(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> nw.Expr:
-        values = self._parts([yes, no])
-        return nw.when(self.condition(test).holds).then(values[0]).otherwise(values[1])
+        """Return a choice; None is what one without a second value gives: cuDF takes a constant null for a text."""
+        taken, otherwise = self._parts([yes, no])
+        holds = self.condition(test).holds
+        if _is_none(yes):
+            return nw.when(~holds).then(otherwise)
+        return nw.when(holds).then(taken) if _is_none(no) else nw.when(holds).then(taken).otherwise(otherwise)
 
     def _parts(self, nodes: list[ast.expr]) -> list[nw.Expr]:
         values = [self.part(node) for node in nodes]
@@ -222,7 +226,9 @@ class ValueTranslator(Translator):
     def _of_several(self, name: str, nodes: list[ast.expr]) -> nw.Expr:
         if name == "concat":
             return nw.concat_str([self._noted(node, "string", self.part(node)) for node in nodes])
-        return _OF_SEVERAL[name](*self._parts(nodes))
+        parts = self._parts(nodes)
+        known = [part for node, part in zip(nodes, parts, strict=True) if not _is_none(node)]
+        return _OF_SEVERAL[name](*known or parts)
 
     def _called(self, node: ast.Call, function: Function, arguments: list[ast.expr]) -> nw.Expr:
         if len(arguments) != len(function.arguments):

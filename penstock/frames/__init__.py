@@ -8,8 +8,6 @@ Missing is null: a NaN in a floating column becomes null when it is read, so tha
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -24,9 +22,11 @@ from penstock.core.names import ROW as ROW
 from penstock.core.schemas import canonical, shorten
 from penstock.frames import coded, cudf, pandas
 from penstock.frames import nested as frames_nested
+from penstock.frames.encoding import Frame as Frame
+from penstock.frames.encoding import decode as decode
+from penstock.frames.encoding import encode as encode
 
 Kind = Literal["cpu", "gpu"]
-_MOST_CODES = 256
 ERRORS = (Exception, pl.exceptions.PanicException)
 """What a dataframe library can raise: each has errors of its own, and a panic of Polars is no `Exception`."""
 
@@ -45,8 +45,9 @@ def from_arrow(table: pa.Table, kind: Kind = "cpu") -> nw.DataFrame:
 
 def nan_to_null(frame: nw.DataFrame) -> nw.DataFrame:
     """Return `frame` with null in place of NaN in floating columns, and inside lists and structs of such."""
-    floating = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    nested = [name for name, dtype in frame.schema.items() if _has_floats_inside(dtype)]
+    dtypes = frame.schema
+    floating = [name for name, dtype in dtypes.items() if dtype.is_float()]
+    nested = [name for name, dtype in dtypes.items() if _has_floats_inside(dtype)]
     if floating and is_gpu(frame):
         frame = nw.from_native(cudf.nan_to_null(nw.to_native(frame), floating), eager_only=True)
     elif floating:
@@ -117,7 +118,9 @@ def to_arrow(frame: nw.DataFrame, schema: pa.Schema | None = None) -> pa.Table:
     """Return an Arrow table with canonical types, or with those of `schema`, which the frame conforms to."""
     table = cudf.to_arrow(nw.to_native(frame)) if is_gpu(frame) else frame.to_arrow()
     wanted = canonical(table.schema) if schema is None else schema
-    return cudf.restored(table, wanted) if is_gpu(frame) else table.cast(wanted)
+    if is_gpu(frame):
+        return cudf.restored(table, wanted)
+    return frames_nested.cast(table, wanted) if any(map(pa.types.is_map, wanted.types)) else table.cast(wanted)
 
 
 @lru_cache(maxsize=256)
@@ -246,76 +249,6 @@ def sum_by_key(tables: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
     return grouped.to_arrow().cast(tables[0].schema)
 
 
-def encode(frame: nw.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, nw.Series]:
-    """Return int32 codes: the position of each value in its column's `categories`, null for null.
-
-    A value that is not among the categories gets ``unseen[column]``. Kernel: a cast to an enumeration, three times
-    faster than a join or a replacement on Polars; categorical codes on cuDF.
-
-    Examples
-    --------
-    >>> frame = from_arrow(pa.table({"c": ["b", None, "z"]}))
-    >>> encode(frame, {"c": pa.array(["a", "b"])}, {"c": 2})["c"].to_list()
-    [1, None, 2]
-    """
-    native = nw.to_native(frame)
-    build = _encode_polars if isinstance(native, pl.DataFrame) else cudf.encode
-    return {name: nw.from_native(codes, series_only=True) for name, codes in build(native, categories, unseen).items()}
-
-
-def _encode_polars(
-    native: pl.DataFrame, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]
-) -> dict[str, pl.Series]:
-    known = {name: column for name in categories if (column := coded.codes(native[name])) is not None}
-    whole = native.select(
-        [_code(name, values, unseen[name]) for name, values in categories.items() if name not in known]
-    )
-    return whole.to_dict() | {
-        name: column.spread(column.values.to_frame().select(_code(name, categories[name], unseen[name])).to_series())
-        for name, column in known.items()
-    }
-
-
-_codes: OrderedDict[tuple[Any, ...], tuple[pa.Array, pl.Expr]] = OrderedDict()
-_codes_lock = threading.Lock()
-
-
-def _code(name: str, values: pa.Array, unseen: int) -> pl.Expr:
-    """Return the expression that encodes a column, built once for as long as the same memory holds its categories.
-
-    Building one hashes every category, which for a large vocabulary costs as much as encoding a fragment.
-    """
-    addresses = tuple(buffer.address for buffer in values.buffers() if buffer is not None)
-    key = (name, unseen, len(values), values.offset, addresses)
-    with _codes_lock:
-        if key not in _codes:
-            known = pl.col(name).cast(pl.Enum(pl.Series(values, dtype=pl.String)), strict=False)
-            other = pl.when(pl.col(name).is_not_null()).then(pl.lit(unseen, pl.Int32))
-            _codes[key] = values, known.to_physical().cast(pl.Int32).fill_null(other).alias(name)
-        _codes.move_to_end(key)
-        while len(_codes) > _MOST_CODES:
-            _codes.popitem(last=False)
-        return _codes[key][1]
-
-
-def decode(series: nw.Series, categories: pa.Array) -> nw.Series:
-    """Return the category at each code; a code outside the categories, or null, becomes null.
-
-    Examples
-    --------
-    >>> frame = from_arrow(pa.table({"c": [1, None, 9]}))
-    >>> decode(frame["c"], pa.array(["a", "b"])).to_list()
-    ['b', None, None]
-    """
-    native = nw.to_native(series)
-    if isinstance(native, pl.Series):
-        inside = pl.select(pl.when((native >= 0) & (native < len(categories))).then(native).cast(pl.UInt32)).to_series()
-        values = pl.Series(categories)
-        decoded: Any = values.gather(inside) if len(values) else pl.Series([None] * len(native), dtype=values.dtype)
-        return nw.from_native(decoded.alias(series.name), series_only=True)
-    return nw.from_native(cudf.decode(native, categories).rename(series.name), series_only=True)
-
-
 def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
     """Return `frame` with the natural logarithm of one plus each column, float64, under the name it maps to.
 
@@ -327,9 +260,9 @@ def log1p(frame: nw.DataFrame, columns: Mapping[str, str]) -> nw.DataFrame:
     [0.0, 1e-20]
     """
     native = nw.to_native(frame)
-    if isinstance(native, pl.DataFrame):
+    if isinstance(native, pl.DataFrame | pl.LazyFrame):
         logs = [pl.col(name).cast(pl.Float64).log1p().alias(out) for name, out in columns.items()]
-        return nw.from_native(native.with_columns(logs), eager_only=True)
+        return nw.from_native(native.with_columns(logs))
     return nw.from_native(cudf.log1p(native, columns), eager_only=True)
 
 
@@ -337,10 +270,13 @@ _AS = {"narwhals", "polars", "pandas", "arrow", "cudf"}
 
 
 def present(frame: nw.DataFrame, form: str) -> Any:
-    """Return `frame` in the form a user's function asks for: narwhals, polars, pandas, arrow or cudf."""
+    """Return `frame` in the form a user's function asks for: narwhals, polars, pandas, arrow or cudf.
+
+    Narwhals is over Polars on a GPU too: over cuDF the same expressions mean other things where there are nulls.
+    """
     check_form(form)
     if form == "narwhals":
-        return frame
+        return from_arrow(to_arrow(frame)) if is_gpu(frame) else frame
     if form == "cudf":
         return nw.to_native(frame) if is_gpu(frame) else cudf.from_arrow(frame.to_arrow())
     if form == "arrow":

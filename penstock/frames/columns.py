@@ -1,4 +1,4 @@
-"""The columns of a frame by themselves: put together again, weighed, and stored as Arrow IPC, each as it is."""
+"""The columns of a frame by themselves: typed, put together again, weighed, and stored as Arrow IPC, each as it is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
-from penstock.frames import Kind, cudf
+from penstock.frames import Kind, cudf, to_arrow
 
 _AS_IT_IS = pl.CompatLevel.newest()
+
+
+def arrow_schema(frame: nw.DataFrame | nw.LazyFrame, names: Sequence[str]) -> pa.Schema:
+    """Return the types of columns as Arrow has them, of a lazy frame too.
+
+    Examples
+    --------
+    >>> arrow_schema(nw.from_native(pl.LazyFrame({"x": ["a"], "y": [1]})), ["x"])
+    x: string
+    """
+    empty = frame.select(list(names)).head(0)
+    return to_arrow(empty.collect() if isinstance(empty, nw.LazyFrame) else empty).schema
 
 
 def assemble(columns: Sequence[nw.Series]) -> nw.DataFrame:

@@ -135,44 +135,50 @@ def _is_stored(kind: pa.DataType) -> bool:
 
 
 def to_arrow(native: Any) -> pa.Table:
-    """Return an Arrow table without the index; lists that are all null, or none, keep their type, which cuDF drops."""
+    """Return an Arrow table without the index; what is all null, in lists too, keeps its type, which cuDF drops."""
     table = native.to_arrow(preserve_index=False)
-    nested = [field for field in table.schema if pa.types.is_null(field.type)]
-    for field in nested:
-        kind = getattr(native[field.name].dtype, "to_arrow", pa.null)()
-        table = table.set_column(table.column_names.index(field.name), field.name, table[field.name].cast(kind))
-    return table
+    kinds = [_declared(native[field.name].dtype, field.type) for field in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
 
 
-def restored(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of `schema`, in its order and types; what the table lacks becomes null.
+def _declared(dtype: Any, kind: pa.DataType) -> pa.DataType:
+    """Return the Arrow type of a column whose values cuDF gives as `kind`."""
+    return getattr(dtype, "to_arrow", lambda: kind)() if pa.types.is_nested(kind) or pa.types.is_null(kind) else kind
+
+
+def restored(table: pa.Table, schema: pa.Schema, rows: int | None = None) -> pa.Table:
+    """Return the columns of `schema`, in its order and types; what the table lacks becomes null, in so many rows.
 
     Raises
     ------
     pyarrow.ArrowInvalid
         A value does not fit its new type.
     """
-    columns = [
-        pa.nulls(len(table), field.type)
-        if field.name not in table.column_names or pa.types.is_null(field.type)
-        else _restored(table[field.name], field.type)
-        for field in schema
-    ]
+    columns = [_restored(table, field, len(table) if rows is None else rows) for field in schema]
     return pa.table(columns, schema=schema)
 
 
-def _restored(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _restored(table: pa.Table, field: pa.Field, rows: int) -> pa.ChunkedArray | pa.Array:
+    kind = field.type
+    if field.name not in table.column_names or pa.types.is_null(kind):
+        return pa.nulls(rows, kind)
+    column = table[field.name]
     if pa.types.is_binary(kind) and pa.types.is_list(column.type):
         return pa.chunked_array([_binary(chunk) for chunk in column.cast(pa.list_(pa.uint8())).chunks], kind)
     return column.cast(kind)
 
 
 def conform(native: Any, schema: pa.Schema) -> Any:
-    """Return the columns of `schema`; by way of the host where types differ, since cuDF's casts lose silently."""
+    """Return the columns of `schema`; those of another type by way of the host, since cuDF's casts lose silently."""
     dtypes = dict(native.dtypes.items())
-    if all(name in dtypes and dtypes[name] == kind for name, kind in types(schema).items()):
+    wanted = types(schema)
+    different = [field for field in schema if field.name not in dtypes or dtypes[field.name] != wanted[field.name]]
+    if not different:
         return native[schema.names]
-    return from_arrow(restored(to_arrow(native), schema))
+    there = native[[field.name for field in different if field.name in dtypes]]
+    columns = from_arrow(restored(to_arrow(there), pa.schema(different), len(native)))
+    columns.index = native.index
+    return native.assign(**{name: columns[name] for name in columns.columns})[schema.names]
 
 
 def concat(natives: Sequence[Any]) -> Any:
@@ -188,15 +194,21 @@ def assemble(columns: Sequence[Any]) -> Any:
 def column(name: str, values: Any) -> Any:
     """Return NumPy or CuPy values as a series: a vector, or a matrix as a column of lists."""
     series = cudf().Series
-    native = series(values) if values.ndim == 1 else series.from_arrow(_lists(values))
+    native = series(values) if values.ndim == 1 else _lists(values)
     return native.rename(name)
 
 
-def _lists(values: Any) -> pa.Array:
-    """Return the rows of a matrix as lists, on the host: cuDF has no constructor that stays on the device."""
-    rows, width = values.shape
-    offsets = pa.array(np.arange(0, rows * width + 1, max(width, 1), dtype=np.int32))
-    return pa.ListArray.from_arrays(offsets, pa.array(to_host(values).ravel()))
+def _lists(values: Any) -> Any:
+    """Return the rows of a matrix as a series of lists, which on a GPU stay there."""
+    import cupy
+    from pylibcudf import Column
+
+    series = cudf().Series
+    if values.size:
+        return series.from_pylibcudf(Column.from_array(cupy.ascontiguousarray(to_device(values))))
+    # An array without numbers has no memory to be taken over.
+    offsets = pa.array(np.zeros(len(values) + 1, dtype=np.int32))
+    return series.from_arrow(pa.ListArray.from_arrays(offsets, pa.array(to_host(values).ravel())))
 
 
 def to_matrix(native: Any, columns: Sequence[str], rows: int, dtype: str) -> Any:
@@ -205,8 +217,7 @@ def to_matrix(native: Any, columns: Sequence[str], rows: int, dtype: str) -> Any
 
     if not columns:
         return cupy.empty((rows, 0), dtype=dtype)
-    arrays = [native[name].to_cupy(dtype=dtype, na_value=float("nan")) for name in columns]
-    return cupy.ascontiguousarray(cupy.stack(arrays, axis=1))
+    return cupy.ascontiguousarray(native[list(columns)].to_cupy(dtype=dtype, na_value=float("nan")))
 
 
 def to_host(values: Any) -> np.ndarray:
@@ -221,7 +232,9 @@ def to_device(values: np.ndarray) -> Any:
     return cupy.asarray(values)
 
 
-def encode(native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int]) -> dict[str, Any]:
+def encode(
+    native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str, int], missing: Mapping[str, int]
+) -> Any:
     """Return int32 codes by a cast to a categorical."""
     module = cudf()
     coded = {}
@@ -229,8 +242,8 @@ def encode(native: Any, categories: Mapping[str, pa.Array], unseen: Mapping[str,
         kind = module.CategoricalDtype(categories=module.Series.from_arrow(values))
         codes = native[name].astype(kind).cat.codes.astype("int32")
         # A value that is no category, and null, have no code or a negative one; the comparison holds for neither.
-        coded[name] = codes.where(codes >= 0, unseen[name]).where(native[name].notna(), None)
-    return coded
+        coded[name] = codes.where(codes >= 0, unseen[name]).where(native[name].notna(), missing.get(name))
+    return native.assign(**coded)
 
 
 def decode(native: Any, categories: pa.Array) -> Any:

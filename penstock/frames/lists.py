@@ -108,7 +108,8 @@ def element_sums(frame: nw.DataFrame, lists: str, weight: str | None) -> pa.Tabl
     """
     weights = {} if weight is None else {"weight": pl.col(weight).cast(pl.Float64)}
     selection = nw.to_native(frame).lazy().select(element=pl.col(lists), **weights)
-    grouped = selection.filter(pl.col("element").list.len() > 0).explode("element").group_by("element")
+    whole = selection.filter(pl.col("element").list.len() > 0)
+    grouped = whole.explode("element", empty_as_null=False).group_by("element")
     if weight is None:
         summed = grouped.agg(pl.len().cast(pl.Float64).alias("weight"))
     else:
@@ -141,11 +142,13 @@ def hits(frame: nw.DataFrame, ranked: str, wanted: str) -> Iterator[np.ndarray]:
     >>> [rows.tolist() for rows in hits(frame, "p", "l")]
     [[1], [0]]
     """
-    rest = nw.to_native(frame).select(ranked, wanted, row=pl.int_range(pl.len()), length=pl.col(ranked).list.len())
+    # In one chunk: of several, Polars up to 1.44 looks for an element in the lists of other rows.
+    whole = nw.to_native(frame).rechunk()
+    rest = whole.select(ranked, wanted, row=pl.int_range(pl.len()), length=pl.col(ranked).list.len())
     lengths = np.sort(rest["length"].to_numpy())
     for place in range(int(lengths[-1]) if len(lengths) else 0):
         if 2 * (len(lengths) - np.searchsorted(lengths, place, side="right")) <= len(rest):
-            rest = rest.filter(pl.col("length") > place)
+            rest = rest.filter(pl.col("length") > place).rechunk()
         element = pl.col(ranked).list.get(place, null_on_oob=True)
         matches = pl.col(wanted).list.contains(element) & (pl.col("length") > place)
         yield rest.select(pl.col("row").filter(matches)).to_series().to_numpy()

@@ -50,3 +50,20 @@ def _children(values: pa.Array) -> list[pa.Array]:
         return [pa.StructArray.from_arrays([values.keys, values.items], fields=[kind.key_field, kind.item_field])]
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     return [values.values] if lists else []
+
+
+def cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table in the types of a schema; lists of keys and values, which maps are to Polars before 2.0, too.
+
+    Examples
+    --------
+    >>> kind = pa.map_(pa.string(), pa.int64())
+    >>> cast(pa.table({"m": [[{"key": "a", "value": 1}]]}), pa.schema({"m": kind}))["m"].to_pylist()
+    [[('a', 1)]]
+    """
+    for place, field in enumerate(schema):
+        if pa.types.is_map(field.type) and not pa.types.is_map(table.schema.types[place]):
+            entries = pa.list_(pa.struct([field.type.key_field, field.type.item_field]))
+            chunks = [chunk.cast(entries).view(field.type) for chunk in table[place].chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(chunks, field.type))
+    return table.cast(schema)

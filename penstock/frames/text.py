@@ -96,10 +96,10 @@ def pattern_problem(pattern: str) -> str | None:
     """
     probes = pl.Series(["", "ab c"])
     try:
-        matches = probes.str.extract_all(pattern).explode()
+        matches = probes.str.extract_all(pattern)
     except pl.exceptions.PolarsError as error:
         return str(error).split("error: ")[-1].strip()
-    return "it matches the empty text" if (matches == "").any() else None
+    return "it matches the empty text" if matches.list.contains("").any() else None
 
 
 def lowered(words: Sequence[str | None]) -> list[str | None]:

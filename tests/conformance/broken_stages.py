@@ -62,6 +62,16 @@ class RoundsRows(Sound):
 
 
 @dataclass(frozen=True)
+class LooksAtRows(Sound):
+    """Says that it takes lazy frames, and looks at rows, which these do not have."""
+
+    tags = Tags(accepts="numeric", lazy=True)
+
+    def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
+        return frame if frame["n1"].is_null().all() else super().transform(frame, fitted)
+
+
+@dataclass(frozen=True)
 class Squares(ColumnStatistic):
     """Sums of values and of their squares, from which the variance is taken as a difference."""
 

@@ -33,7 +33,9 @@ MORE = {
         ),
     ),
     "XGBoostClassifier": (
-        st.XGBoostClassifier("class", features=("n1", "n2"), num_boost_round=9, params={"booster": "dart"}, gamma=1.0),
+        st.XGBoostClassifier(
+            "class", features=("n1", "n2"), num_boost_round=9, gamma=1.0, params={"booster": "dart", "rate_drop": 0.5}
+        ),
     ),
 }
 """Beside the examples of stages that are all of columns, or with parameters, that ONNX has nothing for."""

@@ -24,6 +24,7 @@ CAUGHT = [
     (broken.SumOfSquares, "check_any_partitioning[offset]", r"learns\['variance'\]"),
     (broken.FirstSeen, "check_any_partitioning[ordinary]", r"learns\['least'\]"),
     (broken.RoundsRows, "check_one_row_is_scored_the_same", "row by row"),
+    (broken.LooksAtRows, "check_lazy_frames", "LazyFrame"),
     (broken.FromItsPartition, "check_every_row_for_itself", "slice by slice"),
     polars(broken.InPlace, "check_nothing_changes_in_place", "the frame given to InPlace"),
     (broken.LearnsWhileItIsUsed, "check_nothing_changes_in_place", "the state given to"),

@@ -1,0 +1,140 @@
+"""Expressions of a user's own on a GPU: they mean what they mean on a CPU, on the stand-in for cuDF."""
+
+# ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pytest
+from test_frames_gpu_contract import cpu, gpu, on_gpu, stand_in  # noqa: F401
+
+import penstock as ps
+from penstock import frames
+from penstock import stages as st
+from penstock.engines.local import LocalEngine
+from penstock.frames import cudf
+from penstock.stages.training.trees._objectives import FAULTS
+from penstock.statistics.rules import Rule
+
+TABLE = pa.table(
+    {
+        "a": pa.array([None, 2, 5, None], pa.int32()),
+        "b": pa.array([2, None, 0, None], pa.int32()),
+        "x": [1.5, None, -0.5, 4.0],
+        "text": pa.array([None] * 4, pa.string()),
+        "day": [datetime.date(2026, 1, day) for day in (1, 2, 3, 4)],
+        "tags": pa.array([["k"], None, [], ["k", "l"]], pa.list_(pa.string())),
+        "row": [0, 1, 2, 3],
+    }
+)
+CONDITIONS = {
+    "null or true": (nw.col("a") > 1) | (nw.col("b") > 1),
+    "not null and false": ~((nw.col("a") > 9) & (nw.col("b") > 1)),
+    "a text that is null everywhere": nw.col("text") != "x",
+    "small integers divided": nw.col("a") / 3 == 5 / 3,
+    "floor of null": nw.col("x").floor() < 2,
+    "a date": nw.col("day") > nw.lit(datetime.date(2026, 1, 2)),
+}
+VALUES = {
+    "null or true": (nw.col("a") > 1) | (nw.col("b") > 1),
+    "small integers divided": nw.col("a") / 3,
+    "a logarithm of null": (nw.col("x") + 1).log(),
+    "a date": nw.col("day"),
+    "a constant": nw.lit(1.0),
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
+def test_a_filter_keeps_the_rows_that_it_keeps_on_a_cpu(
+    condition: nw.Expr,
+    gpu: LocalEngine,
+    cpu: LocalEngine,
+) -> None:
+    found, expected = (engine.from_arrow(TABLE).filter(condition).to_arrow() for engine in (gpu, cpu))
+    assert found["row"].to_pylist() == expected["row"].to_pylist()
+    assert found.equals(expected)
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_a_column_is_computed_as_on_a_cpu(value: nw.Expr, gpu: LocalEngine, cpu: LocalEngine) -> None:
+    found, expected = (engine.from_arrow(TABLE).with_columns(v=value).to_arrow() for engine in (gpu, cpu))
+    assert found.schema == expected.schema
+    assert found.equals(expected)
+
+
+def test_a_column_of_a_constant_has_a_value_a_row_where_no_column_is_read(gpu: LocalEngine) -> None:
+    assert gpu.from_arrow(TABLE).with_columns(v=nw.lit(7)).select("v").to_arrow()["v"].to_pylist() == [7] * 4
+
+
+@pytest.mark.parametrize(
+    "test", ["infinite", "negative", "not_binary", "not_positive", "not_whole", "null", "too_large"]
+)
+def test_a_rule_is_broken_by_the_rows_that_break_it_on_a_cpu(test: str, stand_in: None) -> None:
+    table = pa.table({"x": [1.0, None, 2.5, -3.0, 0.0, float("inf"), 1e160], "row": range(7)})
+    broken = Rule(test).broken("x")
+    found, expected = (frame.filter(broken)["row"].to_list() for frame in (on_gpu(table), frames.from_arrow(table)))
+    assert found == expected
+
+
+@pytest.mark.parametrize("objective", FAULTS)
+def test_labels_that_do_not_suit_an_objective_are_those_of_a_cpu(objective: str, stand_in: None) -> None:
+    table = pa.table({"label": [1.0, None, 2.5, -3.0, 0.0], "upper": [2.0, 1.0, None, 0.0, -1.0], "row": range(5)})
+    for fault in FAULTS[objective]:
+        broken = fault.bad(("label", "upper"))
+        found, expected = (frame.filter(broken)["row"].to_list() for frame in (on_gpu(table), frames.from_arrow(table)))
+        assert found == expected
+
+
+def test_a_function_in_narwhals_gives_what_it_gives_on_a_cpu(gpu: LocalEngine, cpu: LocalEngine) -> None:
+    @ps.register_function("test-gpu-thirds")
+    def thirds(frame: nw.DataFrame) -> nw.DataFrame:
+        return frame.select(third=nw.col("a") / 3, either=(nw.col("a") > 1) | (nw.col("b") > 1))
+
+    stage = st.FunctionStage("test-gpu-thirds", ["a", "b"], {"third": "float64", "either": "bool"})
+    found, expected = (
+        ps.Pipeline(stage).fit(engine.from_arrow(TABLE)).transform(engine.from_arrow(TABLE)).to_arrow()
+        for engine in (gpu, cpu)
+    )
+    assert found.equals(expected)
+
+
+def test_a_function_of_cudf_frames_gets_one(gpu: LocalEngine) -> None:
+    seen = []
+
+    def look(frame: object) -> object:
+        seen.append(type(frame).__module__.partition(".")[0])
+        return frame
+
+    gpu.from_arrow(TABLE.select(["row"])).map_partitions(look, {"row": "int64"}, frame="cudf").to_arrow()
+    assert seen == ["cudf_stand_in"]
+
+
+@pytest.mark.parametrize("kept", [[None, None], [[None], None], [[], None]])
+def test_lists_of_texts_that_are_all_null_stay_lists_of_texts(kept: list, stand_in: None) -> None:
+    table = pa.table({"l": pa.array(kept, pa.list_(pa.string()))})
+    assert frames.to_arrow(on_gpu(table)).equals(table)
+
+
+def test_only_columns_of_another_type_go_by_way_of_the_host(
+    stand_in: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved: list[list[str]] = []
+    there = cudf.to_arrow
+
+    def noted(native: Any) -> pa.Table:
+        moved.append(list(native.columns))
+        return there(native)
+
+    monkeypatch.setattr(cudf, "to_arrow", noted)
+    frame = on_gpu(TABLE.select(["a", "x", "row"])).filter(nw.col("row") > 0)
+    wanted = pa.schema({"x": pa.float64(), "a": pa.int64(), "new": pa.date32(), "row": pa.int64()})
+    found = frames.conform(frame, wanted)
+    assert moved == [["a"]]
+    assert frames.to_arrow(found, wanted).to_pydict() == {
+        "x": [None, -0.5, 4.0], "a": [2, 5, None], "new": [None] * 3, "row": [1, 2, 3],
+    }  # fmt: skip
