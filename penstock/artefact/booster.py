@@ -120,14 +120,22 @@ def _check_booster(booster: Mapping[str, Any], groups: int) -> list[Any]:
     if booster["name"] == "dart":
         exact_keys(booster, {"gbtree", "name", "weight_drop"}, "dart")
         trees = _check_booster(booster["gbtree"], groups)
-        need(len(booster["weight_drop"]) == len(trees), "weight_drop is not one number a tree")
+        _check_weights(booster, trees)
         return trees
     need(booster["name"] == "gbtree", f"booster {booster['name']!r} is neither gbtree nor dart")
     exact_keys(booster, {"model", "name"}, "gradient_booster")
     model = booster["model"]
-    exact_keys(model, _MODEL, "model", frozenset({"cats"}))
+    # Since XGBoost 3.4 a gbtree has the weights of dropped trees that a dart alone had before.
+    exact_keys(model, _MODEL, "model", frozenset({"cats", "weight_drop"}))
     need(not any(len(part) for part in model.get("cats", {}).values()), "it recodes categories by itself")
-    return _check_model(model, groups)
+    trees = _check_model(model, groups)
+    if "weight_drop" in model:
+        _check_weights(model, trees)
+    return trees
+
+
+def _check_weights(weighted: Mapping[str, Any], trees: Sequence[Any]) -> None:
+    need(len(weighted["weight_drop"]) == len(trees), "weight_drop is not one number a tree")
 
 
 def _check_model(model: Mapping[str, Any], groups: int) -> list[Any]:

@@ -54,7 +54,8 @@ def trained() -> Callable[..., bytes]:
         kinds = ["float", "float", "c"] if categorical else None
         matrix = xgb.DMatrix(codes if categorical else numbers, label, feature_names=NAMES, feature_types=kinds,
                              enable_categorical=categorical, nthread=1)  # fmt: skip
-        return bytes(xgb.train({"nthread": 1, **parameters}, matrix, rounds).save_raw("ubj"))
+        with xgb.config_context(verbosity=0):  # since 3.4 it warns of dart and gblinear
+            return bytes(xgb.train({"nthread": 1, **parameters}, matrix, rounds).save_raw("ubj"))
 
     return train
 
@@ -66,6 +67,7 @@ def trained() -> Callable[..., bytes]:
         {"classes": 3, "objective": "multi:softprob", "num_class": 3},
         {"categorical": True, "max_cat_to_onehot": 2},
         {"booster": "dart", "rate_drop": 0.5},
+        {"rate_drop": 0.5},
         {"tree_method": "exact", "gamma": 4.0},
         {"num_parallel_tree": 3, "subsample": 0.5},
         {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]},
@@ -165,6 +167,7 @@ TREE = (*MODEL, "trees", 0)
         (set_at("4", *MODEL, "gbtree_model_param", "num_trees"), "num_trees is wrong"),
         (set_at("0", *MODEL, "gbtree_model_param", "num_parallel_tree"), "num_parallel_tree is 0"),
         (set_at([{"a": 1}], *MODEL, "cats", "enc"), "recodes categories"),
+        (set_at([1, 1], *MODEL, "weight_drop"), "weight_drop is not one number a tree"),
         (set_at("4", "learner_model_param", "num_feature"), "3 feature names for 4 features"),
         (set_at("999999999", "learner_model_param", "num_class"), "999999999 outputs"),
         (set_at("[nan]", "learner_model_param", "base_score"), "base_score"),

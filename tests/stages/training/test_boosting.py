@@ -114,6 +114,19 @@ def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
     assert read.count("train") > 1
 
 
+def test_a_gpu_keeps_matrices_up_to_an_eighth_of_its_memory(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"train": local.from_arrow(pa.table({"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}))}
+
+    def is_kept(rank: Rank) -> bool:
+        return bool(Batches(rank, "train", ToBatch(("x",), "y", None, None)).take())
+
+    kept = []
+    for memory in (8 * 12, 8 * 11):
+        monkeypatch.setattr(devices, "use", lambda kind, memory=memory: Device("cpu", memory=memory))
+        kept += LocalGang(1).run(is_kept, data)
+    assert kept == [True, False]
+
+
 def test_a_rank_without_rows_has_a_matrix_without_rows(local: Engine) -> None:
     data = {"train": local.from_arrow(pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}))}
 

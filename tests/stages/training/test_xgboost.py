@@ -75,6 +75,16 @@ def test_a_binary_classifier_gives_what_xgboost_gives(
     np.testing.assert_array_equal(found["prediction"], score(expected, x) > 0.5)
 
 
+def test_as_many_rows_as_one_thread_scores_get_what_more_get(
+    make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
+) -> None:
+    booster = booster_of(Pipeline(st.XGBoostRegressor("y", num_boost_round=ROUNDS)).fit(make(y=y)))
+    blob = _boosting.Blob(_boosting.KIND, bytes(booster.save_raw("ubj")))
+    matrix = np.resize(x.astype("float32"), (_boosting._FEW_ROWS + 1, x.shape[1]))
+    few, more = (_boosting.predict(blob, matrix[:rows], "value") for rows in (_boosting._FEW_ROWS, None))
+    assert few.tolist() == more[:-1].tolist() == score(booster, matrix[:-1]).astype("float64").tolist()
+
+
 def test_a_multiclass_classifier_gives_what_xgboost_gives(
     make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
 ) -> None:

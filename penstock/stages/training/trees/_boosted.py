@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.training.trees._boosting_constraints import CONSTRAINTS, by_position
 from penstock.stages.training.trees._objectives import check_objective
 from penstock.stages.training.trees._tree_features import TreeFeatures
@@ -54,17 +55,17 @@ class Boosted(TreeModel):
     """
 
     _: KW_ONLY
-    num_boost_round: int = 100
-    early_stopping_rounds: int | None = None
-    learning_rate: float | None = None
-    max_depth: int | None = None
-    min_child_weight: float | None = None
-    gamma: float | None = None
-    subsample: float | None = None
-    colsample_bytree: float | None = None
-    reg_alpha: float | None = None
-    reg_lambda: float | None = None
-    max_bin: int | None = None
+    num_boost_round: int = field(default=100, metadata=in_range(least=1, whole=True))
+    early_stopping_rounds: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    learning_rate: float | None = field(default=None, metadata=in_range(above=0))
+    max_depth: int | None = field(default=None, metadata=in_range(least=0, whole=True))
+    min_child_weight: float | None = field(default=None, metadata=in_range(least=0))
+    gamma: float | None = field(default=None, metadata=in_range(least=0))
+    subsample: float | None = field(default=None, metadata=in_range(above=0, most=1))
+    colsample_bytree: float | None = field(default=None, metadata=in_range(above=0, most=1))
+    reg_alpha: float | None = field(default=None, metadata=in_range(least=0))
+    reg_lambda: float | None = field(default=None, metadata=in_range(least=0))
+    max_bin: int | None = field(default=None, metadata=in_range(least=2, whole=True))
     objective: str | None = None
     eval_metric: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -79,15 +80,6 @@ class Boosted(TreeModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "num_boost_round", least=1, whole=True)
-        check_number(self, "early_stopping_rounds", least=1, whole=True)
-        check_number(self, "learning_rate", above=0)
-        check_number(self, "max_depth", least=0, whole=True)
-        for share in ("subsample", "colsample_bytree"):
-            check_number(self, share, above=0, most=1)
-        for name in ("min_child_weight", "gamma", "reg_alpha", "reg_lambda"):
-            check_number(self, name, least=0)
-        check_number(self, "max_bin", least=2, whole=True)
         check_objective(self.objective, self._OBJECTIVES, self.title)
         if self.params or self.eval_metric is not None:
             self._check_params()

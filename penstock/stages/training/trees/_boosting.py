@@ -29,7 +29,7 @@ from penstock.stages.training.trees._quantised import QuantisedInputs
 from penstock.stages.training.trees._tree_features import float32_matrix
 
 KIND = "xgboost-ubj"
-_FEW_ROWS = 256
+_FEW_ROWS = 2_048
 _COLUMN_SAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
 _MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")
 """Metrics, without what follows an ``@``, of which more is better; as XGBoost's own early stopping has them."""

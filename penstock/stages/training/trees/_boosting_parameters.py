@@ -97,7 +97,12 @@ def _reason(error: Exception) -> str:
 
 @functools.cache
 def _known_parameters() -> frozenset[str]:
-    """Collect the names that XGBoost itself lists, under several objectives and boosters."""
+    """Collect the names that XGBoost itself lists, under several objectives and boosters; of old ones it warns."""
+    with xgb.config_context(verbosity=0):
+        return _listed_parameters()
+
+
+def _listed_parameters() -> frozenset[str]:
     data = xgb.DMatrix(np.zeros((1, 1), dtype=np.float32), label=np.zeros(1))
     names = {"verbosity"}
     for choice in (

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import xgboost as xgb
 
-from penstock import frames
+from penstock import devices, frames
 from penstock.frames import ROW, Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.classes import coded_label
@@ -23,6 +23,8 @@ from penstock.statistics.rules import ColumnRules, refuse, rules_for, valid_rows
 
 CACHE_BYTES = 4 * 2**30
 """Matrices of a rank up to this size are kept while XGBoost passes over them; larger ones are read again each time."""
+_SHARE = 8
+"""Of a GPU's memory they take an eighth at most."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,11 @@ def finite_features(frame: nw.DataFrame, columns: tuple[str, ...]) -> Any:
     return values
 
 
+def _most_kept(kind: Kind) -> int:
+    memory = devices.use(kind).memory
+    return CACHE_BYTES if memory is None else memory // _SHARE
+
+
 class Batches(xgb.DataIter):
     """Feeds the batches of one dataset to XGBoost as often as it asks.
 
@@ -236,7 +243,7 @@ class Batches(xgb.DataIter):
         self._source: Callable[[], Iterator[Batch]] = lambda: rank.batches(name, convert.columns, convert)
         self._empty = convert.empty(rank.kind)
         size = rank.rows(name) * len(convert.features) * 4
-        held = not self.external and (size <= CACHE_BYTES or self.grouped or convert.index is not None)
+        held = not self.external and (size <= _most_kept(rank.kind) or self.grouped or convert.index is not None)
         self._held: list[Batch] | None = list(self._read()) if held else None
         self._open = self.each()
 

@@ -62,7 +62,7 @@ def _upper(columns: tuple[str, ...]) -> nw.Expr:
 _NEGATIVE = Fault(lambda names: _label(names) < 0, "negative", "numbers of 0 or more")
 _NOT_POSITIVE = Fault(lambda names: _label(names) <= 0, "zero or negative", "numbers greater than 0")
 _NOT_BINARY = Fault(lambda names: (_label(names) != 0) & (_label(names) != 1), "neither 0 nor 1", "0 and 1")
-_NOT_WHOLE = Fault(lambda names: _label(names) != _label(names).floor(), "fractional", "whole numbers")
+_NOT_WHOLE = Fault(lambda names: _label(names) % 1 != 0, "fractional", "whole numbers")
 _INTERVAL = (
     _NEGATIVE,
     Fault(lambda names: nw.col(names[1]).is_null(), "null", "infinity where the end was not seen", 1),

@@ -35,7 +35,7 @@ def scores(graph: OnnxGraph, stage: Any, blob: Blob, *, kind: str) -> Tensor:
 
 
 def _forest(stage: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the trees, the weights of dart's among them."""
+    """Return the trees and their weights, which those have that were dropped now and then."""
     booster = learner["gradient_booster"]
     if booster["name"] == "dart":
         return {**booster["gbtree"]["model"], "weights": booster["weight_drop"]}
@@ -46,7 +46,7 @@ def _forest(stage: Any, learner: Mapping[str, Any]) -> dict[str, Any]:
         raise not_in_onnx(stage, "trees of several outputs", 'Pass params={"multi_strategy": "one_output_per_tree"}.')
     if any(tree["categories"] for tree in forest["trees"]):
         raise not_in_onnx(stage, "trees that split by sets of categories", "Encode the categories before.")
-    return {**forest, "weights": [1.0] * len(forest["trees"])}
+    return {**forest, "weights": forest.get("weight_drop") or [1.0] * len(forest["trees"])}
 
 
 def _margins(learner: Mapping[str, Any]) -> np.ndarray:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
 from penstock.stages._onnx_classes import above, class_columns, likeliest
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
 from penstock.stages.classes import check_thresholds
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
+from penstock.stages.parameter_checks import checked_by, in_range, wrong_parameter
 from penstock.stages.target import NumberTarget
 from penstock.stages.training.trees._tree_model import TreeClasses, TreeModel
 
@@ -43,23 +43,18 @@ class _Forest(TreeModel):
     """
 
     _: KW_ONLY
-    num_trees: int = 20
-    max_depth: int = 5
+    num_trees: int = field(default=20, metadata=in_range(least=1, whole=True))
+    max_depth: int = field(default=5, metadata=in_range(least=1, most=_MOST_DEPTH, whole=True))
     feature_subset_strategy: str | float = "auto"
-    subsampling_rate: float = 0.632
-    min_child_weight: float = 1.0
-    max_bin: int = 256
+    subsampling_rate: float = field(default=0.632, metadata=in_range(above=0, most=1))
+    min_child_weight: float = field(default=1.0, metadata=in_range(least=0))
+    max_bin: int = field(default=256, metadata=in_range(least=2, whole=True))
 
     _AUTO: ClassVar[str]
     """The strategy that "auto" is, where there are several trees."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "num_trees", least=1, whole=True)
-        check_number(self, "max_depth", least=1, most=_MOST_DEPTH, whole=True)
-        check_number(self, "subsampling_rate", above=0, most=1)
-        check_number(self, "min_child_weight", least=0)
-        check_number(self, "max_bin", least=2, whole=True)
         self._check_strategy()
 
     def _check_strategy(self) -> None:
@@ -67,11 +62,9 @@ class _Forest(TreeModel):
         if value in _STRATEGIES:
             return
         if isinstance(value, bool) or not isinstance(value, int | float) or not self._is_amount(value):
-            raise ConfigError(
-                f"feature_subset_strategy of {self.title} is {value!r}, expected one of {', '.join(_STRATEGIES)}, "
-                "a share (float, above 0 and up to 1) or a count (int, 1 or more)",
-                stage=self.title,
-            )
+            amount = "a share (float, above 0 and up to 1) or a count (int, 1 or more)"
+            expected = f"one of {', '.join(_STRATEGIES)}, {amount}"
+            raise wrong_parameter(self, "feature_subset_strategy", expected)
 
     @staticmethod
     def _is_amount(value: float) -> bool:
@@ -161,15 +154,11 @@ class RandomForestClassifier(_Forest):
     """
 
     _: KW_ONLY
-    thresholds: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
 
     _AUTO: ClassVar[str] = "sqrt"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_thresholds(self)
 
     @property
     def target(self) -> TreeClasses:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted
 from penstock.stages.classes import check_thresholds
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
+from penstock.stages.parameter_checks import checked_by
 from penstock.stages.training.trees._boosted import Boosted
 from penstock.stages.training.trees._objectives import CLASSIFICATION
 from penstock.stages.training.trees._tree_model import TreeClasses
@@ -74,17 +75,13 @@ class XGBoostClassifier(Boosted):
 
     _: KW_ONLY
     external_memory: bool = False
-    thresholds: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
     scale_pos_weight: float | None = None
 
     _CORE: ClassVar[tuple[str, ...]] = (*Boosted._CORE, "scale_pos_weight")
     _OBJECTIVES: ClassVar[tuple[str, ...]] = CLASSIFICATION
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_thresholds(self)
 
     @property
     def target(self) -> TreeClasses:

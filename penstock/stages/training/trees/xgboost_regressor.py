@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, check_choice, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range, one_of, wrong_parameter
 from penstock.stages.training.trees._boosted import Boosted
 from penstock.stages.training.trees._objectives import REGRESSION, ObjectiveTarget
 
@@ -43,8 +44,8 @@ class XGBoostRegressor(Boosted):
         With several ranks, leaves of ``reg:absoluteerror`` and ``reg:quantileerror`` are the mean of what each rank
         finds. ``survival:cox`` orders all rows by time and so trains on one rank.
     quantile_alpha : float or sequence of float, optional
-        For ``reg:quantileerror``: the quantile, between 0 and 1. Of a sequence, ``prediction`` is a list of float64
-        with one for each, in this order; each has its own trees, so that they may cross.
+        For ``reg:quantileerror``: the quantile, between 0 and 1. Of an ascending sequence, ``prediction`` is a list of
+        float64 with one for each; each has its own trees, so that they may cross.
     label_upper_bound : str, optional
         For ``survival:aft``: column of the upper end of the interval in which the event lies, of which `label` is the
         lower end. Equal ends are an event that was seen, an infinite upper end is right censored, a lower end of 0 left
@@ -77,8 +78,8 @@ class XGBoostRegressor(Boosted):
     external_memory: bool = False
     quantile_alpha: float | tuple[float, ...] | None = None
     label_upper_bound: str | None = None
-    aft_loss_distribution: str | None = None
-    aft_loss_distribution_scale: float | None = None
+    aft_loss_distribution: str | None = field(default=None, metadata=one_of("normal", "logistic", "extreme"))
+    aft_loss_distribution_scale: float | None = field(default=None, metadata=in_range(above=0))
 
     _CORE: ClassVar[tuple[str, ...]] = (
         *Boosted._CORE, "quantile_alpha", "aft_loss_distribution", "aft_loss_distribution_scale",
@@ -97,9 +98,6 @@ class XGBoostRegressor(Boosted):
         super().__post_init__()
         for name, objective in self._BELONGS.items():
             self._check_belongs(name, objective)
-        if self.aft_loss_distribution is not None:
-            check_choice(self, "aft_loss_distribution", ("normal", "logistic", "extreme"))
-        check_number(self, "aft_loss_distribution_scale", above=0)
         self._check_quantiles()
 
     def _check_belongs(self, name: str, objective: str) -> None:
@@ -116,9 +114,8 @@ class XGBoostRegressor(Boosted):
         if not isinstance(self.quantile_alpha, int | float):
             object.__setattr__(self, "quantile_alpha", tuple(self.quantile_alpha))
         bad = [each for each in self._quantiles if not (isinstance(each, int | float) and 0 < each < 1)]
-        if bad or not self._quantiles:
-            problem = f"quantile_alpha of {self.title} is {self.quantile_alpha!r}, expected numbers between 0 and 1"
-            raise ConfigError(problem, stage=self.title)
+        if bad or not self._quantiles or sorted(self._quantiles) != [*self._quantiles]:
+            raise wrong_parameter(self, "quantile_alpha", "numbers between 0 and 1 in ascending order")
 
     @property
     def _quantiles(self) -> tuple[float, ...]:
