@@ -127,7 +127,8 @@ class Workplace:
             StagedDirectory(self.folder / "out" / name, overwrite=True, run_id=run_id)
             for name in ("model", "scores", "scores.quarantine")
         )
-        JointCommit(model, scores, bad, StagedFile(self.folder / "out" / "page.html", run_id=run_id)).check()
+        with JointCommit(model, scores, bad, StagedFile(self.folder / "out" / "page.html", run_id=run_id)):
+            pass
 
     def check(self) -> None:
         """Count what must not be."""

@@ -42,7 +42,8 @@ class Piece:
     ``first`` is the row of the file at which the piece starts and ``rows`` how many it has. ``size`` and ``mtime`` are
     the file's when the dataset was planned. ``begin`` and ``end`` are bytes, for text. ``keys`` are the values of
     partition columns. ``sha256`` is known for files that a Penstock manifest lists. ``bad`` are the records between
-    ``begin`` and ``end`` that are no rows.
+    ``begin`` and ``end`` that are no rows. ``left_out`` tells the rows of the file that are none of the dataset's,
+    where a log says which: their numbers as int64.
     """
 
     path: str
@@ -57,16 +58,12 @@ class Piece:
     sha256: str | None = None
     table: pa.Table | None = None
     bad: tuple[BadRecord, ...] = ()
+    left_out: bytes = b""
 
     @property
     def divisible(self) -> bool:
         """Whether a part of its rows can be read; bytes of text can only be parsed as a whole."""
         return not self.end
-
-    @property
-    def left_out(self) -> bytes:
-        """What tells the rows of the file that are none of the dataset's, where a log says which; else nothing."""
-        return b""
 
     def cut(self, start: int, stop: int) -> Piece:
         """Return rows `start` to `stop` of the piece."""

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -56,6 +57,8 @@ REFUSED = {
     "avro": {pa.uint64(), pa.time64("ns"), pa.duration("us"), pa.null(), pa.map_(pa.string(), pa.int64())},
     "arrow": set[pa.DataType](),
 }
+if pl.__version__ < "2":
+    REFUSED["avro"] |= {kind for kind in VALUES if "list" in str(kind)}  # Polars would lose empty ones
 CASES = [(format, kind) for format in REFUSED for kind in VALUES]
 
 

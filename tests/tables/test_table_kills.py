@@ -21,7 +21,7 @@ import penstock
 import penstock as ps
 from penstock.dataset.outputs.set_aside import SetAside
 from penstock.errors import CommitConflictError
-from penstock.io.tables import delta_commit, iceberg_commit
+from penstock.io.tables import committer
 
 pytestmark = pytest.mark.thorough
 
@@ -59,7 +59,7 @@ class Table:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.target, self.commits = str(self.folder / "ns" / "t"), delta_commit
+        self.target = str(self.folder / "ns" / "t")
         if self.kind == "iceberg":
             catalog = {
                 "type": "sql",
@@ -68,7 +68,7 @@ class Table:
             }
             self.catalog = load_catalog(**catalog)
             self.catalog.create_namespace("ns")
-            self.target, self.options, self.commits = "ns.t", {"catalog": catalog}, iceberg_commit
+            self.target, self.options = "ns.t", {"catalog": catalog}
 
     def write(self, *ids: int, **options: Any) -> None:
         data = self.local.from_arrow(pa.table({"id": ids}, pa.schema([("id", pa.int64())])), fragment_bytes=8)
@@ -105,10 +105,10 @@ class Table:
         """Have something happen once, after a run has put its parts and before it commits them."""
 
         def hook(step: str) -> None:
-            monkeypatch.setattr(self.commits, "failpoint", lambda step: None)
+            monkeypatch.setattr(committer, "failpoint", lambda step: None)
             act()
 
-        monkeypatch.setattr(self.commits, "failpoint", hook)
+        monkeypatch.setattr(committer, "failpoint", hook)
 
 
 @pytest.fixture(params=["delta", "iceberg"])

@@ -26,7 +26,7 @@ from penstock.errors import (
     PenstockError,
     SchemaDriftError,
 )
-from penstock.io.tables import delta_commit
+from penstock.io.tables import committer
 
 
 def rows_of(table: Path) -> list[dict[str, Any]]:
@@ -41,10 +41,10 @@ def between_parts_and_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], 
     """Have something happen once, after a run has put its parts and before it commits them."""
 
     def hook(step: str) -> None:
-        monkeypatch.setattr(delta_commit, "failpoint", lambda step: None)
+        monkeypatch.setattr(committer, "failpoint", lambda step: None)
         act()
 
-    monkeypatch.setattr(delta_commit, "failpoint", hook)
+    monkeypatch.setattr(committer, "failpoint", hook)
 
 
 def parts_not_listed(table: Path) -> list[str]:

@@ -17,7 +17,7 @@ from table_rows import assert_same_rows, rows_of_all_types
 import penstock as ps
 from penstock.dataset.writing import WriteResult
 from penstock.errors import CommitConflictError, ConfigError, OutputExistsError, SchemaDriftError
-from penstock.io.tables import iceberg_commit
+from penstock.io.tables import committer
 
 pytestmark = pytest.mark.thorough
 
@@ -46,10 +46,10 @@ def between_parts_and_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], 
     """Have something happen once, after a run has put its parts and before it commits them."""
 
     def hook(step: str) -> None:
-        monkeypatch.setattr(iceberg_commit, "failpoint", lambda step: None)
+        monkeypatch.setattr(committer, "failpoint", lambda step: None)
         act()
 
-    monkeypatch.setattr(iceberg_commit, "failpoint", hook)
+    monkeypatch.setattr(committer, "failpoint", hook)
 
 
 @pytest.mark.parametrize("keys", [(), ("city",), ("day", "city", "ok", "at", "local", "small")])

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, InputError, MissingInputError, PenstockError
+from penstock.core.errors import CommitConflictError, ConfigError, InputError, MissingInputError, PenstockError
 from penstock.core.redaction import redact, redact_error, secrets_in_url
+from penstock.io.databases.holding import holds_type
 
 _QUERY = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 _ABSENT = ("42P01", "3F000", "no such table", "does not exist")
@@ -46,6 +47,47 @@ class TableName:
 
 
 @dataclass(frozen=True)
+class Session:
+    """A connection, in a transaction."""
+
+    database: Database
+    connection: Any
+    error: type[PenstockError]
+    options: dict[str, str]
+
+    def fetch(self, sql: str) -> pa.Table:
+        """Return the rows of a query in the types of the driver."""
+        with self.database.translating(self.error), self.connection.cursor() as cursor:
+            if self.options:
+                cursor.adbc_statement.set_options(**self.options)
+            cursor.execute(sql)
+            return cursor.fetch_arrow_table()
+
+    def first(self, sql: str) -> list[Any]:
+        """Return the first row of a query."""
+        return [column[0].as_py() for column in self.fetch(sql).columns]
+
+    def column(self, sql: str) -> list[Any]:
+        """Return the first column of a query."""
+        return list(self.fetch(sql).column(0).to_pylist())
+
+    def execute(self, sql: str) -> None:
+        """Run a statement."""
+        with self.database.translating(self.error), self.connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def append(self, table: TableName, rows: pa.Table) -> None:
+        """Load rows into a table that is there."""
+        with self.database.translating(self.error), self.connection.cursor() as cursor:
+            cursor.adbc_ingest(table.name, rows, mode="append", db_schema_name=table.schema)
+
+    def commit(self) -> None:
+        """Make what was done last, all of it."""
+        with self.database.translating(self.error):
+            self.connection.commit()
+
+
+@dataclass(frozen=True)
 class Database(ABC):
     """A database that an URI names; it travels to the workers, each of which connects by itself.
 
@@ -66,6 +108,8 @@ class Database(ABC):
     """Whether a text may have NUL characters."""
     one_writer: ClassVar[bool] = False
     """Whether one process at a time can write, so that workers elsewhere cannot load rows."""
+    session_type: ClassVar[type[Session]] = Session
+    """What asks a connection."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), base64.b85encode(self.uri.encode()))
@@ -93,9 +137,14 @@ class Database(ABC):
     def convert(self, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         """Return values as they were fetched in a canonical type; ArrowInvalid where it does not hold all of them."""
 
-    @abstractmethod
     def literal(self, value: pa.Scalar) -> str:
-        """Return a whole number, a date or a timestamp as SQL."""
+        """Return a whole number, a date or a timestamp as SQL; nanoseconds, of a bound, are cut off."""
+        if pa.types.is_date32(value.type):
+            return f"DATE '{value.as_py().isoformat()}'"
+        if pa.types.is_timestamp(value.type):
+            text = pa.array([value]).cast(pa.timestamp("us"), safe=False).cast(pa.string())[0].as_py()
+            return f"TIMESTAMPTZ '{text}+00'" if value.type.tz else f"TIMESTAMP '{text}'"
+        return str(value.as_py())
 
     @abstractmethod
     def stored_type(self, kind: pa.DataType) -> pa.DataType | None:
@@ -126,9 +175,9 @@ class Database(ABC):
     def target_columns(self, session: Session, table: TableName) -> dict[str, pa.DataType | str]:
         """Return the columns of a table that is there, with what `holds` takes."""
 
-    @abstractmethod
     def holds(self, column: pa.DataType | str, kind: pa.DataType) -> bool:
         """Return whether a column of a table that is there holds all values of a stored type as they are."""
+        return not isinstance(column, str) and holds_type(column, kind)
 
     def fetch_options(self, rows: int) -> dict[str, str]:
         """Return options of the driver for a query of so many rows."""
@@ -141,11 +190,6 @@ class Database(ABC):
     def hint(self, said: str) -> str | None:
         """Return what to do about what the database said, where that is known."""
         return None
-
-    @property
-    def session_type(self) -> type[Session]:
-        """What asks a connection."""
-        return Session
 
     def quote(self, name: str) -> str:
         """Return a name as it stands in SQL, whatever characters it has."""
@@ -197,42 +241,16 @@ class Database(ABC):
             raise chosen(f"{self.shown}: {said}", hint=hint, path=self.shown) from error
 
 
+def another_writes(table: TableName, place: str, run_id: str) -> CommitConflictError:
+    """Return the error for a table that is locked."""
+    problem = f"another run is writing {table.name} in {place}"
+    return CommitConflictError(problem, hint="Run again once it has ended.", path=place, run_id=run_id)
+
+
+def text_literal(value: str) -> str:
+    """Return a text as SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
 def _restore(kind: type[Database], uri: bytes) -> Database:
     return kind(base64.b85decode(uri).decode())
-
-
-@dataclass(frozen=True)
-class Session:
-    """A connection, in a transaction."""
-
-    database: Database
-    connection: Any
-    error: type[PenstockError]
-    options: dict[str, str]
-
-    def fetch(self, sql: str) -> pa.Table:
-        """Return the rows of a query in the types of the driver."""
-        with self.database.translating(self.error), self.connection.cursor() as cursor:
-            if self.options:
-                cursor.adbc_statement.set_options(**self.options)
-            cursor.execute(sql)
-            return cursor.fetch_arrow_table()
-
-    def first(self, sql: str) -> list[Any]:
-        """Return the first row of a query."""
-        return [column[0].as_py() for column in self.fetch(sql).columns]
-
-    def execute(self, sql: str) -> None:
-        """Run a statement."""
-        with self.database.translating(self.error), self.connection.cursor() as cursor:
-            cursor.execute(sql)
-
-    def append(self, table: TableName, rows: pa.Table) -> None:
-        """Load rows into a table that is there."""
-        with self.database.translating(self.error), self.connection.cursor() as cursor:
-            cursor.adbc_ingest(table.name, rows, mode="append", db_schema_name=table.schema)
-
-    def commit(self) -> None:
-        """Make what was done last, all of it."""
-        with self.database.translating(self.error):
-            self.connection.commit()

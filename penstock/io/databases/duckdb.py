@@ -12,15 +12,14 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.core.errors import CommitConflictError, OutputError, SchemaError
 from penstock.core.extras import importing
-from penstock.core.schemas import canonical_type, widen
-from penstock.io.databases.base import Column, Session, TableName
-from penstock.io.databases.decimals import holds_decimal
+from penstock.core.schemas import canonical_type
+from penstock.io.databases.base import Column, Session, TableName, text_literal
 from penstock.io.databases.file import FileDatabase
 from penstock.io.sinks.arrow_table import stored_inside
 
@@ -74,11 +73,12 @@ class DuckdbSession(Session):
 class Duckdb(FileDatabase):
     """A file of DuckDB: ``duckdb:///relative.db``, ``duckdb:////absolute.db``."""
 
-    title: ClassVar[str] = "DuckDB"
-    scheme: ClassVar[str] = "duckdb"
-    errors: ClassVar[tuple[str, ...]] = ("_duckdb", "duckdb")
-    holds_nul: ClassVar[bool] = True
-    one_writer: ClassVar[bool] = True
+    title = "DuckDB"
+    scheme = "duckdb"
+    errors = ("_duckdb", "duckdb")
+    holds_nul = True
+    one_writer = True
+    session_type = DuckdbSession
 
     def connect(self, *, writes: bool) -> Any:
         """Return a connection in a transaction; one that only reads does not make the file."""
@@ -96,11 +96,6 @@ class Duckdb(FileDatabase):
         connection.execute("SET python_enable_replacements = false")  # a name is a table, not a variable of Python's
         connection.begin()
         return connection
-
-    @property
-    def session_type(self) -> type[Session]:
-        """What asks a connection of the library."""
-        return DuckdbSession
 
     def hint(self, said: str) -> str | None:
         """Return what to do about a file that is open elsewhere."""
@@ -144,15 +139,6 @@ class Duckdb(FileDatabase):
         """Return values in a canonical type."""
         return values.cast(kind)
 
-    def literal(self, value: pa.Scalar) -> str:
-        """Return a value as SQL; one of nanoseconds is a bound just as well without them."""
-        if pa.types.is_date32(value.type):
-            return f"DATE '{value.as_py().isoformat()}'"
-        if pa.types.is_timestamp(value.type):
-            text = pa.array([value]).cast(pa.timestamp("us"), safe=False).cast(pa.string())[0].as_py()
-            return f"TIMESTAMPTZ '{text}+00'" if value.type.tz else f"TIMESTAMP '{text}'"
-        return str(value.as_py())
-
     def stored_type(self, kind: pa.DataType) -> pa.DataType | None:
         """Return as what DuckDB stores a type: times of a day, and those with a zone, are in microseconds."""
         return None if pa.types.is_map(kind) else stored_inside(kind, _stored)
@@ -181,13 +167,12 @@ class Duckdb(FileDatabase):
 
     def tables_like(self, session: Session, table: TableName, prefix: str) -> list[str]:
         """Return tables of the schema that `table` is in."""
-        schema = "current_schema()" if table.schema is None else _text(table.schema)
+        schema = "current_schema()" if table.schema is None else text_literal(table.schema)
         query = (
             "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
-            f" AND schema_name = {schema} AND starts_with(table_name, {_text(prefix)})"
+            f" AND schema_name = {schema} AND starts_with(table_name, {text_literal(prefix)})"
         )
-        names: list[str] = session.fetch(query).column(0).to_pylist()
-        return names
+        return session.column(query)
 
     def target_columns(self, session: Session, table: TableName) -> dict[str, pa.DataType | str]:
         """Return the columns of a table; one that takes some values of its type in Arrow is just that."""
@@ -197,10 +182,6 @@ class Duckdb(FileDatabase):
             field.name: native if native.startswith("ENUM") or _NOT_READ.search(native) else _type(field, native)
             for field, native in zip(fields, natives, strict=True)
         }
-
-    def holds(self, column: pa.DataType | str, kind: pa.DataType) -> bool:
-        """Return whether a column holds all values of a stored type."""
-        return not isinstance(column, str) and (holds_decimal(column, kind) or widen(column, kind) == column)
 
 
 def _type(field: pa.Field, native: str) -> pa.DataType:
@@ -226,7 +207,3 @@ def _stored(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC") if kind.tz else kind
     return kind if kind in _NAMES or pa.types.is_decimal128(kind) else _WIDER.get(kind)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

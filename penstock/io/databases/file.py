@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
 
-from penstock.core.errors import CommitConflictError, MissingInputError
-from penstock.io.databases.base import Database, TableName
+from penstock.core.errors import MissingInputError
+from penstock.io.databases.base import Database, TableName, another_writes
 from penstock.io.sinks.locks import FileLock
 
 
@@ -41,12 +41,7 @@ class FileDatabase(Database):
         """Hold the lock of a file beside the database, which is there as long as somebody has it."""
         held = FileLock.acquire(Path(f"{self.path}.{quote(table.name, safe='')}.penstock-lock"))
         if held is None:
-            raise CommitConflictError(
-                f"another run is writing {table.name} in {self.path}",
-                hint="Run again once it has ended.",
-                path=self.path,
-                run_id=run_id,
-            )
+            raise another_writes(table, self.path, run_id)
         try:
             yield
         finally:

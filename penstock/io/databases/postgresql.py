@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import CommitConflictError, OutputError, SchemaError
+from penstock.core.errors import OutputError, SchemaError
 from penstock.core.extras import importing
-from penstock.core.schemas import canonical_type, widen
-from penstock.io.databases.base import Column, Database, Session, TableName
-from penstock.io.databases.decimals import holds_decimal
+from penstock.core.schemas import canonical_type
+from penstock.io.databases.base import Column, Database, Session, TableName, another_writes, text_literal
 from penstock.io.sinks.arrow_table import stored_inside
 
 _NAMES = {
@@ -38,8 +37,8 @@ _CAST = "Cast it in the query, to text say, or leave it out."
 class Postgresql(Database):
     """A database of a PostgreSQL server, ``postgresql://user:password@host/database``."""
 
-    title: ClassVar[str] = "PostgreSQL"
-    create_staging: ClassVar[str] = "CREATE UNLOGGED TABLE"
+    title = "PostgreSQL"
+    create_staging = "CREATE UNLOGGED TABLE"
 
     def connect(self, *, writes: bool) -> Any:
         """Return a connection in a transaction."""
@@ -109,15 +108,6 @@ class Postgresql(Database):
             values = pc.if_else(pc.equal(pc.ascii_lower(values), "nan"), pa.scalar(None, pa.string()), values)
         return values.cast(kind)
 
-    def literal(self, value: pa.Scalar) -> str:
-        """Return a value as SQL."""
-        if pa.types.is_date32(value.type):
-            return f"DATE '{value.as_py().isoformat()}'"
-        if pa.types.is_timestamp(value.type):
-            text = pa.array([value]).cast(pa.timestamp("us")).cast(pa.string())[0].as_py()
-            return f"TIMESTAMPTZ '{text}+00'" if value.type.tz else f"TIMESTAMP '{text}'"
-        return str(value.as_py())
-
     def stored_type(self, kind: pa.DataType) -> pa.DataType | None:
         """Return as what PostgreSQL stores a type: numbers have a sign, times are in microseconds."""
         nested = pa.types.is_struct(kind) or pa.types.is_map(kind)
@@ -133,14 +123,9 @@ class Postgresql(Database):
     def lock(self, table: TableName, run_id: str) -> Iterator[None]:
         """Hold an advisory lock of the server's, which ends with the connection."""
         with self.session(writes=True, error=OutputError) as session:
-            name = f"{_schema(table)} || {_text('.' + table.name)}"
+            name = f"{_schema(table)} || {text_literal('.' + table.name)}"
             if not session.first(f"SELECT pg_try_advisory_lock(hashtextextended('penstock:' || {name}, 0))")[0]:
-                raise CommitConflictError(
-                    f"another run is writing {table.name} in {self.shown}",
-                    hint="Run again once it has ended.",
-                    path=self.shown,
-                    run_id=run_id,
-                )
+                raise another_writes(table, self.shown, run_id)
             session.commit()
             yield
 
@@ -148,10 +133,9 @@ class Postgresql(Database):
         """Return tables of the schema that `table` is in."""
         query = (
             f"SELECT tablename::text FROM pg_tables WHERE schemaname = {_schema(table)}"
-            f" AND starts_with(tablename::text, {_text(prefix)})"
+            f" AND starts_with(tablename::text, {text_literal(prefix)})"
         )
-        names: list[str] = session.fetch(query).column(0).to_pylist()
-        return names
+        return session.column(query)
 
     def target_columns(self, session: Session, table: TableName) -> dict[str, pa.DataType | str]:
         """Return the columns of a table; a numeric one without a scale is just that."""
@@ -162,19 +146,15 @@ class Postgresql(Database):
         """Return whether a column holds all values of a stored type."""
         if isinstance(column, str):
             return column == "numeric" and pa.types.is_decimal(kind)
-        return holds_decimal(column, kind) or widen(column, kind) == column
+        return super().holds(column, kind)
 
     def protect(self, session: Session, table: TableName) -> None:
         """Let others read the table alone."""
         session.execute(f"LOCK TABLE {self.table(table)} IN SHARE ROW EXCLUSIVE MODE")
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _schema(table: TableName) -> str:
-    return "current_schema()" if table.schema is None else _text(table.schema)
+    return "current_schema()" if table.schema is None else text_literal(table.schema)
 
 
 def _native(field: pa.Field) -> str:

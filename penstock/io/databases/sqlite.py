@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import SchemaError
 from penstock.core.extras import importing
-from penstock.io.databases.base import Column, Session, TableName
+from penstock.io.databases.base import Column, Session, TableName, text_literal
 from penstock.io.databases.file import FileDatabase
 
 _KINDS = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
@@ -25,8 +25,8 @@ _PATIENCE = 600_000
 class Sqlite(FileDatabase):
     """A file of SQLite: ``sqlite:///relative.db``, ``sqlite:////absolute.db``."""
 
-    title: ClassVar[str] = "SQLite"
-    scheme: ClassVar[str] = "sqlite"
+    title = "SQLite"
+    scheme = "sqlite"
 
     def connect(self, *, writes: bool) -> Any:
         """Return a connection; one that only reads does not make the file."""
@@ -82,10 +82,6 @@ class Sqlite(FileDatabase):
         """Have the driver choose types by all rows, not by the first of them."""
         return {"adbc.sqlite.query.batch_rows": str(max(1, rows))}
 
-    def literal(self, value: pa.Scalar) -> str:
-        """Return a whole number."""
-        return str(value.as_py())
-
     def partitions_by(self, kind: pa.DataType) -> bool:
         """Return whether a type is that of whole numbers; times are texts here."""
         return bool(pa.types.is_integer(kind))
@@ -113,14 +109,12 @@ class Sqlite(FileDatabase):
 
     def tables_like(self, session: Session, table: TableName, prefix: str) -> list[str]:
         """Return tables of the file."""
-        text = prefix.replace("'", "''")
-        query = f"SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, {len(prefix)}) = '{text}'"
-        names: list[str] = session.fetch(query).column(0).to_pylist()
-        return names
+        begins = f"substr(name, 1, {len(prefix)}) = {text_literal(prefix)}"
+        return session.column(f"SELECT name FROM sqlite_master WHERE type = 'table' AND {begins}")
 
     def target_columns(self, session: Session, table: TableName) -> dict[str, pa.DataType | str]:
         """Return the columns of a table, with what it turns values into."""
-        rows = session.fetch(f"SELECT name, type FROM pragma_table_info('{table.name.replace(chr(39), 2 * chr(39))}')")
+        rows = session.fetch(f"SELECT name, type FROM pragma_table_info({text_literal(table.name)})")
         return {row["name"]: _affinity(row["type"] or "") for row in rows.to_pylist()}
 
     def holds(self, column: pa.DataType | str, kind: pa.DataType) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Generic
+from typing import ClassVar, Generic
 
 import pyarrow as pa
 
@@ -25,8 +25,11 @@ _FEW_FILES = 8
 class Columnar(Format[Options], Generic[Options]):
     """A format whose files say at their ends which columns and rows they have."""
 
+    reader: ClassVar[type[ColumnarSource]]
+
+    @staticmethod
     @abstractmethod
-    def read_footer(self, storage: Storage, file: InputFile) -> Footer:
+    def read_footer(storage: Storage, file: InputFile) -> Footer:
         """Return what a file says of itself; run by the workers.
 
         Raises
@@ -35,13 +38,14 @@ class Columnar(Format[Options], Generic[Options]):
             The file is empty, cut off, or not of the format.
         """
 
-    @abstractmethod
     def source(
         self, schema: pa.Schema, storage: Storage, footers: Sequence[Footer], options: Options
     ) -> ColumnarSource:
-        """Return what reads pieces of the files."""
+        """Return what reads pieces of the files: a `reader`."""
+        return self.reader(schema, storage)
 
-    def stored_type(self, kind: pa.DataType) -> pa.DataType | None:
+    @staticmethod
+    def stored_type(kind: pa.DataType) -> pa.DataType | None:
         """Return as what the format stores a type, from which it is read again without loss; None where it cannot."""
         return kind
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import unify
-from penstock.io.formats.base import Format, ReadOptions, TextOptions
+from penstock.io.formats.base import Format, TextOptions
 from penstock.io.fragments import Fragment
 from penstock.io.sinks.csv import CsvWriter
-from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.bad_records import check_free
 from penstock.io.sources.csv import CsvSource
 from penstock.io.sources.csv_dialect import Dialect, can_hold
@@ -53,10 +51,10 @@ class CsvOptions(TextOptions):
 class Csv(Format[CsvOptions]):
     """Text with a record in a line, bound by the names of each file's header; see `Engine.read_csv`."""
 
-    name: ClassVar[str] = "csv"
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
-    options: ClassVar[type[ReadOptions]] = CsvOptions
-    writer: ClassVar[type[PartWriter] | None] = CsvWriter
+    name = "csv"
+    suffixes = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
+    options = CsvOptions
+    writer = CsvWriter
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: CsvOptions

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar
 
 import pyarrow as pa
 
 from penstock.core.errors import SchemaDriftError
 from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import unify
-from penstock.io.formats.base import Format, ReadOptions, TextOptions
+from penstock.io.formats.base import Format, TextOptions
 from penstock.io.fragments import Fragment
 from penstock.io.sinks.json_lines import JsonLinesWriter
-from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources import json_objects
 from penstock.io.sources.bad_records import check_free
 from penstock.io.sources.files import InputFile, Storage
@@ -27,13 +25,11 @@ from penstock.io.sources.text import Scanned, check_declared
 class JsonLines(Format[TextOptions]):
     """Text with one JSON object in a line, bound by key; see `Engine.read_json_lines`."""
 
-    name: ClassVar[str] = "json_lines"
-    aliases: ClassVar[tuple[str, ...]] = ("jsonl",)
-    suffixes: ClassVar[tuple[str, ...]] = tuple(
-        kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst")
-    )
-    options: ClassVar[type[ReadOptions]] = TextOptions
-    writer: ClassVar[type[PartWriter] | None] = JsonLinesWriter
+    name = "json_lines"
+    aliases = ("jsonl",)
+    suffixes = tuple(kind + codec for kind in (".jsonl", ".ndjson", ".json") for codec in ("", ".gz", ".zst"))
+    options = TextOptions
+    writer = JsonLinesWriter
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: TextOptions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pyarrow as pa
 
@@ -36,12 +35,10 @@ class LibsvmOptions(ReadOptions):
 class Libsvm(Format[LibsvmOptions]):
     """Text with a label and a sparse vector in a line; see `Engine.read_libsvm`."""
 
-    name: ClassVar[str] = "libsvm"
-    aliases: ClassVar[tuple[str, ...]] = ("svmlight",)
-    suffixes: ClassVar[tuple[str, ...]] = tuple(
-        kind + codec for kind in (".libsvm", ".svm", ".svmlight") for codec in ("", ".gz", ".zst")
-    )
-    options: ClassVar[type[ReadOptions]] = LibsvmOptions
+    name = "libsvm"
+    aliases = ("svmlight",)
+    suffixes = tuple(kind + codec for kind in (".libsvm", ".svm", ".svmlight") for codec in ("", ".gz", ".zst"))
+    options = LibsvmOptions
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: LibsvmOptions

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pyarrow as pa
 
-from penstock.io.formats.base import ReadOptions, TableOptions
+from penstock.io.formats.base import TableOptions
 from penstock.io.formats.columnar import Columnar
 from penstock.io.sinks.parquet import ParquetWriter
-from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.columnar import Footer
-from penstock.io.sources.files import InputFile, Storage
+from penstock.io.sources.files import Storage
 from penstock.io.sources.parquet import ParquetSource, read_footer
 
 
@@ -27,14 +25,12 @@ class ParquetOptions(TableOptions):
 class Parquet(Columnar[ParquetOptions]):
     """Columns in row groups, planned from their footers; see `Engine.read_parquet`."""
 
-    name: ClassVar[str] = "parquet"
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".parq", ".pq")
-    options: ClassVar[type[ReadOptions]] = ParquetOptions
-    writer: ClassVar[type[PartWriter] | None] = ParquetWriter
-
-    def read_footer(self, storage: Storage, file: InputFile) -> Footer:
-        """Return the footer of a file."""
-        return read_footer(storage, file)
+    name = "parquet"
+    suffixes = (".parquet", ".parq", ".pq")
+    options = ParquetOptions
+    writer = ParquetWriter
+    reader = ParquetSource
+    read_footer = staticmethod(read_footer)
 
     def source(
         self, schema: pa.Schema, storage: Storage, footers: Sequence[Footer], options: ParquetOptions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from penstock.core.errors import MissingInputError
 from penstock.core.scheduler import Scheduler
@@ -29,10 +28,10 @@ class WholeFilesOptions(ReadOptions):
 class WholeFiles(Format[WholeFilesOptions]):
     """Files of any kind, one a row; see `Engine.read_files`."""
 
-    name: ClassVar[str] = "files"
-    suffixes: ClassVar[tuple[str, ...]] = ("",)
-    options: ClassVar[type[ReadOptions]] = WholeFilesOptions
-    whole_files: ClassVar[bool] = True
+    name = "files"
+    suffixes = ("",)
+    options = WholeFilesOptions
+    whole_files = True
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: WholeFilesOptions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Self
 
 from penstock import devices
@@ -12,6 +13,7 @@ from penstock.frames import Kind
 _SHARE = 4
 
 
+@dataclass(eq=False, repr=False)
 class Persistence:
     """What every process is told that holds rows of a dataset; a small value that travels with each task.
 
@@ -31,19 +33,14 @@ class Persistence:
         The only ones that are held; all unless given.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        memory: int | None = None,
-        most: int | None = None,
-        disk: int = 0,
-        spill_dir: str | None = None,
-        columns: frozenset[str] | None = None,
-    ) -> None:
-        self.name, self.memory, self.most = name, memory, most
-        self.disk, self.spill_dir, self.columns = disk, spill_dir, columns
-        self.released = False
+    name: str
+    _: KW_ONLY
+    memory: int | None = None
+    most: int | None = None
+    disk: int = 0
+    spill_dir: str | None = None
+    columns: frozenset[str] | None = None
+    released: bool = field(default=False, init=False)
 
     def released_with_last(self) -> Self:
         """Return this, what this process holds being let go when nothing refers to it any more."""

@@ -57,8 +57,7 @@ class SpillFolder:
             write_ipc(column, path)
             spilled = SpilledColumn(path, path.stat().st_size)
         except (PenstockError, *frames.ERRORS) as error:
-            logger.warning("no more rows are put on disk: %s", error)
-            self._budget, self.used = 0, self.used - size
+            self._give_up(size, error)
             return None
         with self._lock:
             self.used += spilled.size - size
@@ -66,6 +65,13 @@ class SpillFolder:
             self.remove(spilled)
             return None
         return spilled
+
+    def _give_up(self, size: int, error: BaseException) -> None:
+        with self._lock:
+            self.used -= size
+            is_first, self._budget = self._budget > 0, 0
+        if is_first:  # of the threads that write at the same time
+            logger.warning("no more rows are put on disk: %s", error)
 
     def _new_path(self) -> Path:
         with self._lock:

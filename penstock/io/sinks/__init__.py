@@ -9,7 +9,7 @@ from penstock.io.sinks.staged_directory import StagedDirectory
 from penstock.io.sinks.staged_file import StagedFile
 from penstock.io.sinks.staging import new_run_id
 from penstock.io.sinks.strict_json import Json, encode_json, read_json
-from penstock.io.sinks.target import check_apart, locate, resolve
+from penstock.io.sinks.target import check_apart, locate
 from penstock.io.sinks.temporary import TemporaryFolder
 from penstock.io.sinks.verify import verify_files
 
@@ -37,7 +37,6 @@ __all__ = [
     "output_file",
     "read_json",
     "read_manifest",
-    "resolve",
     "translate_os_error",
     "translating",
     "verify_files",

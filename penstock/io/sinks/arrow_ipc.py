@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import pyarrow as pa
 
-from penstock.core.errors import check_one_of
 from penstock.io.sinks.arrow_table import ArrowTableWriter
 
 _ROWS = 2**16
@@ -15,22 +14,12 @@ _ROWS = 2**16
 
 @dataclass(frozen=True)
 class ArrowWriter(ArrowTableWriter):
-    """Writes record batches of 65,536 rows.
+    """Writes record batches of 65,536 rows."""
 
-    Parameters
-    ----------
-    compression : {"zstd", "lz4", "uncompressed"}
-    """
-
-    compression: str = "zstd"
-
-    kind: ClassVar[str] = "arrow"
-    suffix: ClassVar[str] = ".arrow"
-    form: ClassVar[str] = "Arrow IPC"
-
-    def __post_init__(self) -> None:
-        check_one_of("compression", self.compression, ("uncompressed", "lz4", "zstd"))
-        super().__post_init__()
+    kind = "arrow"
+    suffix = ".arrow"
+    form = "Arrow IPC"
+    compressions = ("uncompressed", "lz4", "zstd")
 
     @staticmethod
     def stored_type(kind: pa.DataType) -> pa.DataType:

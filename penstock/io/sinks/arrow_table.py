@@ -11,7 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import DataValueError
+from penstock.core.errors import DataValueError, check_one_of
 from penstock.io.sinks.part_writer import PartWriter, check_types
 
 Stored = Callable[[pa.DataType], pa.DataType | None]
@@ -21,15 +21,24 @@ Stored = Callable[[pa.DataType], pa.DataType | None]
 class ArrowTableWriter(PartWriter):
     """Writes the rows of a part as one table, null in place of NaN.
 
+    Parameters
+    ----------
+    compression : str
+        One of `compressions`.
+
     Attributes
     ----------
     form : str
         What messages call the format.
     """
 
+    compression: str = "zstd"
+
     form: ClassVar[str]
+    compressions: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
+        check_one_of("compression", self.compression, self.compressions)
         check_types(self.schema, lambda kind: self.stored_type(kind) is not None, self.form)
 
     @staticmethod

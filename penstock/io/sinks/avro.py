@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 import polars as pl
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, check_one_of
+from penstock.core.errors import ConfigError
 from penstock.io.sinks.arrow_table import ArrowTableWriter, stored_inside
 from penstock.io.sources.avro_blocks import read_header
 
 _ROWS = 2**16
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_CODECS = {"deflate": "deflate", "snappy": "snappy", "uncompressed": "uncompressed"}
 _PLAIN = (
     pa.types.is_boolean, pa.types.is_int32, pa.types.is_int64, pa.types.is_float32, pa.types.is_float64,
     pa.types.is_string, pa.types.is_binary, pa.types.is_date32, pa.types.is_decimal128,
@@ -25,6 +24,8 @@ _WIDER = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(), pa.float16(): pa.float32(), pa.timestamp("s"): pa.timestamp("ms"),
 }  # fmt: skip
+_WRITES_LISTS = int(pl.__version__.partition(".")[0]) >= 2
+"""Before 2.0 Polars writes what follows an empty list in its place."""
 _UNITS = {"ms": "millis", "us": "micros", "ns": "nanos"}
 
 
@@ -42,7 +43,12 @@ def stored_type(kind: pa.DataType) -> pa.DataType | None:
         return pa.timestamp("ms" if kind.unit == "s" else kind.unit, kind.tz and "UTC")
     if kind in (pa.time32("s"), pa.time32("ms"), pa.time64("us")):
         return pa.time64("ns")
-    return None if pa.types.is_map(kind) else stored_inside(kind, _stored)
+    return None if pa.types.is_map(kind) or _loses_lists(kind) else stored_inside(kind, _stored)
+
+
+def _loses_lists(kind: pa.DataType) -> bool:
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return not _WRITES_LISTS and (pa.types.is_list(kind) or any(map(_loses_lists, inner)))
 
 
 def _stored(kind: pa.DataType) -> pa.DataType | None:
@@ -59,22 +65,17 @@ def _logical(kind: pa.DataType) -> str | None:
 
 @dataclass(frozen=True)
 class AvroWriter(ArrowTableWriter):
-    """Writes blocks of 65,536 rows; each column is a union of null and its type.
-
-    Parameters
-    ----------
-    compression : {"deflate", "snappy", "uncompressed"}
-    """
+    """Writes blocks of 65,536 rows; each column is a union of null and its type."""
 
     compression: str = "deflate"
 
-    kind: ClassVar[str] = "avro"
-    suffix: ClassVar[str] = ".avro"
-    form: ClassVar[str] = "Avro"
+    kind = "avro"
+    suffix = ".avro"
+    form = "Avro"
+    compressions = ("deflate", "snappy", "uncompressed")
     stored_type = staticmethod(stored_type)
 
     def __post_init__(self) -> None:
-        check_one_of("compression", self.compression, tuple(_CODECS))
         super().__post_init__()
         for name in self.schema.names:
             if _NAME.fullmatch(name) is None:

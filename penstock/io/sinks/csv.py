@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -36,8 +35,8 @@ class CsvWriter(PartWriter):
     null_value: str = ""
     compression: str | None = None
 
-    kind: ClassVar[str] = "csv"
-    suffix: ClassVar[str] = ".csv"
+    kind = "csv"
+    suffix = ".csv"
 
     def __post_init__(self) -> None:
         Dialect(self.delimiter)

@@ -113,11 +113,6 @@ class JointCommit:
         """Remove what was staged and not committed."""
         self._close()
 
-    def check(self) -> None:
-        """Raise what entering raises, and settle what dead runs left; for a caller that enters only later."""
-        with self:
-            pass
-
     def commit(self) -> None:
         """Put every output in its place.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -14,7 +13,7 @@ from penstock.core.errors import DataValueError
 from penstock.io.sinks.compression import SUFFIXES, check_text_compression, open_new
 from penstock.io.sinks.part_writer import PartWriter, check_types
 from penstock.io.sinks.texts import TEXT, as_bytes, batches, concat, is_exact, plain_text
-from penstock.io.sources import json_objects
+from penstock.io.sources.json_objects import can_hold, holds
 
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(32)}
 _TEXTS = (pa.types.is_string, pa.types.is_date, pa.types.is_timestamp)
@@ -31,12 +30,12 @@ class JsonLinesWriter(PartWriter):
 
     compression: str | None = None
 
-    kind: ClassVar[str] = "json_lines"
-    suffix: ClassVar[str] = ".jsonl"
+    kind = "json_lines"
+    suffix = ".jsonl"
 
     def __post_init__(self) -> None:
         check_text_compression(self.compression)
-        check_types(self.schema, _can_hold, "JSON lines")
+        check_types(self.schema, lambda kind: can_hold(kind) and holds(kind, is_exact), "JSON lines")
 
     @property
     def ending(self) -> str:
@@ -50,10 +49,6 @@ class JsonLinesWriter(PartWriter):
                 sink.write(_lines(batch))
             if not len(frame):
                 sink.write(b"\n")
-
-
-def _can_hold(kind: pa.DataType) -> bool:
-    return json_objects.can_hold(kind) and json_objects.holds(kind, is_exact)
 
 
 def _lines(batch: pa.RecordBatch) -> memoryview:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import pyarrow as pa
 from pyarrow import orc
 
-from penstock.core.errors import DataValueError, check_one_of
+from penstock.core.errors import DataValueError
 from penstock.io.sinks.arrow_table import ArrowTableWriter, stored_inside
 
 _WIDER = {
@@ -18,7 +18,6 @@ _PLAIN = (
     pa.types.is_boolean, pa.types.is_signed_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string,
     pa.types.is_binary, pa.types.is_date32, pa.types.is_decimal128,
 )  # fmt: skip
-COMPRESSIONS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 
 
 def stored_type(kind: pa.DataType) -> pa.DataType | None:
@@ -58,23 +57,13 @@ def _check_times(values: pa.Array, name: str) -> None:
 
 @dataclass(frozen=True)
 class OrcWriter(ArrowTableWriter):
-    """Writes ORC.
+    """Writes ORC."""
 
-    Parameters
-    ----------
-    compression : {"zstd", "zlib", "snappy", "lz4", "uncompressed"}
-    """
-
-    compression: str = "zstd"
-
-    kind: ClassVar[str] = "orc"
-    suffix: ClassVar[str] = ".orc"
-    form: ClassVar[str] = "ORC"
+    kind = "orc"
+    suffix = ".orc"
+    form = "ORC"
+    compressions = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
     stored_type = staticmethod(stored_type)
-
-    def __post_init__(self) -> None:
-        check_one_of("compression", self.compression, COMPRESSIONS)
-        super().__post_init__()
 
     def write(self, table: pa.Table, sink: BinaryIO) -> None:
         """Write a table in stripes of 64 MiB."""

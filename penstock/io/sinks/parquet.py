@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -29,8 +28,8 @@ class ParquetWriter(PartWriter):
     compression: str = "zstd"
     compression_level: int | None = None
 
-    kind: ClassVar[str] = "parquet"
-    suffix: ClassVar[str] = ".parquet"
+    kind = "parquet"
+    suffix = ".parquet"
 
     def __post_init__(self) -> None:
         check_one_of("compression", self.compression, ("zstd", "snappy", "gzip", "none"))

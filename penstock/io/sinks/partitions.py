@@ -73,7 +73,7 @@ class Partitioning:
             kind = schema.field(name).type
             if name in names[:place]:
                 raise ConfigError(f"partition_by names column {name!r} twice", column=name)
-            if not _makes_names(kind):
+            if str(kind) not in _SIMPLE and _WITH_ZONE.fullmatch(str(kind)) is None:
                 raise ConfigError(
                     f"column {name!r} is {kind}, which partition_by does not take: its values make no names of folders",
                     hint="Partition by integers, text, dates, times or booleans; put others into bins first.",
@@ -196,7 +196,3 @@ def _decode(text: str) -> pa.DataType:
     """Return the type that a manifest spells so; KeyError for one that makes no folders."""
     zoned = _WITH_ZONE.fullmatch(text)
     return _SIMPLE[text] if zoned is None else pa.timestamp(zoned[1], zoned[2])
-
-
-def _makes_names(kind: pa.DataType) -> bool:
-    return str(kind) in _SIMPLE or _WITH_ZONE.fullmatch(str(kind)) is not None

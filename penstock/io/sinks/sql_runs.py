@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from penstock.core.errors import OutputError
 from penstock.io.databases import Database, Session
-from penstock.io.databases.base import TableName
+from penstock.io.databases.base import TableName, text_literal
 
 RUNS = "_penstock_runs"
 
@@ -39,12 +39,12 @@ class SqlRuns:
         """Return whether the rows of a run are in the table."""
         if not self._is_there(session):
             return False
-        of_run = f"{self._of_table} AND run_id = {_text(run_id)}"
+        of_run = f"{self._of_table} AND run_id = {text_literal(run_id)}"
         return bool(session.first(f"SELECT COUNT(*) FROM {self._runs} WHERE {of_run}")[0])
 
     def add(self, session: Session, run_id: str) -> None:
         """Note that they are in it, once the transaction is committed."""
-        session.execute(f"INSERT INTO {self._runs} VALUES ({_text(self.table.name)}, {_text(run_id)})")
+        session.execute(f"INSERT INTO {self._runs} VALUES ({text_literal(self.table.name)}, {text_literal(run_id)})")
 
     def forget(self, session: Session) -> None:
         """Note that the table has no rows of earlier runs any more."""
@@ -69,8 +69,4 @@ class SqlRuns:
 
     @property
     def _of_table(self) -> str:
-        return f"table_name = {_text(self.table.name)}"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+        return f"table_name = {text_literal(self.table.name)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +13,8 @@ from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.journal import Change, encode_path
 from penstock.io.sinks.locks import claim, is_claimed, release
 from penstock.io.sinks.os_errors import translating
-from penstock.io.sinks.staging import RUN_ID, Siblings, discard
-from penstock.io.sinks.target import describe, fingerprint, resolve
+from penstock.io.sinks.staging import Siblings, check_run_id, discard
+from penstock.io.sinks.target import describe, fingerprint, refuse_changed, resolve
 
 logger = get_logger(__name__)
 
@@ -24,8 +23,7 @@ class Staged(ABC):
     """What directories and files have in common; a `JointCommit`, of one or of several, puts them in place."""
 
     def __init__(self, target: str | os.PathLike[str], *, run_id: str) -> None:
-        if not re.fullmatch(RUN_ID, run_id):
-            raise ConfigError(f"run_id is {run_id!r}, expected 1 to 64 of A-Z, a-z, 0-9, '_' and '-'")
+        check_run_id(run_id)
         self.target = resolve(target)
         self.run_id = run_id
         self.names = Siblings(self.target, run_id)
@@ -87,14 +85,8 @@ class Staged(ABC):
 
     def check_unchanged(self) -> None:
         """Raise CommitConflictError if the target is not what it was when it was claimed."""
-        if self.is_unchanged():
-            return
-        message = (
-            f"run {self.run_id!r} cannot commit: {self.target} now holds {describe(self.target)}, "
-            f"and held {self._described} when the run began"
-        )
-        hint = "Only one run at a time can win a target; run again if this one should."
-        raise CommitConflictError(message, hint=hint, path=str(self.target), run_id=self.run_id)
+        if not self.is_unchanged():
+            raise refuse_changed(self.run_id, str(self.target), describe(self.target), self._described)
 
     def release(self, *, keep: bool) -> None:
         """Remove what is left beside the target, unless told to keep it, and the claim.

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
-from penstock.core.errors import OutputError, OutputExistsError
+from penstock.core.errors import OutputError
+from penstock.io.sinks.committer import ManifestCommitter
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, compare_files
 from penstock.io.sinks.journal import Change
-from penstock.io.sinks.manifest import DATASET, Manifest, read_manifest
+from penstock.io.sinks.manifest import Manifest, read_manifest
 from penstock.io.sinks.os_errors import translate_os_error, translating
 from penstock.io.sinks.part_folder import LocalPartFolder
 from penstock.io.sinks.staged import Staged
-from penstock.io.sinks.strict_json import Json
 from penstock.io.sinks.swap import link_or_copy, sync_directories, sync_files
-from penstock.io.sinks.target import describe, is_replaceable
+from penstock.io.sinks.target import describe, is_replaceable, refuse_existing
 
 
-class StagedDirectory(Staged):
+class StagedDirectory(Staged, ManifestCommitter):
     r"""A directory that appears at its target whole, or not at all.
 
     Parameters
@@ -74,7 +74,6 @@ class StagedDirectory(Staged):
     def __init__(self, target: str | os.PathLike[str], *, overwrite: bool = False, run_id: str) -> None:
         super().__init__(target, run_id=run_id)
         self.overwrite = overwrite
-        self._omitted = False
 
     @property
     def parts(self) -> LocalPartFolder:
@@ -82,53 +81,12 @@ class StagedDirectory(Staged):
         return LocalPartFolder(str(self.path))
 
     def previous(self) -> Manifest | None:
-        """Return the manifest of the output at the target when this was claimed, or when it was last rebased.
-
-        Raises
-        ------
-        CorruptFileError
-            It is damaged.
-        """
         return None if self._before is None else read_manifest(self.target)
 
     def rebase(self) -> None:
-        """Go on from what is at the target now; `seal` is to be called again."""
         self._note_target()
 
-    def seal(
-        self,
-        files: Iterable[FileEntry],
-        *,
-        format: str = DATASET,
-        metadata: Mapping[str, Json] | None = None,
-        keep: Iterable[FileEntry] = (),
-    ) -> Manifest:
-        """Complete the output, on the device, for `JointCommit.commit`, and return its manifest.
-
-        Parameters
-        ----------
-        files : iterable of FileEntry
-            Every file of the output, as ``file_entry`` describes it. What else lies in the staging directory was left
-            by abandoned attempts and is removed.
-        format : str
-            ``"penstock/dataset"`` or ``"penstock/model"``.
-        metadata : mapping of str to JSON values, optional
-            Stored in the manifest beside its own fields.
-        keep : iterable of FileEntry
-            Those of `files` that are taken from the output at the target: as links, or as copies where the file system
-            has none.
-
-        Raises
-        ------
-        ConfigError
-            A file listed twice, or metadata that is not strict JSON.
-        CommitConflictError
-            A file to keep is gone, since another run replaced the output.
-        OutputError, DiskFullError
-            The file system refused, or a file is not as it was listed.
-        """
-        manifest = Manifest.create(format, run_id=self.run_id, files=files, metadata=metadata)
-        content = manifest.encode()
+    def _complete(self, manifest: Manifest, content: bytes, keep: Iterable[FileEntry]) -> None:
         with translating(self.target):
             sealed = self._seal()
             linked = self._keep(sealed, keep)
@@ -137,11 +95,6 @@ class StagedDirectory(Staged):
             sync_files(sealed / entry.path for entry in manifest.files if entry.path not in linked)
             failpoint("files-synced")
             self._write_manifest(sealed, content)
-        return manifest
-
-    def omit(self) -> None:
-        """Leave this output out: the run has nothing for it. What an earlier run put at the target is removed."""
-        self._omitted = True
 
     def change(self) -> Change | None:
         """Return what the commit is to do."""
@@ -151,20 +104,15 @@ class StagedDirectory(Staged):
         return Change(self.names, self._before, None) if earlier else None
 
     def _check_target(self) -> None:
-        if not os.path.lexists(self.target) or (self.overwrite and is_replaceable(self.target)):
-            return
-        hint = "Pass overwrite=True to replace it, or choose another target."
-        if not is_replaceable(self.target):
-            hint = "overwrite=True replaces only what has a manifest; remove it yourself, or choose another target."
-        raise OutputExistsError(
-            f"{self.target} exists and holds {describe(self.target)}", hint=hint, path=str(self.target)
-        )
+        is_output = is_replaceable(self.target)
+        if os.path.lexists(self.target) and not (self.overwrite and is_output):
+            raise refuse_existing(str(self.target), describe(self.target), is_output=is_output)
 
     def _make(self) -> None:
         os.mkdir(self.path, 0o700)
 
     def _keep(self, sealed: Path, entries: Iterable[FileEntry]) -> set[str]:
-        """Put files of the output at the target beside those that were staged; return which need no flush."""
+        """Put files of the output at the target beside those that were staged, as links or copies; return the links."""
         linked = set()
         for entry in entries:
             try:

@@ -11,9 +11,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from penstock.core.errors import ConfigError
 from penstock.io.sinks.failpoints import failpoint
 
 RUN_ID = r"[A-Za-z0-9_-]{1,64}"
+
+
+def check_run_id(run_id: str) -> None:
+    """Raise ConfigError for the id of a run that makes no names of files."""
+    if not re.fullmatch(RUN_ID, run_id):
+        raise ConfigError(f"run_id is {run_id!r}, expected 1 to 64 of A-Z, a-z, 0-9, '_' and '-'")
 
 
 def new_run_id() -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import combinations
 from pathlib import Path, PurePath, PurePosixPath
 
-from penstock.core.errors import ConfigError, PenstockError
+from penstock.core.errors import CommitConflictError, ConfigError, OutputExistsError, PenstockError
 from penstock.core.locations import is_url, local_path, read_location, same_scheme
 from penstock.io.sinks.files import MANIFEST_NAME
-from penstock.io.sinks.manifest import read_manifest
+from penstock.io.sinks.manifest import Manifest, read_manifest
 
 
 def resolve(target: str | os.PathLike[str]) -> Path:
@@ -72,8 +72,13 @@ def describe(target: Path) -> str:
         return "nothing"
     if target.is_file():
         return "a file"
+    return describe_manifest(lambda: read_manifest(target))
+
+
+def describe_manifest(read: Callable[[], Manifest | None]) -> str:
+    """Say for people what the manifest stands for that `read` gives."""
     try:
-        manifest = read_manifest(target)
+        manifest = read()
     except PenstockError:
         return "an output with a manifest that cannot be read"
     if manifest is None:
@@ -84,6 +89,21 @@ def describe(target: Path) -> str:
 def is_replaceable(target: Path) -> bool:
     """Return whether overwriting may remove it: an output of this library, however damaged, or an empty directory."""
     return target.is_dir() and (os.path.lexists(target / MANIFEST_NAME) or not os.listdir(target))
+
+
+def refuse_existing(target: str, found: str, *, is_output: bool) -> OutputExistsError:
+    """Return the error for a target that may not be replaced: an output of this library, or something else."""
+    hint = "overwrite=True replaces only what has a manifest; remove it yourself, or choose another target."
+    if is_output:
+        hint = "Pass overwrite=True to replace it, or choose another target."
+    return OutputExistsError(f"{target} exists and holds {found}", hint=hint, path=target)
+
+
+def refuse_changed(run_id: str, target: str, now: str, before: str) -> CommitConflictError:
+    """Return the error for a target that another run has changed since this one began."""
+    message = f"run {run_id!r} cannot commit: {target} now holds {now}, and held {before} when the run began"
+    hint = "Only one run at a time can win a target; run again if this one should."
+    return CommitConflictError(message, hint=hint, path=target, run_id=run_id)
 
 
 def _sha256(path: Path) -> str:

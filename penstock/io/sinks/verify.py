@@ -42,18 +42,19 @@ def verify_files(directory: str | Path, manifest: Manifest) -> None:
     directory = Path(directory)
     try:
         difference = compare_files(directory, manifest.files)
-        _refuse_missing(directory, manifest, difference)
-        _refuse_extra(directory, manifest, difference)
-        _refuse_resized(directory, difference)
+        if difference.missing:
+            raise _missing(directory, manifest, difference)
+        if difference.extra:
+            raise _extra(directory, manifest, difference)
+        if difference.resized:
+            raise _resized(directory, difference)
     except OSError as error:
         raise InputError(f"cannot read {directory}: {name_error(error)}", path=str(directory)) from error
 
 
-def _refuse_missing(directory: Path, manifest: Manifest, difference: FileDifference) -> None:
-    if not difference.missing:
-        return
+def _missing(directory: Path, manifest: Manifest, difference: FileDifference) -> IncompleteInputError:
     lost = sum(entry.rows or 0 for entry in difference.missing)
-    raise IncompleteInputError(
+    return IncompleteInputError(
         f"{directory} lacks {len(difference.missing)} of the {len(manifest.files)} files that run "
         f"{manifest.run_id!r} wrote: {_names(entry.path for entry in difference.missing)}; "
         f"rows expected {manifest.rows}, present {manifest.rows - lost}",
@@ -62,24 +63,20 @@ def _refuse_missing(directory: Path, manifest: Manifest, difference: FileDiffere
     )
 
 
-def _refuse_extra(directory: Path, manifest: Manifest, difference: FileDifference) -> None:
-    if not difference.extra:
-        return
+def _extra(directory: Path, manifest: Manifest, difference: FileDifference) -> IncompleteInputError:
     dated = (f"{name} (modified {_modified(directory / name)})" for name in difference.extra)
-    raise IncompleteInputError(
+    return IncompleteInputError(
         f"{directory} holds {len(difference.extra)} files that run {manifest.run_id!r} did not write: {_names(dated)}",
         hint="Move them out of the directory; a part that another job added would be read twice.",
         path=str(directory),
     )
 
 
-def _refuse_resized(directory: Path, difference: FileDifference) -> None:
-    if not difference.resized:
-        return
+def _resized(directory: Path, difference: FileDifference) -> IncompleteInputError:
     entry = difference.resized[0]
     path = directory / entry.path
     actual = f"{path.lstat().st_size} bytes" if path.is_file() and not path.is_symlink() else "no regular file"
-    raise IncompleteInputError(
+    return IncompleteInputError(
         f"{path} is {actual}, expected {entry.bytes} bytes; {len(difference.resized)} files changed since written",
         hint="Restore the files, or write the output again.",
         path=str(path),

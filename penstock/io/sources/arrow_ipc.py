@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.io.fragments import Piece
-from penstock.io.sources.columnar import ArrowSource, Footer, check_head, narrowest, overlapping, read_once, refuse_file
+from penstock.io.sources.columnar import ArrowSource, Footer, narrowest, overlapping, read_once, reading_footer
 from penstock.io.sources.files import InputFile, Storage
 
 _MAGIC = b"ARROW1\0\0"
@@ -32,14 +32,10 @@ def read_footer(storage: Storage, file: InputFile) -> Footer:
     CorruptFileError
         The file is empty, cut off, or not Arrow IPC.
     """
-    with storage.open(file.path) as stream:
-        head = check_head(file, stream, "an Arrow file")
-        try:
-            batches = _scan(stream, file.size)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            why = "record batches cannot be counted"
-            raise refuse_file(file, head, "an Arrow file", ("Arrow", "an Arrow stream"), error, why) from error
-    return Footer(file, batches.schema, batches.rows)
+    forms, part = ("Arrow", "an Arrow stream"), "record batches cannot be counted"
+    with reading_footer(storage, file, "an Arrow file", forms, part) as stream:
+        batches = _scan(stream, file.size)
+        return Footer(file, batches.schema, batches.rows)
 
 
 def _scan(stream: Any, size: int) -> _Batches:
@@ -92,7 +88,8 @@ def _read_batches(
     if not batches.begins:
         reader = pa.ipc.open_file(stream, options=options)
         yield from (reader.get_batch(place).select(list(columns)) for place in wanted)
-    elif _has_dictionary(batches.schema):  # a dictionary stands anywhere before the batches that refer to it
+    elif _has_dictionary(pa.struct(list(batches.schema))):
+        # A dictionary stands anywhere before the batches that refer to it.
         for place, batch in enumerate(pa.ipc.open_stream(stream, options=options)):
             if place in wanted:
                 yield batch.select(list(columns))
@@ -103,8 +100,6 @@ def _read_batches(
             yield pa.ipc.read_record_batch(message, batches.schema).select(list(columns))
 
 
-def _has_dictionary(schema: pa.Schema | pa.DataType) -> bool:
-    kinds = [
-        schema.field(place).type for place in range(len(schema) if isinstance(schema, pa.Schema) else schema.num_fields)
-    ]
-    return any(pa.types.is_dictionary(kind) or _has_dictionary(kind) for kind in kinds)
+def _has_dictionary(kind: pa.DataType) -> bool:
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return pa.types.is_dictionary(kind) or any(map(_has_dictionary, inner))

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from penstock import frames
-from penstock.core.errors import PenstockError
 from penstock.core.schemas import canonical
 from penstock.io.fragments import Piece
 from penstock.io.sources.avro_blocks import Blocks, as_file, scan_blocks
 from penstock.io.sources.avro_schema import decodable
-from penstock.io.sources.columnar import ArrowSource, Footer, check_head, overlapping, read_once, refuse_file
+from penstock.io.sources.columnar import ArrowSource, Footer, overlapping, read_once, reading_footer
 from penstock.io.sources.files import InputFile, Storage
 
 
@@ -31,16 +29,9 @@ def read_footer(storage: Storage, file: InputFile) -> Footer:
     MissingExtraError
         fastavro is not installed.
     """
-    with storage.open(file.path) as stream:
-        head = check_head(file, stream, "an Avro file")
-        try:
-            blocks = scan_blocks(stream, file.size)
-            return Footer(file, _decode(blocks, b"", None, file.path).schema, blocks.rows)
-        except PenstockError:
-            raise
-        except frames.ERRORS as error:
-            why = "blocks cannot be counted"
-            raise refuse_file(file, head, "an Avro file", ("Avro",), error, why) from error
+    with reading_footer(storage, file, "an Avro file", ("Avro",), "blocks cannot be counted") as stream:
+        blocks = scan_blocks(stream, file.size)
+        return Footer(file, _decode(blocks, b"", None, file.path).schema, blocks.rows)
 
 
 def _decode(blocks: Blocks, data: bytes, columns: Sequence[str] | None, path: str) -> pa.Table:

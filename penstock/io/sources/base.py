@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import narwhals as nw
 import numpy as np
@@ -37,14 +37,10 @@ class Source(Protocol):
         ...
 
 
-@runtime_checkable
-class FileSource(Protocol):
-    """A source of files."""
-
-    @property
-    def storage(self) -> Storage:
-        """What opens them."""
-        ...
+def storage_of(source: Source) -> Storage | None:
+    """Return what opens the files of a source, None where it has none; a query runs to say so."""
+    storage: Storage | None = getattr(source, "storage", None)
+    return storage
 
 
 class RowAccount(Protocol):
@@ -115,9 +111,10 @@ class Reader:
 
     def version(self, fragment: Fragment) -> Hashable:
         """Return what changes with the files of a fragment; None where reading them would say that they did."""
-        if not isinstance(self.source, FileSource):
+        storage = storage_of(self.source)
+        if storage is None:
             return ()
-        storage, files = self.source.storage, {piece.path: piece for piece in fragment.pieces}
+        files = {piece.path: piece for piece in fragment.pieces}
         try:
             for piece in files.values():
                 storage.check_unchanged(piece)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -51,6 +52,21 @@ def refuse_file(
     if kind not in forms:
         return corrupt(file.path, f"not {form} ({file.size} bytes)", head, forms[0])
     return corrupt(file.path, f"cut off or damaged, {file.size} bytes: {part} ({error})", head, kind)
+
+
+@contextmanager
+def reading_footer(storage: Storage, file: InputFile, form: str, forms: tuple[str, ...], part: str) -> Iterator[Any]:
+    """Open a file for what it says of itself; the errors are those of `check_head` and `refuse_file`."""
+    with storage.open(file.path) as stream:
+        head = check_head(file, stream, form)
+        try:
+            yield stream
+        except PenstockError:
+            raise
+        except frames.ERRORS as error:
+            if is_out_of_memory(error):
+                raise
+            raise refuse_file(file, head, form, forms, error, part) from error
 
 
 @dataclass(frozen=True)

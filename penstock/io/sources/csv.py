@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from penstock.core.errors import BadRowsError
 from penstock.core.schemas import check_unique
 from penstock.io.sources.csv_dialect import Dialect
 from penstock.io.sources.files import InputFile, corrupt
@@ -37,8 +35,9 @@ class CsvSource(TextSource):
     header: bool = True
     names: tuple[str, ...] = ()
 
-    filler: ClassVar[bytes] = b"\n"
-    repair: ClassVar[str] = "Declare the column as string, add the value to null_values, or repair the file."
+    filler = b"\n"
+    repair = "Declare the column as string, add the value to null_values, or repair the file."
+    form = "A delimiter in a field needs quotes around the field; max_bad_records sets such records aside."
 
     def read_header(self, file: InputFile) -> tuple[tuple[str, ...], int, RecordEnds | None]:
         """Return the names of the columns, where the records after the header begin, and what finds their ends.
@@ -105,16 +104,12 @@ class CsvSource(TextSource):
         """Return that a record has too few or too many fields."""
         return None if self._odd_row(record, names) is None else "wrong number of fields"
 
-    def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
-        """Return the error for too few or too many fields."""
-        row = self._odd_row(record, item.names)
+    def describe_fault(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return how many fields a record has that has too few or too many, with the record."""
+        row = self._odd_row(record, names)
         if row is None:
             return None
-        return BadRowsError(
-            f"{place}: {row.actual_columns} fields, expected {row.expected_columns}: {shorten_text(row.text)}",
-            hint="A delimiter in a field needs quotes around the field; max_bad_records sets such records aside.",
-            path=item.file.path,
-        )
+        return f": {row.actual_columns} fields, expected {row.expected_columns}: {shorten_text(row.text)}"
 
     def read_value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
         """Return a value of a record."""

@@ -235,6 +235,16 @@ def corrupt(path: str, problem: str, head: bytes = b"", expected: str | None = N
     return CorruptFileError(f"{path}: {problem}{looks}", hint=hint, path=path)
 
 
+def check_rows(path: str, rows: int, planned: int) -> None:
+    """Raise IncompleteInputError for a part of an input that has not as many rows as when it was planned."""
+    if rows != planned:
+        raise IncompleteInputError(
+            f"{path} has {rows} rows where {planned} were when planned",
+            hint="Read it again once nothing writes to it.",
+            path=path,
+        )
+
+
 def check_sha256(path: str, digest: str, expected: str) -> None:
     """Raise CorruptFileError for a file whose content is not the one that its manifest lists."""
     if digest != expected:

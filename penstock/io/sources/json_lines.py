@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pyarrow as pa
 
-from penstock.core.errors import BadRowsError, SchemaDriftError, SchemaError
+from penstock.core.errors import SchemaDriftError, SchemaError
 from penstock.io.sources import json_objects
 from penstock.io.sources.files import InputFile
 from penstock.io.sources.inference import Guess
@@ -23,8 +21,9 @@ from penstock.io.sources.text import TextSource, shorten_text
 class JsonLinesSource(TextSource):
     """Pieces of files with one JSON object in a line; see `penstock.io.formats.json_lines`."""
 
-    filler: ClassVar[bytes] = b" "
-    repair: ClassVar[str] = "Repair the line, or declare a type that holds all values."
+    filler = b" "
+    repair = "Repair the line, or declare a type that holds all values."
+    form = "Each line holds one whole object; max_bad_records sets others aside."
 
     def read_header(self, file: InputFile) -> tuple[tuple[str, ...], int, RecordEnds | None]:
         """Return where the lines begin; names are known only once they are parsed."""
@@ -55,10 +54,6 @@ class JsonLinesSource(TextSource):
             return lines, {name: Guess(types.get(name, pa.null())) for name in _keys(table, types, complete, data)}
         return lines, {name: _guess(item.file.path, table[name], name, data) for name in table.column_names}
 
-    def find_ends(self, data: bytes) -> list[int]:
-        """Return where the lines of a text end, but for one at its end that has no line end."""
-        return [newline.end() for newline in re.finditer(b"\n", data)]
-
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
         """Return the number of rows; ArrowInvalid for a line that is no object, or a value not of its declared type."""
         types, lines = self.declared_types(()), _check_shape(data)
@@ -80,16 +75,12 @@ class JsonLinesSource(TextSource):
 
         return first_bad(data, self.record_ends(data), check)
 
-    def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
-        """Return the error for a line that is not one object."""
+    def describe_fault(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return what a line is that is not one object, with the line."""
         fault, cause = _fault(record, json_objects.infer)
         if fault is None:
             return None
-        return BadRowsError(
-            f"{place} is {fault}{cause and f' ({cause})'}: {shorten_text(record.decode().strip())}",
-            hint="Each line holds one whole object; max_bad_records sets others aside.",
-            path=item.file.path,
-        )
+        return f" is {fault}{cause and f' ({cause})'}: {shorten_text(record.decode().strip())}"
 
     def find_drift(self, before: bytes, record: bytes, names: Sequence[str]) -> tuple[str, str] | None:
         """Return the column whose value is not of its declared type, or of another kind than in the lines before."""

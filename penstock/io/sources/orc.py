@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from penstock.io.fragments import Piece
-from penstock.io.sources.columnar import ArrowSource, Footer, check_head, narrowest, overlapping, read_once, refuse_file
+from penstock.io.sources.columnar import ArrowSource, Footer, narrowest, overlapping, read_once, reading_footer
 from penstock.io.sources.files import InputFile, Storage
 
 
@@ -21,14 +21,9 @@ def read_footer(storage: Storage, file: InputFile) -> Footer:
     CorruptFileError
         The file is empty, cut off, or not ORC.
     """
-    with storage.open(file.path) as stream:
-        head = check_head(file, stream, "an ORC file")
-        try:
-            opened = orc.ORCFile(stream)
-            return Footer(file, opened.schema, _stripes(opened))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            why = "footer unreadable"
-            raise refuse_file(file, head, "an ORC file", ("ORC",), error, why) from error
+    with reading_footer(storage, file, "an ORC file", ("ORC",), "footer unreadable") as stream:
+        opened = orc.ORCFile(stream)
+        return Footer(file, opened.schema, _stripes(opened))
 
 
 def _stripes(file: orc.ORCFile) -> tuple[int, ...]:

@@ -9,11 +9,12 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import ConfigError, IncompleteInputError, SchemaDriftError
-from penstock.core.schemas import check_type, check_unique, declared, require, widen
-from penstock.io.databases import Column, Database, Session, find_database
-from penstock.io.databases.decimals import holds_decimal
+from penstock.core.errors import ConfigError, SchemaDriftError
+from penstock.core.schemas import check_type, check_unique, declared, require
+from penstock.io.databases import Column, Database, find_database
+from penstock.io.databases.holding import holds_type
 from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, row_bytes
+from penstock.io.sources.files import check_rows
 from penstock.io.sources.sql_partitions import Partition, PartitionedQuery
 
 
@@ -46,12 +47,7 @@ class SqlSource:
         partition = self.partitions[piece.path]
         with self.database.session(options=self.database.fetch_options(partition.rows)) as session:
             table = session.fetch(self._query(partition, columns))
-        if table.num_rows != partition.rows:
-            raise IncompleteInputError(
-                f"{piece.path} has {table.num_rows} rows where {partition.rows} were when planned",
-                hint="Read it again once nothing writes to it.",
-                path=piece.path,
-            )
+        check_rows(piece.path, table.num_rows, partition.rows)
         arrays = [self._convert(table.column(place), name, piece.path) for place, name in enumerate(columns)]
         rows = pa.table(arrays, list(columns)).slice(piece.first, piece.rows)
         return frames.from_arrow(rows, kind)
@@ -93,37 +89,25 @@ def plan_sql(
         database.begin_snapshot(session)
         columns = database.columns(session, relation)
         check_unique([column.name for column in columns], database.shown)
-        types = _schema(database, columns, schema)
-        parts = _partitions(database, session, relation, columns, partition_on, partitions, types, fragment_bytes)
+        known = pa.schema([(column.name, column.type) for column in columns])
+        types = _schema(database, known, schema)
+        place = None if partition_on is None else known.get_field_index(*require(known, partition_on))
+        split = PartitionedQuery(relation, None if place is None else columns[place], partitions)
+        parts = split.plan(database, session, max(1, fragment_bytes // row_bytes(types)))
     by = None if partition_on is None else database.quote(partition_on)
     order = ", ".join(dict.fromkeys([*([by] if by else []), *(column.order for column in columns)]))
     places = {f"{database.shown} ({part.predicate or 'all rows'})": part for part in parts}
     return SqlSource(types, database, relation, tuple(columns), order, places), _fragments(places, types)
 
 
-def _partitions(
-    database: Database, session: Session, relation: str, columns: Sequence[Column],
-    partition_on: str | None, partitions: int | None, schema: pa.Schema, fragment_bytes: int,
-) -> list[Partition]:  # fmt: skip
-    known = {column.name: column for column in columns}
-    if partition_on is not None:
-        require(pa.schema([(column.name, column.type) for column in columns]), partition_on)
-    query = PartitionedQuery(relation, None if partition_on is None else known[partition_on], partitions)
-    return query.plan(database, session, max(1, fragment_bytes // row_bytes(schema)))
-
-
-def _schema(
-    database: Database, columns: Sequence[Column], schema: pa.Schema | dict[str, str | pa.DataType] | None
-) -> pa.Schema:
-    """Return the declared schema, which has to hold what the query has, or that of the query."""
-    known = pa.schema([(column.name, column.type) for column in columns])
+def _schema(database: Database, known: pa.Schema, schema: pa.Schema | dict[str, str | pa.DataType] | None) -> pa.Schema:
+    """Return the declared schema, which has to hold what the query has, `known`, or that of the query."""
     wanted = known if schema is None else declared(schema)
     require(known, wanted.names)
     for field in wanted:
         stored = known.field(field.name).type
         check_type(field.name, stored, database.shown)
-        holds = widen(field.type, stored) == field.type or holds_decimal(field.type, stored)
-        if not holds and database.stored_type(field.type) != stored:
+        if not holds_type(field.type, stored) and database.stored_type(field.type) != stored:
             raise SchemaDriftError(
                 f"column {field.name!r} is {stored} in {database.shown}, and the declared {field.type} may not hold it",
                 hint="Declare a type that holds it, or cast it in the query; Penstock does not cast silently.",

@@ -14,11 +14,11 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import BadRowsError, IncompleteInputError, PenstockError, SchemaDriftError
+from penstock.core.errors import BadRowsError, PenstockError, SchemaDriftError
 from penstock.io.fragments import BadRecord, Fragment, Piece, pack, row_bytes
 from penstock.io.sinks.part_writer import check_types
 from penstock.io.sources.bad_records import blank
-from penstock.io.sources.files import InputFile, Storage, corrupt
+from penstock.io.sources.files import InputFile, Storage, check_rows, corrupt
 from penstock.io.sources.hive import check_stored, with_keys
 from penstock.io.sources.inference import Guess, join_text
 from penstock.io.sources.numerals import WHOLE
@@ -63,6 +63,9 @@ class TextSource(ABC):
     repair: ClassVar[str]
     """The hint for a value of another type."""
 
+    form: ClassVar[str]
+    """The hint for a record that is not of its form."""
+
     @abstractmethod
     def read_header(self, file: InputFile) -> tuple[tuple[str, ...], int, RecordEnds | None]:
         """Return the names that a file has for its columns, where its records begin, and what finds their ends.
@@ -77,9 +80,9 @@ class TextSource(ABC):
     def parse(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
         """Return the columns of `types` from text of a file with the columns `names`; ArrowInvalid where it is none."""
 
-    @abstractmethod
     def parse_exactly(self, data: bytes, names: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
         """Parse, and refuse the numbers that pyarrow would change."""
+        return self.parse(data, names, types)
 
     @abstractmethod
     def try_scan(self, item: Range, data: bytes, columns: Sequence[str] | None) -> tuple[int, Mapping[str, Guess]]:
@@ -91,9 +94,9 @@ class TextSource(ABC):
             A record cannot be parsed, or not together with the others.
         """
 
-    @abstractmethod
     def find_ends(self, data: bytes) -> list[int]:
-        """Return where the records of a text end, but for one at its end that has no line end."""
+        """Return where the records of a text end, each a line, but for one at its end that has no line end."""
+        return [newline.end() for newline in re.finditer(b"\n", data)]
 
     @abstractmethod
     def count_rows(self, data: bytes, names: Sequence[str]) -> int:
@@ -114,8 +117,8 @@ class TextSource(ABC):
         return first_bad(data, self.record_ends(data), partial(self.count_rows, names=item.names))
 
     @abstractmethod
-    def refuse(self, record: bytes, item: Range, place: str) -> BadRowsError | None:
-        """Return the error for a record that is not of its form; None where only a value can be wrong."""
+    def describe_fault(self, record: bytes, names: Sequence[str]) -> str | None:
+        """Return how a record is not of its form, as a message goes on after its place; None as `find_fault`."""
 
     @abstractmethod
     def read_value(self, record: bytes, names: Sequence[str], column: str) -> tuple[str, str]:
@@ -180,9 +183,9 @@ class TextSource(ABC):
         begin, end = self.locate_bad(item, data)
         path, record = item.file.path, data[begin:end]
         place = f"{path}, line {line_at(self.storage, path, item.begin + begin)}"
-        refusal = self.refuse(record, item, place)
-        if refusal is not None:
-            return refusal
+        fault = self.describe_fault(record, item.names)
+        if fault is not None:
+            return BadRowsError(f"{place}{fault}", hint=self.form, path=path)
         drift = self.find_drift(data[:begin], record, item.names)
         if drift is None:
             return BadRowsError(f"{place}: cannot be parsed ({error})", path=path)
@@ -226,12 +229,7 @@ class TextSource(ABC):
             table = self.parse(data, piece.names, types)
         except pa.ArrowInvalid as error:
             raise corrupt(piece.path, f"cannot be parsed as it was when planned ({error})") from error
-        if table.num_rows != piece.rows:
-            raise IncompleteInputError(
-                f"{piece.path} has {table.num_rows} rows where {piece.rows} were when planned",
-                hint="Read it again once nothing writes to it.",
-                path=piece.path,
-            )
+        check_rows(piece.path, table.num_rows, piece.rows)
         for key in (key for key, _ in piece.keys if key in types):
             check_stored(table[key], key, piece)
         return table

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import posixpath
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, PenstockError
+from penstock.core.errors import CommitConflictError, ConfigError, PenstockError, check_one_of
 from penstock.core.locations import is_url
 from penstock.core.notices import get_logger
+from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.part_folder import LocalPartFolder, PartFolder
 from penstock.io.sinks.part_writer import PartWriter
@@ -56,21 +58,34 @@ class TableWrite:
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-class TableCommitter(Protocol):
+class TableCommitter(ABC):
     """Takes the parts that workers put into a table's folder, and commits one transaction that names them.
 
     Until the commit nobody sees a part; those of a run that died before it are removed by the next one that commits.
+
+    Parameters
+    ----------
+    write : TableWrite
+    compression : {"zstd", "snappy", "gzip", "none"}
     """
 
     path: str
     """Where the table lies, or what it is called."""
     schema: pa.Schema
     """Of the rows, as the table has them."""
-    partition_by: tuple[str, ...]
-    """The columns by which parts lie in folders."""
-    rows_replaced: int
-    rows_unchanged: int
+    folder: TableFolder
+    """Where parts are put."""
 
+    def __init__(self, write: TableWrite, compression: str) -> None:
+        check_one_of("compression", compression, ("zstd", "snappy", "gzip", "none"))
+        self._write, self._compression = write, compression
+        self.partition_by = write.partition_by
+        """The columns by which parts lie in folders."""
+        self.rows_replaced = self.rows_unchanged = 0
+        self._takes_parts = True
+        """Whether the transaction names the parts of this run: not of one that only reads them, or came before."""
+
+    @abstractmethod
     def prepare(self) -> bool:
         """Look at the table, and return whether there is something to write: not of a run whose rows are in it.
 
@@ -80,10 +95,7 @@ class TableCommitter(Protocol):
             The table has other columns or partitions, or is there, and ``mode="error"``.
         """
 
-    @property
-    def folder(self) -> TableFolder:
-        """Where parts are put."""
-
+    @abstractmethod
     def writer(self, stored: pa.Schema) -> PartWriter:
         """Return what writes parts of the columns that folders do not name."""
 
@@ -97,9 +109,25 @@ class TableCommitter(Protocol):
         OutputError
             The log cannot be written.
         """
+        parts = [entry for entry in files if entry.rows]
+        failpoint("table-parts-put")
+        committed = any(self._attempt(parts) for _ in range(ATTEMPTS))
+        failpoint("table-committed")
+        if not committed:
+            raise self._conflict()
+        self.folder.discard([entry.path for entry in parts] if self._takes_parts else ())
 
+    @abstractmethod
     def names(self) -> Collection[str]:
         """Return the names, without folders, of the files of all versions that the table still has."""
+
+    @abstractmethod
+    def _attempt(self, files: Sequence[FileEntry]) -> bool:
+        """Commit once; return False where another run was faster, and this one may go on after it."""
+
+    @abstractmethod
+    def _conflict(self) -> CommitConflictError:
+        """Return the error for a table that another run has changed."""
 
 
 @dataclass(frozen=True)

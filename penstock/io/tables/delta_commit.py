@@ -22,11 +22,10 @@ from penstock.core.errors import (
 )
 from penstock.core.redaction import redact
 from penstock.core.schemas import canonical
-from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.partitions import read_name
-from penstock.io.tables.committer import ATTEMPTS, TableFolder, TableWrite, stored_schema
+from penstock.io.tables.committer import TableCommitter, TableFolder, TableWrite, stored_schema
 from penstock.io.tables.delta_log import DeltaLog, table_path
 from penstock.io.tables.object_store import object_store_options
 from penstock.io.tables.staged_rows import read_staged, refuse_repeated
@@ -38,8 +37,8 @@ _HELD = (
 _KINDS = {kind: kind for kind in _HELD} | {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
-class DeltaCommitter:
-    """A `TableCommitter` of Delta tables.
+class DeltaCommitter(TableCommitter):
+    """Commits to the log of a Delta table.
 
     Parameters
     ----------
@@ -49,14 +48,13 @@ class DeltaCommitter:
     """
 
     def __init__(self, write: TableWrite, schema_mode: str | None, compression: str) -> None:
-        self._write, self._schema_mode, self._compression = write, schema_mode, compression
+        super().__init__(write, compression)
+        self._schema_mode = schema_mode
         self.path = table_path(write.target)
         self.schema = stored_schema(write.schema, _KINDS, "a Delta table")
-        self.partition_by = write.partition_by
         self.folder = TableFolder(self.path, write.run, write.storage_options)
-        self.rows_replaced = self.rows_unchanged = 0
         self._log: DeltaLog | None = None
-        self._merges = self._was_in = False
+        self._merges = False
 
     def prepare(self) -> bool:
         """See `TableCommitter.prepare`."""
@@ -77,16 +75,10 @@ class DeltaCommitter:
         return ParquetWriter(stored, compression=self._compression)
 
     def commit(self, files: Sequence[FileEntry]) -> None:
-        """See `TableCommitter.commit`."""
-        parts = [entry for entry in files if entry.rows]
+        """See `TableCommitter.commit`; DataValueError for a key that is twice among the rows."""
         if self._write.keys:
-            refuse_repeated(self.folder, parts, self._write.keys)
-        failpoint("table-parts-put")
-        committed = any(self._attempt(parts) for _ in range(ATTEMPTS))
-        failpoint("table-committed")
-        if not committed:
-            raise self._conflict()
-        self.folder.discard(() if self._merges or self._was_in else [entry.path for entry in parts])
+            refuse_repeated(self.folder, [entry for entry in files if entry.rows], self._write.keys)
+        super().commit(files)
 
     def names(self) -> set[str]:
         """See `TableCommitter.names`: the newest version has a file, or an entry of the log says that it went."""
@@ -100,7 +92,6 @@ class DeltaCommitter:
         return {posixpath.basename(unquote(path)) for path in paths}
 
     def _attempt(self, files: Sequence[FileEntry]) -> bool:
-        """Commit once; return False where another run was faster, and this one may go on after it."""
         from deltalake.exceptions import CommitFailedError, DeltaError
 
         try:
@@ -126,12 +117,11 @@ class DeltaCommitter:
             raise self._conflict() from error
         partition_by = self.partition_by
         self._check_extends(now)
-        if before is not None and self._replaced(now, files) != self._replaced(before, files):
+        is_moved = before is not None and self._replaced(now, files) != self._replaced(before, files)
+        if is_moved or self.partition_by != partition_by:
             raise self._conflict() from error
-        if self.partition_by != partition_by:
-            raise self._conflict() from error
-        self._log, self._was_in = now, self._is_in(now)
-        return self._was_in
+        self._log, self._takes_parts = now, not self._is_in(now)
+        return not self._takes_parts
 
     def _conflict(self) -> CommitConflictError:
         message = f"another run has changed the table in {self.path} meanwhile"
@@ -174,6 +164,7 @@ class DeltaCommitter:
             merge_schema=self._schema_mode == "merge",
             commit_properties=self._properties(),
         )
+        self._takes_parts = False
         done = merger.when_matched_update_all().when_not_matched_insert_all().execute()
         self.rows_replaced = done["num_target_rows_updated"]
         self.rows_unchanged -= self.rows_replaced

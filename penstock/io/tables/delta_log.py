@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -164,7 +164,7 @@ class DeltaLog:
         uncounted = [InputFile(file.path, file.size, file.mtime) for file in files if file.rows < 0]
         footers = scheduler.map(partial(_read_listed, storage), uncounted, label="footers") if uncounted else ()
         counts = {footer.file.path: sum(footer.row_groups) for footer in footers}
-        counted = [file if file.rows >= 0 else file.with_rows(counts[file.path]) for file in files]
+        counted = [file if file.rows >= 0 else replace(file, rows=counts[file.path]) for file in files]
         return sorted(counted, key=lambda file: (file.mtime, file.path))
 
     def _file(self, action: Mapping[str, Any], deleted: dict[str, np.ndarray]) -> TableFile:

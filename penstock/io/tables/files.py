@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,6 @@ class TableFile:
     keys: tuple[tuple[str, Any], ...] = ()
     deleted: np.ndarray
 
-    def with_rows(self, rows: int) -> TableFile:
-        """Return the file with another number of rows."""
-        return replace(self, rows=rows)
-
     def pieces(self, most: int) -> Iterator[TablePiece]:
         """Yield the rows that are not deleted, in pieces of at most `most` rows, as even as can be."""
         live = self.rows - len(self.deleted)
@@ -57,36 +53,28 @@ class TableFile:
                 self.size,
                 self.mtime,
                 keys=self.keys,
-                deleted=self.deleted.astype("<i8").tobytes(),
+                left_out=self.deleted.astype("<i8").tobytes(),
                 stored=self.rows,
             )
 
 
 @dataclass(frozen=True)
 class TablePiece(Piece):
-    """Rows of a file of a table, counted without those that are deleted.
+    """Rows of a file of a table, counted without those that are deleted; ``stored`` is how many the file has."""
 
-    ``deleted`` are the numbers of the deleted rows as int64, ``stored`` is how many rows the file has.
-    """
-
-    deleted: bytes = b""
     stored: int = 0
-
-    @property
-    def left_out(self) -> bytes:
-        return self.deleted
 
     def stored_range(self) -> tuple[int, int, np.ndarray]:
         """Return the first row in the file, the end, and which of the rows between them are in the piece.
 
         Examples
         --------
-        >>> piece = TablePiece("a", 1, 2, deleted=np.array([0, 3]).tobytes(), stored=6)
+        >>> piece = TablePiece("a", 1, 2, left_out=np.array([0, 3]).tobytes(), stored=6)
         >>> first, end, mask = piece.stored_range()
         >>> first, end, mask.tolist()
         (2, 5, [True, False, True])
         """
-        deleted = np.frombuffer(self.deleted, "<i8")
+        deleted = np.frombuffer(self.left_out, "<i8")
         before = deleted - np.arange(len(deleted))  # rows that stand before each deleted one and are not deleted
         ends = np.array([self.first, self.first + self.rows - 1])
         first, last = (ends + np.searchsorted(before, ends, "right")).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
@@ -20,12 +20,11 @@ from penstock.core.errors import (
 )
 from penstock.core.extras import importing
 from penstock.core.schemas import canonical
-from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import FileEntry
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sinks.partitions import read_name
 from penstock.io.sources.files import Storage
-from penstock.io.tables.committer import ATTEMPTS, TableFolder, TableWrite, stored_schema
+from penstock.io.tables.committer import TableCommitter, TableFolder, TableWrite, stored_schema
 from penstock.io.tables.iceberg_scan import load_catalog, read_iceberg_location
 
 _HELD = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32())
@@ -40,8 +39,8 @@ class IcebergWriter(PartWriter):
 
     compression: str = "zstd"
 
-    kind: ClassVar[str] = "parquet"
-    suffix: ClassVar[str] = ".parquet"
+    kind = "parquet"
+    suffix = ".parquet"
 
     def __call__(self, frame: nw.DataFrame, path: str) -> None:
         """Write one part."""
@@ -50,8 +49,8 @@ class IcebergWriter(PartWriter):
             pq.write_table(table, sink, compression=self.compression)
 
 
-class IcebergCommitter:
-    """A `TableCommitter` of Iceberg tables in a catalog.
+class IcebergCommitter(TableCommitter):
+    """Commits snapshots of an Iceberg table in a catalog.
 
     Parameters
     ----------
@@ -61,6 +60,7 @@ class IcebergCommitter:
     """
 
     def __init__(self, write: TableWrite, catalog: Any, compression: str) -> None:
+        super().__init__(write, compression)
         if catalog is None:
             raise ConfigError(
                 "an Iceberg table is written through a catalog",
@@ -72,12 +72,8 @@ class IcebergCommitter:
             )
         with importing("pyiceberg", "iceberg"):
             self._catalog = load_catalog(catalog, write.storage_options)
-        self._write, self._compression = write, compression
         self.schema = stored_schema(write.schema, _KINDS, "an Iceberg table")
-        self.partition_by = write.partition_by
-        self.rows_replaced = self.rows_unchanged = 0
         self._new: Any = None
-        self._was_in = False
 
     def prepare(self) -> bool:
         """See `TableCommitter.prepare`."""
@@ -93,30 +89,16 @@ class IcebergCommitter:
         """See `TableCommitter.writer`."""
         return IcebergWriter(pa.schema([self._fields.field(name) for name in stored.names]), self._compression)
 
-    def commit(self, files: Sequence[FileEntry]) -> None:
-        """See `TableCommitter.commit`."""
-        parts = [entry for entry in files if entry.rows]
-        failpoint("table-parts-put")
-        committed = any(self._attempt(parts) for _ in range(ATTEMPTS))
-        failpoint("table-committed")
-        if not committed:
-            raise self._conflict()
-        self.folder.discard(() if self._was_in else [entry.path for entry in parts])
-
     def names(self) -> set[str]:
         """See `TableCommitter.names`: those that the manifests of any snapshot list."""
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        try:
-            table = self._catalog.load_table(self._write.target)
-        except (NoSuchTableError, NoSuchNamespaceError):
+        table = self._open()
+        if table is None:
             return set()
         manifests = {each.manifest_path: each for shot in table.snapshots() for each in shot.manifests(table.io)}
         entries = (each.fetch_manifest_entry(table.io, discard_deleted=False) for each in manifests.values())
         return {posixpath.basename(entry.data_file.file_path) for listed in entries for entry in listed}
 
     def _attempt(self, files: Sequence[FileEntry]) -> bool:
-        """Commit once; return False where another run was faster, and this one may go on after it."""
         from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 
         try:
@@ -124,8 +106,8 @@ class IcebergCommitter:
         except (CommitFailedException, TableAlreadyExistsError) as error:
             if self._write.mode != "append" or self._new is not None or not self._load():
                 raise self._conflict() from error
-            self._was_in = self._is_in()
-            return self._was_in
+            self._takes_parts = not self._is_in()
+            return not self._takes_parts
         return True
 
     def _create(self) -> None:
@@ -137,13 +119,18 @@ class IcebergCommitter:
                     spec.add_identity(name)
         self._new, self._metadata = transaction, transaction.table_metadata
 
-    def _load(self) -> bool:
-        """Look at the table that is there; False where there is none."""
+    def _open(self) -> Any:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         try:
-            self._table = self._catalog.load_table(self._write.target)
+            return self._catalog.load_table(self._write.target)
         except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+
+    def _load(self) -> bool:
+        """Look at the table that is there; False where there is none."""
+        self._table = self._open()
+        if self._table is None:
             return False
         if self._write.mode == "error":
             hint = 'Pass mode="append" or mode="overwrite", or choose another name.'

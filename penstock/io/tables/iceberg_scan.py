@@ -95,13 +95,13 @@ class IcebergScan:
 
     Parameters
     ----------
-    where : str
+    path : str
         Its location, or name, for messages.
     table : pyiceberg.table.Table
     scan : pyiceberg.table.DataScan
     """
 
-    where: str
+    path: str
     table: Any
     scan: Any
 
@@ -166,20 +166,20 @@ class IcebergScan:
             if "equality deletes" not in str(error):
                 raise
             raise InputError(
-                f"the table in {self.where} has equality delete files, which name rows by their values",
+                f"the table in {self.path} has equality delete files, which name rows by their values",
                 hint="Compact it with the tool that wrote them (Spark's or Flink's rewrite_data_files).",
-                path=self.where,
+                path=self.path,
             ) from error
         except FileNotFoundError as error:
             raise MissingInputError(
-                f"a manifest of the table in {self.where} is gone: {_why(error)}",
+                f"a manifest of the table in {self.path} is gone: {_why(error)}",
                 hint="Its snapshot was expired: read a newer one.",
-                path=self.where,
+                path=self.path,
             ) from error
         for task in tasks:
             if task.file.file_format.value != "PARQUET":
-                problem = f"{task.file.file_path} is {task.file.file_format.value}, in the table in {self.where}"
-                raise InputError(problem, hint="Only Parquet is read: rewrite the table.", path=self.where)
+                problem = f"{task.file.file_path} is {task.file.file_format.value}, in the table in {self.path}"
+                raise InputError(problem, hint="Only Parquet is read: rewrite the table.", path=self.path)
         return tasks
 
     def _file(self, task: Any, deleted: Mapping[str, Mapping[str, np.ndarray]]) -> TableFile:

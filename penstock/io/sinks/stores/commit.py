@@ -58,11 +58,6 @@ class StoreCommit:
         """Remove what was put there and not committed."""
         self._close()
 
-    def check(self) -> None:
-        """Raise what entering raises, and settle what dead runs left; for a caller that enters only later."""
-        with self:
-            pass
-
     def commit(self) -> None:
         """Put every output in its place; each must have been sealed, or left out."""
         changes = [change for output in self.outputs if (change := output.change()) is not None]

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from penstock.core.errors import OutputError, OutputExistsError
+from penstock.core.errors import OutputError
+from penstock.io.sinks.committer import ManifestCommitter
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.files import FileEntry
-from penstock.io.sinks.manifest import DATASET, Manifest
+from penstock.io.sinks.manifest import Manifest
 from penstock.io.sinks.stores.intent import StoreChange
 from penstock.io.sinks.stores.names import new_token, of_others
 from penstock.io.sinks.stores.output import StoreOutput
 from penstock.io.sinks.stores.part_folder import StorePartFolder
 from penstock.io.sinks.stores.recovery import discard_orphans
-from penstock.io.sinks.strict_json import Json
+from penstock.io.sinks.target import refuse_existing
 
 
-class StoreDirectory(StoreOutput):
+class StoreDirectory(StoreOutput, ManifestCommitter):
     """A folder of a store that appears at its target whole, or not at all.
 
     Parameters
@@ -66,7 +67,6 @@ class StoreDirectory(StoreOutput):
         super().__init__(target, run_id=run_id, storage_options=storage_options)
         self.overwrite = overwrite
         self._token = new_token()
-        self._omitted = False
         self._replaced: set[str] = set()
         self._listed: frozenset[str] = frozenset()
 
@@ -76,62 +76,18 @@ class StoreDirectory(StoreOutput):
         return StorePartFolder(self.store, self.place.path, self.run_id, self._token)
 
     def previous(self) -> Manifest | None:
-        """Return the manifest of the output at the target when this was claimed, or when it was last rebased.
-
-        Raises
-        ------
-        CorruptFileError
-            It is damaged.
-        """
         if self.before is None:
             return None
         return Manifest.decode(self.before.content, path=self.store.show(self.place.head))
 
     def rebase(self) -> None:
-        """Go on from what is at the target now; `seal` is to be called again."""
         self.before = self.store.read(self.place.head)
 
-    def seal(
-        self,
-        files: Iterable[FileEntry],
-        *,
-        format: str = DATASET,
-        metadata: Mapping[str, Json] | None = None,
-        keep: Iterable[FileEntry] = (),
-    ) -> Manifest:
-        """Complete the output for the commit, and return its manifest.
-
-        Parameters
-        ----------
-        files : iterable of FileEntry
-            Every file of the output, as `parts` gave them. What else this run has put there was left by abandoned
-            attempts, and is removed.
-        format : str
-            ``"penstock/dataset"`` or ``"penstock/model"``.
-        metadata : mapping of str to JSON values, optional
-        keep : iterable of FileEntry
-            Those of `files` that are of the output at the target; they stay where they are.
-
-        Raises
-        ------
-        ConfigError
-            A file listed twice, or metadata that is not strict JSON.
-        CommitConflictError
-            A file to keep is gone, since another run replaced the output.
-        OutputError
-            The store refused, or does not hold a file as it was listed.
-        """
-        manifest = Manifest.create(format, run_id=self.run_id, files=files, metadata=metadata)
-        content = manifest.encode()
+    def _complete(self, manifest: Manifest, content: bytes, keep: Iterable[FileEntry]) -> None:
         self._check_there(manifest, {entry.path for entry in keep})
         failpoint("files-checked")
         self._listed = frozenset(entry.path for entry in manifest.files)
         self._seal(content)
-        return manifest
-
-    def omit(self) -> None:
-        """Leave this output out: the run has nothing for it. What an earlier run put at the target is removed."""
-        self._omitted = True
 
     def change(self) -> StoreChange | None:
         """Return what the commit is to do."""
@@ -140,17 +96,13 @@ class StoreDirectory(StoreOutput):
         return StoreChange(self.place, self.before.version, removes=True) if self.before else None
 
     def _check_target(self) -> None:
-        names = self.store.list(self.place.path)
-        if self.before is None and not of_others(names):
-            return
+        others = of_others(self.store.list(self.place.path))
         if self.before is not None and self.overwrite:
-            self._replaced = of_others(names)
-            return
-        hint = "Pass overwrite=True to replace it, or choose another target."
-        if self.before is None:
-            hint = "overwrite=True replaces only what has a manifest; remove it yourself, or choose another target."
-        what = "no manifest of this library" if self.before is None else self.describe(self.before)
-        raise OutputExistsError(f"{self.target} exists and holds {what}", hint=hint, path=self.target)
+            self._replaced = others
+        elif self.before is not None:
+            raise refuse_existing(self.target, self.describe(self.before), is_output=True)
+        elif others:
+            raise refuse_existing(self.target, "no manifest of this library", is_output=False)
 
     def _check_there(self, manifest: Manifest, keep: Collection[str]) -> None:
         present = self.store.list(self.place.path) if manifest.files else {}

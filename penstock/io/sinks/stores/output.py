@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.errors import CommitConflictError, ConfigError, PenstockError
+from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.io.sinks.failpoints import failpoint
 from penstock.io.sinks.locks import Owner
 from penstock.io.sinks.manifest import Manifest
-from penstock.io.sinks.staging import RUN_ID
+from penstock.io.sinks.staging import check_run_id
 from penstock.io.sinks.stores.conditional import Versioned
 from penstock.io.sinks.stores.intent import StoreChange
 from penstock.io.sinks.stores.names import StoreTarget, new_token
 from penstock.io.sinks.stores.recovery import discard_run, recover
 from penstock.io.sinks.stores.store import logger, store_at
+from penstock.io.sinks.target import describe_manifest, refuse_changed
 
 
 class StoreOutput(ABC):
@@ -35,8 +35,7 @@ class StoreOutput(ABC):
     is_file: bool
 
     def __init__(self, target: str, *, run_id: str, storage_options: Mapping[str, Any] | None = None) -> None:
-        if not re.fullmatch(RUN_ID, run_id):
-            raise ConfigError(f"run_id is {run_id!r}, expected 1 to 64 of A-Z, a-z, 0-9, '_' and '-'")
+        check_run_id(run_id)
         self.store = store_at(target, storage_options)
         self.target = self.store.url
         self.run_id = run_id
@@ -82,12 +81,7 @@ class StoreOutput(ABC):
 
     def refuse_conflict(self) -> CommitConflictError:
         """Return the error for a target that another run has changed."""
-        message = (
-            f"run {self.run_id!r} cannot commit: {self.target} now holds {self.describe(self._now())}, "
-            f"and held {self.describe(self.before)} when the run began"
-        )
-        hint = "Only one run at a time can win a target; run again if this one should."
-        return CommitConflictError(message, hint=hint, path=self.target, run_id=self.run_id)
+        return refuse_changed(self.run_id, self.target, self.describe_target(), self.describe(self.before))
 
     def is_unchanged(self) -> bool:
         """Return whether the target is what it was when it was claimed."""
@@ -113,11 +107,7 @@ class StoreOutput(ABC):
             return "nothing"
         if self.is_file:
             return "a file"
-        try:
-            manifest = Manifest.decode(head.content, path=self.target)
-        except PenstockError:
-            return "an output with a manifest that cannot be read"
-        return f"the output of run {manifest.run_id!r} of {manifest.created_utc}"
+        return describe_manifest(lambda: Manifest.decode(head.content, path=self.target))
 
     def _now(self) -> Versioned | None:
         return self.store.read(self.place.head)
