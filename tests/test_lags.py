@@ -246,7 +246,7 @@ def test_rows_that_were_not_there_when_the_lag_was_made_are_told(local):
     made = cut(local).lag("paid", by="who", order_by="at")
     (step,) = made.steps
     assert isinstance(step, Beside)
-    fewer = cut(local).with_step(Beside(step.title, step.lags, step.reader, ()))
+    fewer = cut(local).with_step(Beside(step.lags, step.reader, ()))
     with pytest.raises(RowCountError, match="lag has no value for some of the rows 0 to"):
         fewer.to_arrow()
 

@@ -24,7 +24,6 @@ from penstock.dataset.folds.blocks import InBlocks
 from penstock.dataset.folds.splits import Splits
 from penstock.dataset.hash_partitioned import HashPartitioned
 from penstock.dataset.lags.lags import Lags
-from penstock.dataset.outputs.sql_writes import SqlWrites
 from penstock.dataset.outputs.writes import Writes
 from penstock.dataset.persisted.persisting import Persisting
 from penstock.dataset.relations.verbs import Relations
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, SqlWrites, Exports, Displayed):
+class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Displayed):
     """Rows in files or in memory, with row-wise steps to apply, on an engine.
 
     Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
@@ -131,7 +130,8 @@ class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, SqlWrites, E
         schema : pyarrow.Schema or dict of name to type
             What it returns; the result is checked for the columns and cast to the types.
         frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}
-            The library whose frame it takes; it may return any of them. Types in pandas are those of `to_pandas`.
+            The library whose frame it takes; it may return any of them. Narwhals is over Polars, also where partitions
+            are on a GPU. Types in pandas are those of `to_pandas`.
 
         Raises
         ------

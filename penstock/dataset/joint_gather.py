@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.folds.blocks import InBlocks
 from penstock.dataset.step_tree import NodeSummary, StepNode, summarise_tree
 from penstock.dataset.steps import RowLog, Step, history, prune
 from penstock.statistics.base import State, Statistic
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 Gathered = tuple[list[State], RowLog]
 

@@ -28,6 +28,7 @@ from penstock.core.errors import (
 from penstock.core.names import check_names
 from penstock.dataset.task_errors import described, hint_for, place_of
 from penstock.frames import ROW, Kind
+from penstock.frames.on_host import filter_rows
 from penstock.io.fragments import Fragment
 
 
@@ -104,9 +105,9 @@ class Step(ABC):
     def label(self) -> str:
         """What plans and errors call it."""
 
-    @abstractmethod
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the columns and types that come out, for those that go in."""
+        """Return the columns and types that come out, for those that go in: the same, unless it changes them."""
+        return schema
 
     @abstractmethod
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
@@ -117,9 +118,19 @@ class Step(ABC):
         """Return a new frame."""
 
 
+class PassiveStep(Step):
+    """A step that has nothing to do to a frame: what it stands for is done where rows are read."""
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
+        return None
+
+    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        return frame
+
+
 @dataclass(frozen=True)
-class SelectColumns(Step):
-    """Keeps some columns, in the order given."""
+class SelectColumns(PassiveStep):
+    """Keeps some columns, in the order given: no others are read."""
 
     columns: tuple[str, ...]
 
@@ -130,33 +141,22 @@ class SelectColumns(Step):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return pa.schema([schema.field(name) for name in self.columns])
 
-    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
-        return None  # pruning the columns that are read has the same effect
-
-    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        return frame
-
 
 @dataclass(frozen=True, eq=False)
 class Filter(Step):
-    """Keeps rows for which a Narwhals expression is true; null counts as false."""
+    """Keeps rows for which a Narwhals expression of the columns `read` is true; null counts as false."""
 
     predicate: nw.Expr
-    columns: tuple[str, ...]
+    read: pa.Schema
     keeps_rows = False
 
-    @property
-    def label(self) -> str:
-        return "filter"
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
+    label = "filter"
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
-        return wanted | frozenset(self.columns)
+        return wanted | frozenset(self.read.names)
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        rows = frame.filter(self.predicate)
+        rows = filter_rows(frame, self.predicate, self.read)
         log.drop("filter", len(frame) - len(rows))
         return rows
 

@@ -206,6 +206,12 @@ class Written:
     quarantine: list[FileEntry] = field(default_factory=list)
     log: RowLog = field(default_factory=RowLog)
 
+    def add(self, other: Written) -> None:
+        """Add what another fragment became."""
+        self.files += other.files
+        self.quarantine += other.quarantine
+        self.log.add(other.log)
+
 
 @dataclass(frozen=True)
 class WriteTask:
@@ -239,16 +245,16 @@ class WriteTask:
             )
 
         written.files = self.scan.convert(fragment, written.log, write)
-        self.put_aside(written, fragment)
+        put_aside(written, fragment, self.quarantine, self.layout.prefix)
         return written
 
-    def put_aside(self, written: Written, fragment: Fragment) -> None:
-        """Write the rows of a fragment that were set aside, and let go of them."""
-        if written.log.tables and self.quarantine is not None:
-            set_aside = frames.from_arrow(pa.concat_tables(written.log.tables, promote_options="default"))
-            name = f"{self.layout.prefix}-{fragment.index:05d}"
-            written.quarantine += put_parts(ParquetWriter(None), [(name, set_aside)], self.quarantine)
-        written.log.tables.clear()
+
+def put_aside(written: Written, fragment: Fragment, folder: PartFolder | None, prefix: str) -> None:
+    """Write the rows of a fragment that were set aside where there is a folder for them, and let go of them."""
+    if written.log.tables and folder is not None:
+        set_aside = frames.from_arrow(pa.concat_tables(written.log.tables, promote_options="default"))
+        written.quarantine += put_parts(ParquetWriter(None), [(f"{prefix}-{fragment.index:05d}", set_aside)], folder)
+    written.log.tables.clear()
 
 
 def put_parts(writer: PartWriter, parts: Iterable[tuple[str, nw.DataFrame]], folder: PartFolder) -> list[FileEntry]:

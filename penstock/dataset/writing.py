@@ -7,12 +7,12 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.locations import is_url
 from penstock.core.redaction import redact
 from penstock.core.scheduler import check_shared
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.additions import Addition, Description
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.revision import Revision
@@ -22,9 +22,6 @@ from penstock.io.sinks import MANIFEST_NAME, OutputCommit, check_apart, locate, 
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.files import Storage
 from penstock.io.tables.committer import TableCommitter
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from penstock import devices
 from penstock.core.displayed import Displayed
@@ -17,11 +17,9 @@ from penstock.core.sizes import show_bytes
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.reading import Reading
+from penstock.frames import Kind
 from penstock.io import persisted
-
-if TYPE_CHECKING:
-    from penstock.frames import Kind
-    from penstock.spmd import Body, SpmdOptions
+from penstock.spmd import Body, SpmdOptions, run_alone
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -164,8 +162,6 @@ class Engine(Reading, Displayed, ABC):
 
         An engine whose workers are not here overrides this; here the only rank runs in this process, on all cores.
         """
-        from penstock.spmd import run_alone
-
         return run_alone(body, datasets, options, self, label, threads=devices.usable_cores())
 
     def new_persistence(self) -> str:

@@ -112,6 +112,12 @@ class QueryEngine(ABC):
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
 
 
+def as_lazy(native: Any) -> nw.LazyFrame:
+    """Return a lazy frame of an engine's own as one of Narwhals."""
+    frame: nw.LazyFrame = nw.from_native(native)
+    return frame
+
+
 def with_windows(
     frame: AnyFrame, columns: Mapping[str, nw.Expr], partition_by: Sequence[str], order_by: Sequence[str]
 ) -> AnyFrame:

@@ -13,13 +13,12 @@ from penstock.core.errors import SchemaError
 from penstock.core.names import check_names
 from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
-from penstock.engines.reading_formats import Paths
-from penstock.engines.reading_sql import ReadingSql
+from penstock.engines.reading_formats import Paths, options_in
 from penstock.engines.reading_tables import ReadingTables
 from penstock.frames.interchange import as_arrow
 from penstock.io.formats import TableOptions, find_format
 from penstock.io.formats.whole_files import FILE_FRAGMENT_BYTES
-from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.fragments import FRAGMENT_BYTES, Fragment
 from penstock.io.sinks.staging_place import StagingFolder
 from penstock.io.sources.bad_records import log_unparsed
 from penstock.io.sources.base import Reader, Source, log_absent
@@ -28,7 +27,6 @@ from penstock.io.sources.memory import MemorySource
 
 if TYPE_CHECKING:
     from penstock.engines.base import Engine
-    from penstock.io.fragments import Fragment
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,7 +37,7 @@ def owning(dataset: Dataset, folder: StagingFolder) -> Dataset:
     return replace(dataset, reader=replace(dataset.reader, folder=folder))
 
 
-class Reading(ReadingTables, ReadingSql, ABC):
+class Reading(ReadingTables, ABC):
     """Plans datasets; footers, headers and text are looked at by the workers."""
 
     @abstractmethod
@@ -148,11 +146,7 @@ class Reading(ReadingTables, ReadingSql, ABC):
         ConfigError, MissingInputError, CorruptFileError, IncompleteInputError, SchemaDriftError
             Before any row is read.
         """
-        return self.read(
-            "parquet", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
-            allow_unmanifested=allow_unmanifested, storage_options=storage_options, fragment_bytes=fragment_bytes,
-            page_checksum_verification=page_checksum_verification,
-        )  # fmt: skip
+        return self.read("parquet", **options_in(locals()))
 
     def read_csv(
         self,
@@ -201,12 +195,7 @@ class Reading(ReadingTables, ReadingSql, ABC):
             the reasons of the first ones. SchemaError: a column has no name, as the index that pandas' ``to_csv``
             writes, and is not left out by `schema`.
         """
-        return self.read(
-            "csv", paths, schema=schema, header=header, column_names=column_names, delimiter=delimiter, quote=quote,
-            null_values=null_values, missing_columns=missing_columns, extra_columns=extra_columns,
-            max_bad_records=max_bad_records, allow_unmanifested=allow_unmanifested, storage_options=storage_options,
-            fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("csv", **options_in(locals()))
 
     def read_json_lines(
         self,
@@ -225,11 +214,7 @@ class Reading(ReadingTables, ReadingSql, ABC):
         A line that is not one object is what a record with another number of fields is there. Where `schema` is not
         given, values of different kinds under one key are an error that `max_bad_records` does not set aside.
         """
-        return self.read(
-            "json_lines", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
-            max_bad_records=max_bad_records, allow_unmanifested=allow_unmanifested, storage_options=storage_options,
-            fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("json_lines", **options_in(locals()))
 
     def read_files(
         self,
@@ -264,9 +249,7 @@ class Reading(ReadingTables, ReadingSql, ABC):
         IncompleteInputError
             When it is read: a file changed since it was planned, or is gone.
         """
-        return self.read(
-            "files", paths, extensions=extensions, storage_options=storage_options, fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("files", **options_in(locals()))
 
     def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
         """Return a dataset of a table in memory; NaN becomes null when it is read.

@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+
+from penstock.dataset.dataset import Dataset
 from penstock.io.fragments import FRAGMENT_BYTES
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from penstock.dataset.dataset import Dataset
-
 Paths = str | Path | list[str] | list[Path]
+
+
+def options_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a reader was called with, defaults too, as `read` takes it: `arguments` are its ``locals()``."""
+    return {name: value for name, value in arguments.items() if name != "self"}
 
 
 class ReadingFormats(ABC):
@@ -59,10 +62,7 @@ class ReadingFormats(ABC):
         ...     engine.read_orc(f"{folder}/out").to_arrow().to_pydict()
         {'x': [1, None]}
         """
-        return self.read(
-            "orc", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
-            allow_unmanifested=allow_unmanifested, storage_options=storage_options, fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("orc", **options_in(locals()))
 
     def read_avro(
         self,
@@ -82,10 +82,7 @@ class ReadingFormats(ABC):
         day are of their types in Arrow; an unknown logical type is the type under it, as Avro has it. A file that was
         cut off between two blocks is a whole one to Avro: only a manifest tells.
         """
-        return self.read(
-            "avro", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
-            allow_unmanifested=allow_unmanifested, storage_options=storage_options, fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("avro", **options_in(locals()))
 
     def read_arrow(
         self,
@@ -103,10 +100,7 @@ class ReadingFormats(ABC):
         Parameters and errors are those of `read_parquet`. A stream is read once as a whole when it is planned, and has
         to end with the mark of its end.
         """
-        return self.read(
-            "arrow", paths, schema=schema, missing_columns=missing_columns, extra_columns=extra_columns,
-            allow_unmanifested=allow_unmanifested, storage_options=storage_options, fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("arrow", **options_in(locals()))
 
     def read_libsvm(
         self,
@@ -149,7 +143,4 @@ class ReadingFormats(ABC):
         ...     ps.LocalEngine(device="cpu").read_libsvm(f"{folder}/a.libsvm").to_arrow().to_pydict()
         {'label': [1.0, 0.0], 'features_indices': [[0, 2], [1]], 'features_values': [[0.5, 2.0], [1.0]]}
         """
-        return self.read(
-            "libsvm", paths, num_features=num_features, zero_based=zero_based, max_bad_records=max_bad_records,
-            allow_unmanifested=allow_unmanifested, storage_options=storage_options, fragment_bytes=fragment_bytes,
-        )  # fmt: skip
+        return self.read("libsvm", **options_in(locals()))

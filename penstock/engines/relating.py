@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import narwhals as nw
 
-from penstock.dataset.relations.operation import Project
+from penstock.dataset.relations.operation import Operation, Project
 from penstock.dataset.relations.order import ROW_ORDER, SortKey, columns_of
 from penstock.dataset.relations.relation import (
     ConformedSource,
@@ -25,7 +25,6 @@ from penstock.engines.querying import QueryEngine, Rows, execute, read_staged, s
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
-    from penstock.dataset.relations.operation import Operation
     from penstock.engines.relational import RelationalEngine
     from penstock.engines.staging import Staging
 

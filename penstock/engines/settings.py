@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +36,15 @@ class EngineSettings(BaseModel, ABC, extra="forbid", frozen=True):
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the class that the file gives."""
         return {name: value for name, value in self if name != "engine" and value is not None}
+
+
+class OwnEngineSettings(EngineSettings, ABC, frozen=True):
+    """What a file may say of an engine of this package, which lies in the folder of its name, and is called by it."""
+
+    def start(self, progress: Progress | None) -> Engine:
+        module = import_module(f"penstock.engines.{self.engine}.engine")
+        engine: Engine = getattr(module, f"{self.engine.title()}Engine")(**self.arguments(), progress=progress)
+        return engine
 
 
 def engine_settings(

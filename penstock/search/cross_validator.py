@@ -122,8 +122,7 @@ class CrossValidator:
         KeyboardInterrupt
             The best so far is told to the progress; a search with a `study` goes on from there when it is run again.
         """
-        check_dataset(dataset, "fit")
-        return self._run(self._folds(dataset)).result()
+        return self._run(dataset, "fit").result()
 
     def explain(self, dataset: Dataset) -> Explanation:
         """Return in words what `fit` will do: trials, scans, what trials share, and how they are trained.
@@ -131,16 +130,16 @@ class CrossValidator:
         No row is read, but where the folds go by a column. Of trials that are not known before others are done, those
         of the first batch are told.
         """
-        check_dataset(dataset, "explain")
-        return explain_search(self._run(self._folds(dataset)))
+        return explain_search(self._run(dataset, "explain"))
 
     def _folds(self, dataset: Dataset) -> Folds:
         return as_folds(dataset, self.folds)
 
-    def _run(self, folds: Folds) -> SearchRun:
+    def _run(self, dataset: Dataset, purpose: str) -> SearchRun:
+        check_dataset(dataset, purpose)
         return SearchRun(
-            self.pipeline, self.space, self.evaluators, self.leading, folds, self.study, self.storage_options,
-            self.options,
+            self.pipeline, self.space, self.evaluators, self.leading, self._folds(dataset), self.study,
+            self.storage_options, self.options,
             parallelism=self.parallelism, refit=self.refit, stop_on_error=self.on_error == "raise",
         )  # fmt: skip
 

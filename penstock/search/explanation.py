@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from penstock.core.explanation import Explanation
 from penstock.core.redaction import presentable
 from penstock.core.sizes import show_bytes
+from penstock.dataset.dataset import Dataset
 from penstock.pipeline.fusion import Pass
 from penstock.pipeline.plan import Plan
 from penstock.search.joint_scan import JointScan
 from penstock.search.lanes import Lane, waiting
+from penstock.search.run import SearchRun
 from penstock.search.trainings import is_small, training_bytes
 from penstock.search.trials import plan_trials, start_lanes
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
-    from penstock.search.run import SearchRun
 
 
 def explain_search(run: SearchRun) -> Explanation:

@@ -7,20 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.core.errors import ConfigError, check_one_of
+from penstock.core.errors import ConfigError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.search.dimensions import Branch, Dimensions, Listed, Suggestion, assign, every_dimension
-from penstock.search.logged_study import LoggedStudy, Proposal, Verdict, rank
-from penstock.search.spaces import PlannedSpace, check_settings, check_size, grid, space_fingerprint
-from penstock.search.storage import open_log
-from penstock.search.study import DIRECTIONS, Direction, Study
+from penstock.search.logged_study import Proposal, Unpruned, rank
+from penstock.search.spaces import LoggedSpace, PlannedSpace, SpacePlan, check_settings, check_size, grid
+from penstock.search.study import Direction
 from penstock.search.trial_log import Record
 
 ROWS = "rows"
 
 
 @dataclass(frozen=True)
-class HalvingSpace:
+class HalvingSpace(LoggedSpace):
     """A space whose trials compete in rungs: what `halving` gives.
 
     Attributes
@@ -51,28 +50,18 @@ class HalvingSpace:
         if self.resource != ROWS:
             check_settings(pipeline, self._first_on_every_rung())
 
-    def start(
-        self,
-        fingerprint: Mapping[str, str],
-        direction: Direction = "maximize",
-        storage: str | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Study:
-        """Return a study whose batches are the rungs."""
-        check_one_of("direction", direction, DIRECTIONS)
-        dimensions = self._dimensions()
-        parts = space_fingerprint(
-            dimensions,
-            f"halving of {self.candidates.strategy}",
-            self.candidates.seed,
-            candidates=len(self.candidates),
-            factor=self.factor,
-            resources=self.resources,
-        )
-        log = open_log(storage, storage_options, {**fingerprint, **parts}, direction, dimensions)
+    def plan(self, *, is_stored: bool) -> SpacePlan:
+        """Return the way of handing out a rung at once."""
         on_rungs = self.resource if self.resource != ROWS else None
         strategy = Halving(self.candidates.suggestions, self.factor, self.resources, on_rungs)
-        return LoggedStudy(dimensions, strategy, log, direction)
+        parts = {
+            "strategy": f"halving of {self.candidates.strategy}",
+            "seed": self.candidates.seed,
+            "candidates": len(self.candidates),
+            "factor": self.factor,
+            "resources": self.resources,
+        }
+        return self._dimensions(), strategy, parts
 
     def _dimensions(self) -> Dimensions:
         if self.resource == ROWS:
@@ -87,7 +76,7 @@ class HalvingSpace:
 
 
 @dataclass(frozen=True)
-class Halving:
+class Halving(Unpruned):
     """The strategy of giving the best of a rung more on the next one."""
 
     candidates: tuple[Suggestion, ...] = field(repr=False)
@@ -100,11 +89,6 @@ class Halving:
         """How many there are on all rungs."""
         return sum(rung_sizes(len(self.candidates), self.factor, len(self.resources)))
 
-    @property
-    def prunes(self) -> bool:
-        """Whether it stops trials before their end: never."""
-        return False
-
     def propose(self, records: Sequence[Record], direction: Direction) -> list[Proposal]:
         """Return the trials of the next rung, in the order in which they were on the first."""
         rung = 1 + records[-1].batch if records else 0
@@ -115,10 +99,6 @@ class Halving:
         last = [record for record in records if record.batch == rung - 1]
         best = rank(last, direction)[: math.ceil(len(last) / self.factor)]
         return [self._proposal(record.suggestion, rung) for record in sorted(best, key=lambda record: record.number)]
-
-    def judge(self, records: Sequence[Record], record: Record, direction: Direction) -> Verdict:
-        """Return that a trial goes on: it is stopped between rungs alone."""
-        return Verdict(False)
 
     def _proposal(self, suggestion: Suggestion, rung: int) -> Proposal:
         if self.address is None:

@@ -48,6 +48,16 @@ class Strategy(Protocol):
         """Return whether to stop a trial after its last step; `records` are those of the batches before it."""
 
 
+class Unpruned:
+    """The part of a strategy that stops no trial before its end."""
+
+    prunes = False
+
+    def judge(self, records: Sequence[Record], record: Record, direction: Direction) -> Verdict:
+        """Return that a trial goes on."""
+        return Verdict(False)
+
+
 class LoggedStudy:
     """A `Study` of trials that a strategy proposes and a log keeps.
 

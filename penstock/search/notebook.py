@@ -17,7 +17,7 @@ def search_html(result: SearchResult) -> str:
     rows = [
         [
             str(row["trial"]),
-            *(show_value(row[name], exact=True) for name in parameters),
+            *("none" if row[name] is None else show_value(row[name], exact=True) for name in parameters),
             show_number(row[mean]) if row.get(mean) is not None else show_label(row["reason"] or row["state"], 60),
             "" if row.get(spread) is None else show_number(row[spread]),
         ]

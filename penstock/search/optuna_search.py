@@ -6,15 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import check_one_of
 from penstock.core.extras import importing
 from penstock.pipeline.pipeline import Pipeline
 from penstock.search.descriptions import label
 from penstock.search.dimensions import Dimensions, read_space
-from penstock.search.logged_study import LoggedStudy
-from penstock.search.spaces import check_seed, check_settings, check_size, ends, space_fingerprint
-from penstock.search.storage import open_log
-from penstock.search.study import DIRECTIONS, Direction, Study
+from penstock.search.spaces import LoggedSpace, SpacePlan, check_seed, check_settings, check_size, ends
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OptunaSpace:
+class OptunaSpace(LoggedSpace):
     """A space with a sampler: what `optuna_search` gives."""
 
     dimensions: Dimensions = field(repr=False)
@@ -39,33 +35,21 @@ class OptunaSpace:
         """Raise ConfigError for a value of a list, or an end of a range, that the pipeline does not take."""
         check_settings(pipeline, ends(self.dimensions))
 
-    def start(
-        self,
-        fingerprint: Mapping[str, str],
-        direction: Direction = "maximize",
-        storage: str | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Study:
-        """Return a study whose trials are proposed from what came of those before."""
-        check_one_of("direction", direction, DIRECTIONS)
-        strategy = self._strategy()
-        parts = space_fingerprint(
-            self.dimensions,
-            "optuna",
-            self.seed,
-            sampler=label(self.sampler),
-            pruner=label(self.pruner),
-            batch_size=self.batch_size,
-        )
-        log = open_log(storage, storage_options, {**fingerprint, **parts}, direction, self.dimensions)
-        return LoggedStudy(self.dimensions, strategy, log, direction)
-
-    def _strategy(self) -> Any:
+    def plan(self, *, is_stored: bool) -> SpacePlan:
+        """Return the way of proposing trials from what came of those before."""
         with importing("Optuna", "optuna"):
             from penstock.search.with_optuna.pruners import Judge, make_pruner
             from penstock.search.with_optuna.samplers import Sampled
         judge = Judge(make_pruner(self.pruner), self.dimensions)
-        return Sampled(self.dimensions, self.sampler, self.n_trials, self.batch_size, self.seed, judge)
+        strategy = Sampled(self.dimensions, self.sampler, self.n_trials, self.batch_size, self.seed, judge)
+        parts = {
+            "strategy": "optuna",
+            "seed": self.seed,
+            "sampler": label(self.sampler),
+            "pruner": label(self.pruner),
+            "batch_size": self.batch_size,
+        }
+        return self.dimensions, strategy, parts
 
 
 def optuna_search(

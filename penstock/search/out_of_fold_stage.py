@@ -16,8 +16,7 @@ from penstock.pipeline.plan import plan
 from penstock.pipeline.reuse import held_meanwhile
 from penstock.search.classifier_columns import ClassifierColumns
 from penstock.search.out_of_fold import score_out_of_fold
-from penstock.search.refitting import refit
-from penstock.search.trials import run_trials
+from penstock.search.trials import refit, run_trials
 from penstock.search.validation import as_folds
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.core.errors import MissingExtraError
 from penstock.core.extras import importing
@@ -12,11 +12,9 @@ from penstock.report.page import render_sections
 from penstock.report.sections import Section, split
 from penstock.report.trials.sections import search_sections
 from penstock.report.trials.trial_rows import TrialRow, TrialRows
+from penstock.search.search_result import SearchResult
 from penstock.search.study import Outcome, Trial
-
-if TYPE_CHECKING:
-    from penstock.search.search_result import SearchResult
-    from penstock.stages.evaluation.result import Evaluation
+from penstock.stages.evaluation.result import Evaluation
 
 
 def render_search(

@@ -16,11 +16,10 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.reuse import held_meanwhile
 from penstock.search.descriptions import label
 from penstock.search.fingerprints import fingerprint
-from penstock.search.refitting import refit
 from penstock.search.search_result import SearchResult
 from penstock.search.study import Direction, Outcome, Space, Study, Trial
 from penstock.search.thinning import thinned
-from penstock.search.trials import FoldScores, Watchers, run_trials, watching
+from penstock.search.trials import FoldScores, Watchers, refit, run_trials, watching
 from penstock.search.validation import LeadingMetric
 from penstock.spmd import SpmdOptions
 from penstock.stages.evaluation.base import Evaluators

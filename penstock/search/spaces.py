@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.search import dimensions as dims
 from penstock.search.descriptions import label
 from penstock.search.dimensions import Dimensions, Suggestion
-from penstock.search.logged_study import LoggedStudy, Proposal, Verdict
+from penstock.search.logged_study import LoggedStudy, Proposal, Strategy, Unpruned
 from penstock.search.storage import open_log
 from penstock.search.study import DIRECTIONS, Direction, Study
 from penstock.search.trial_log import Record
@@ -24,9 +25,34 @@ from penstock.search.trial_log import Record
 _ATTEMPTS = 1000
 _STORED_BATCH = 16
 
+SpacePlan = tuple[Dimensions, Strategy, Mapping[str, Any]]
+"""The parameters of a space, the strategy that goes through them, and what else tells one search of it from another."""
+
+
+class LoggedSpace(ABC):
+    """A space whose studies are a strategy and a log."""
+
+    @abstractmethod
+    def plan(self, *, is_stored: bool) -> SpacePlan:
+        """Return how the space is gone through in a study that is kept in a storage, or is not."""
+
+    def start(
+        self,
+        fingerprint: Mapping[str, str],
+        direction: Direction = "maximize",
+        storage: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Study:
+        """Return a study: a new one, or that which is in the storage already."""
+        check_one_of("direction", direction, DIRECTIONS)
+        dimensions, strategy, parts = self.plan(is_stored=storage is not None)
+        whole = {**fingerprint, **space_fingerprint(dimensions, **parts)}
+        log = open_log(storage, storage_options, whole, direction, dimensions)
+        return LoggedStudy(dimensions, strategy, log, direction)
+
 
 @dataclass(frozen=True)
-class PlannedSpace:
+class PlannedSpace(LoggedSpace):
     """A space whose trials are all known: what `grid` and `random` give.
 
     Its length is how many there are, and iterating over it gives their parameters, in order.
@@ -52,23 +78,15 @@ class PlannedSpace:
         check_settings(pipeline, self)
         check_settings(pipeline, ends(self.dimensions))
 
-    def start(
-        self,
-        fingerprint: Mapping[str, str],
-        direction: Direction = "maximize",
-        storage: str | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Study:
-        """Return a study that hands out `batch_size` trials at once."""
-        check_one_of("direction", direction, DIRECTIONS)
-        parts = space_fingerprint(self.dimensions, self.strategy, self.seed)
-        log = open_log(storage, storage_options, {**fingerprint, **parts}, direction, self.dimensions)
-        batch_size = self.batch_size or (None if storage is None else _STORED_BATCH)
-        return LoggedStudy(self.dimensions, Planned(self.suggestions, batch_size), log, direction)
+    def plan(self, *, is_stored: bool) -> SpacePlan:
+        """Return the way of handing out `batch_size` trials at once."""
+        batch_size = self.batch_size or (_STORED_BATCH if is_stored else None)
+        parts = {"strategy": self.strategy, "seed": self.seed}
+        return self.dimensions, Planned(self.suggestions, batch_size), parts
 
 
 @dataclass(frozen=True)
-class Planned:
+class Planned(Unpruned):
     """The strategy of going through a list."""
 
     suggestions: tuple[Suggestion, ...]
@@ -79,20 +97,11 @@ class Planned:
         """How many there are."""
         return len(self.suggestions)
 
-    @property
-    def prunes(self) -> bool:
-        """Whether it stops trials before their end: never."""
-        return False
-
     def propose(self, records: Sequence[Record], direction: Direction) -> list[Proposal]:
         """Return the next on the list."""
         first = len(records)
         end = None if self.batch_size is None else first + self.batch_size
         return [Proposal(suggestion) for suggestion in self.suggestions[first:end]]
-
-    def judge(self, records: Sequence[Record], record: Record, direction: Direction) -> Verdict:
-        """Return that a trial goes on: what is on the list is run to its end."""
-        return Verdict(False)
 
 
 def grid(space: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, batch_size: int | None = None) -> PlannedSpace:

@@ -1,4 +1,4 @@
-"""Trials on folds: every pipeline is fitted on the training rows of each fold, and evaluated on the others."""
+"""Trials on folds: every pipeline is fitted on the training rows of each, evaluated on the others, and refitted."""
 
 from __future__ import annotations
 
@@ -150,3 +150,12 @@ def watching(plan: Plan) -> list[int]:
     """Return the positions of trainers that watch rows that they are not trained on."""
     trainers = {position: plan.trainer(position) for position in range(len(plan.stages))}
     return [position for position, trainer in trainers.items() if trainer and trainer.watches_validation]
+
+
+def refit(pipeline: Pipeline, watchers: Watchers, dataset: Dataset, options: SpmdOptions | None) -> PipelineModel:
+    """Return the model of all rows; trainers that watched rows on folds train as long as they did there on average."""
+    stages = {
+        pipeline.names[position]: pipeline.stages[position].without_validation(fitted)  # type: ignore[attr-defined]
+        for position, fitted in watchers.items()
+    }
+    return pipeline.with_params(stages).fit(dataset, options=options)

@@ -20,7 +20,7 @@ import yaml
 
 from penstock import devices
 from penstock.devices import Device
-from penstock.engines.dask import DaskEngine, session
+from penstock.engines.dask import DaskEngine, frames, session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.local import LocalEngine
 from penstock.errors import (
@@ -411,3 +411,11 @@ def test_a_gpu_asked_for_and_not_there_is_refused_with_the_name_of_the_worker(da
         pytest.skip("the workers have GPUs")
     with pytest.raises(ConfigError, match=r"worker tcp://127.0.0.1:.* device is 'gpu'"):
         DaskEngine(dask.client, device="gpu")
+
+
+def test_a_query_on_gpus_is_refused_by_a_client_without_one_in_the_words_of_the_driver():
+    if devices.choose().kind == "gpu":
+        pytest.skip("this process has a GPU")
+    rows = SimpleNamespace(engine=SimpleNamespace(kind="gpu"), schema=pa.schema({"x": pa.int64()}))
+    with pytest.raises(ConfigError, match="device is 'gpu'"):
+        frames.frame_of(rows)

@@ -194,6 +194,7 @@ def test_types_that_parquet_changes_do_not_depend_on_the_size_of_a_result(local,
     assert local.query(odd, data).schema == schema
 
 
+@pytest.mark.thorough  # Polars cuts a result by its threads
 def test_a_large_result_is_files_in_the_order_of_its_rows(local, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "TABLE_BYTES", 2**16)
     rows = local.from_arrow(pa.table({"x": range(100_000)}), fragment_bytes=2**15).filter(nw.col("x") % 7 != 3)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import narwhals as nw
-import pyarrow as pa
 
 from penstock.core.names import BLOCK
 from penstock.dataset.steps import RowLog, Step, history
@@ -35,12 +34,7 @@ class DealBlocks(Step):
 
     dealer: Dealer
 
-    @property
-    def label(self) -> str:
-        return "deal blocks"
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
+    label = "deal blocks"
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         return (wanted - {BLOCK}) | frozenset(self.dealer.columns) if BLOCK in wanted else None
@@ -59,9 +53,6 @@ class InBlocks(Step):
     @property
     def label(self) -> str:
         return f"rows of {len(self.blocks)} block(s)"
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
         return wanted | {BLOCK}

@@ -33,9 +33,7 @@ class ByRow:
     blocks: int
     seed: int
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (ROW,)
+    columns = (ROW,)
 
     def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
         """Return the block of each row."""
@@ -179,9 +177,7 @@ class ByShare:
     seed: int
     level: int
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (ROW,)
+    columns = (ROW,)
 
     def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
         """Return the block of each row."""

@@ -27,9 +27,7 @@ class RowHash:
 
     seed: int
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (ROW,)
+    columns = (ROW,)
 
     def values(self, frame: nw.DataFrame[Any]) -> np.ndarray:
         """Return the hash of each row."""

@@ -90,15 +90,11 @@ class Narrow(Step):
     makes it the only one of its partition), and `by`, `order_by` and `values` by their places: ``c0``, ``c1``, ...
     """
 
-    title: str
     schema: pa.Schema
     by: tuple[str, ...]
     order_by: tuple[str, ...]
     values: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        return self.title
+    label: str = "lag"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         names = (*self.by, *self.order_by, *self.values)
@@ -146,22 +142,18 @@ class Beside(Step):
 
     Parameters
     ----------
-    title : str
     lags : tuple of Lag
     reader : Reader
         Of the window's result; it keeps the files.
     parts : tuple of Part
         In the order of the row numbers.
+    label : str
     """
 
-    title: str
     lags: tuple[Lag, ...]
     reader: Reader
     parts: tuple[Part, ...]
-
-    @property
-    def label(self) -> str:
-        return self.title
+    label: str = "lag"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return pa.schema([*schema, *(pa.field(lag.name, lag.dtype) for lag in self.lags)])
@@ -195,7 +187,7 @@ class Beside(Step):
         places = np.minimum(np.searchsorted(numbered, rows), max(0, len(numbered) - 1))
         if len(rows) and not (len(numbered) and np.array_equal(numbered[places], rows)):
             raise RowCountError(
-                f"{self.title} has no value for some of the rows {low} to {high}: they were not there when it was made",
+                f"{self.label} has no value for some of the rows {low} to {high}: they were not there when it was made",
                 hint="A filter before it must keep the same rows each time.",
                 rows=len(rows),
             )

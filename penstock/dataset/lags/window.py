@@ -53,13 +53,13 @@ def lagged(
     """
     check_numbered(dataset.steps, title, "Write the rows to Parquet and read them again.", stage=title)
     values = resolve(columns, dataset.schema, title)
-    narrow = Narrow(title, dataset.schema, _keys(dataset, title, by), _keys(dataset, title, order_by), values)
-    lags = _lags(dataset.schema, title, values, _counts(title, periods), ahead, unit, output_columns)
+    narrow = Narrow(dataset.schema, _keys(dataset, title, by), _keys(dataset, title, order_by), values, title)
+    lags = _lags(narrow, _counts(title, periods), ahead, unit, output_columns)
     for name in (*narrow.by, *narrow.order_by, *narrow.values):
         _check_carried(dataset.schema.field(name), title)
     window = _window(dataset, narrow, lags, staging_dir)
     parts = map_all(dataset.engine, partial(read_span, window.reader), window.fragments, label=f"{title}: row numbers")
-    return dataset.with_step(Beside(title, lags, window.reader, tuple(part for part in parts if part is not None)))
+    return dataset.with_step(Beside(lags, window.reader, tuple(part for part in parts if part is not None), title))
 
 
 def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: str | Path | None) -> Dataset:
@@ -75,7 +75,7 @@ def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: 
         result: nw.LazyFrame = engine.window(frame, moved, partition_by=by, order_by=[*order, NUMBER])
         return result.select(NUMBER, *moved)
 
-    window.__name__ = narrow.title
+    window.__name__ = narrow.label
     rows = max((fragment.rows for fragment in dataset.fragments), default=1)
     width = row_bytes(narrow.output_schema(dataset.schema)) * (1 + len(moved))
     narrowed = dataset.with_step(narrow)
@@ -86,18 +86,13 @@ def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: 
 
 
 def _lags(
-    schema: pa.Schema,
-    title: str,
-    columns: Sequence[str],
-    periods: Sequence[int],
-    ahead: bool,
-    unit: str | None,
-    output_columns: Names | None,
+    narrow: Narrow, periods: Sequence[int], ahead: bool, unit: str | None, output_columns: Names | None
 ) -> tuple[Lag, ...]:
-    pairs = [(column, count) for column in columns for count in periods]
+    schema, title = narrow.schema, narrow.label
+    pairs = [(column, count) for column in narrow.values for count in periods]
     names = _outputs(schema, title, [f"{column}_{title}_{count}" for column, count in pairs], output_columns)
     if unit is not None:
-        _check_differences(schema, title, columns, unit)
+        _check_differences(schema, title, narrow.values, unit)
     return tuple(
         Lag(column, schema.field(column).type, -count if ahead else count, name, f"v{place}", unit)
         for place, ((column, count), name) in enumerate(zip(pairs, names, strict=True))

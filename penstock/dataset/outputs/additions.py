@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaDriftError, did_you_mean
+from penstock.core.errors import CommitConflictError, ConfigError, SchemaDriftError, did_you_mean
 from penstock.dataset.outputs.placement import Placement
 from penstock.io.formats import Format
 from penstock.io.sinks import DATASET, FileEntry, Json, Manifest
@@ -74,6 +74,11 @@ class Description:
             if spelled.get(name) != self.writer.reading.get(name):
                 raise self._refuse(name, spelled.get(name), self.writer.reading.get(name))
 
+    def replaced_meanwhile(self) -> CommitConflictError:
+        """Return the error for an output that another run replaced during a merge."""
+        problem = f"{self.path} was replaced while rows were merged into it"
+        return CommitConflictError(problem, hint="Only one run at a time can merge; run again.", path=self.path)
+
     def _refuse(self, what: str, there: Any, here: Any) -> ConfigError:
         return ConfigError(
             f"{what} of the output {self.path} is {there!r}, and that of the rows to add {here!r}",
@@ -132,21 +137,14 @@ class Addition:
     def of(cls, manifest: Manifest | None, placement: Placement, new: Sequence[FileEntry]) -> Addition:
         """Return what an append or an overwriting of partitions, of new files, does to an output."""
         there = () if manifest is None else manifest.files
+        run_id, folders = placement.run_id, {posixpath.dirname(entry.path) for entry in new}
         if placement.mode == "append":
-            gone = _of_run(there, placement.run_id)
+            replaced = tuple(entry for entry in there if run_id is not None and entry.run == run_id)
         else:
-            gone = _in_folders(there, {posixpath.dirname(entry.path) for entry in new})
+            replaced = tuple(entry for entry in there if posixpath.dirname(entry.path) in folders)
+        gone = {entry.path for entry in replaced}
         kept = tuple(entry for entry in there if entry.path not in gone)
-        replaced = tuple(entry for entry in there if entry.path in gone)
         return cls(kept, replaced, (*kept, *new), count_rows(replaced), count_rows(kept))
-
-
-def _of_run(files: Sequence[FileEntry], run_id: str | None) -> set[str]:
-    return {entry.path for entry in files if run_id is not None and entry.run == run_id}
-
-
-def _in_folders(files: Sequence[FileEntry], folders: Collection[str]) -> set[str]:
-    return {entry.path for entry in files if posixpath.dirname(entry.path) in folders}
 
 
 def count_rows(files: Sequence[FileEntry]) -> int:

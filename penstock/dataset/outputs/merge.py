@@ -11,12 +11,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.core.errors import RowCountError
 from penstock.core.scheduler import map_all
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.additions import Addition, Description, count_rows
 from penstock.dataset.outputs.merging import InsertTask, Replaced, ReplaceTask, Rest
 from penstock.dataset.outputs.new_rows import CheckTask, KeyBuckets, NewRows, staged_schema
@@ -29,9 +29,6 @@ from penstock.io.sinks.layout import Layout
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sources.files import Storage
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 _BUCKET_BYTES = 256 * 2**20
 _MOST_BUCKETS = 4096

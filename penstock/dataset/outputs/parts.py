@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import posixpath
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from penstock import frames
 from penstock.core.errors import RowCountError
 from penstock.core.scheduler import map_all
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.together import WriteTogetherTask
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask, Written, put_parts
@@ -19,9 +19,6 @@ from penstock.io.sinks.layout import Layout, RowLayout, check_number
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sinks.partitions import Partitioning
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 _TOGETHER = 16
 _WAITING_BYTES = 2**31
@@ -45,9 +42,7 @@ def write_parts(
     """
     total = Written()
     for part in _written(dataset, WriteTask(dataset.scan(), writer, rows, quarantine, layout)):
-        total.files += part.files
-        total.quarantine += part.quarantine
-        total.log.add(part.log)
+        total.add(part)
         check_number(len(total.files))
     check_rows(total.log)
     if layout.partitioning is not None:

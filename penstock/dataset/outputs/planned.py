@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock.core.errors import CommitConflictError
 from penstock.core.scheduler import Scheduler
 from penstock.dataset.outputs.additions import Description
 from penstock.io.formats import TableOptions
@@ -65,9 +64,5 @@ def _files(description: Description, before: Manifest, storage: Storage) -> list
     files = expand(description.path, description.format.suffixes, storage)
     names = [f"/{entry.path}" for entry in before.files]
     if len(files) != len(names) or not all(map(str.endswith, (file.path for file in files), names)):
-        raise CommitConflictError(
-            f"{description.path} was replaced while rows were merged into it",
-            hint="Only one run at a time can merge; run again.",
-            path=description.path,
-        )
+        raise description.replaced_meanwhile()
     return files

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from penstock.core.errors import CommitConflictError, InputError
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.additions import Addition, Description
 from penstock.dataset.outputs.merge import MergeByKeys
 from penstock.dataset.outputs.parts import empty_part, write_parts
@@ -16,9 +16,6 @@ from penstock.io.sinks import FileEntry, Json, Manifest
 from penstock.io.sinks.committer import ManifestCommitter
 from penstock.io.sinks.layout import Layout
 from penstock.io.sources.files import Storage
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 _ATTEMPTS = 100
 """How often a run goes on from what others have committed before it: each time one of them has come through."""
@@ -73,11 +70,7 @@ class Revision:
         except InputError as error:
             if self.rows.previous() == before:
                 raise
-            raise CommitConflictError(
-                f"{self.description.path} was replaced while rows were merged into it",
-                hint="Only one run at a time can merge; run again.",
-                path=self.description.path,
-            ) from error
+            raise self.description.replaced_meanwhile() from error
         if not self._merged.files:
             self.written.files = empty_part(self.description.writer, self.rows.parts, layout)
             self._merged = Addition(files=tuple(self.written.files))
@@ -103,7 +96,7 @@ class Revision:
                 self.addition = self._next()
                 if self._replaced is None:
                     self._replaced = self.addition.replaced
-                metadata = counts(self.log) | self.description.metadata()
+                metadata = counts(self.written.log) | self.description.metadata()
                 self.rows.seal(self.addition.files, metadata=metadata, keep=self.addition.kept)
                 self._seal_quarantine()
                 return
@@ -127,11 +120,6 @@ class Revision:
             return self._merged
         return Addition.of(self._before(), self.description.placement, self.written.files)
 
-    @property
-    def log(self) -> RowLog:
-        """What became of the rows."""
-        return self.written.log
-
     def _before(self) -> Manifest | None:
         """Return the manifest of the output that is added to, None where there is none or all of it gives way."""
         before = self.rows.previous() if self.description.placement.adds else None
@@ -145,7 +133,7 @@ class Revision:
         kept = Addition.of(there, replace(placement, mode="append", keys=()), ()).kept if placement.adds else ()
         files = [*kept, *self.written.quarantine]
         if files:
-            self.quarantine.seal(files, metadata={"quarantined": self.log.quarantined}, keep=kept)
+            self.quarantine.seal(files, metadata={"quarantined": self.written.log.quarantined}, keep=kept)
         else:
             self.quarantine.omit()
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import narwhals as nw
-import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError
@@ -19,33 +15,28 @@ from penstock.core.names import column_names
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact
 from penstock.core.scheduler import map_all
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.outputs.placement import Placement
 from penstock.dataset.outputs.set_aside import SetAside
-from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import ReadTask, put_parts
+from penstock.dataset.relations.join import Names
+from penstock.dataset.tasks import ReadTask, Written, put_aside
 from penstock.dataset.writing import WriteResult, refuse_inputs
 from penstock.io.databases import find_database
 from penstock.io.databases.base import TableName
 from penstock.io.fragments import Fragment
-from penstock.io.sinks import FileEntry, new_run_id
-from penstock.io.sinks.parquet import ParquetWriter
+from penstock.io.sinks import new_run_id
 from penstock.io.sinks.part_folder import PartFolder
 from penstock.io.sinks.sql import SqlLoader, SqlTable
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 logger = get_logger(__name__)
 
 
 @dataclass
-class Loaded:
+class Loaded(Written):
     """The attempt that loaded a fragment, the files of the rows set aside, and what became of all of them."""
 
     attempts: list[int] = field(default_factory=list)
-    quarantine: list[FileEntry] = field(default_factory=list)
-    log: RowLog = field(default_factory=RowLog)
 
 
 @dataclass(frozen=True)
@@ -60,29 +51,17 @@ class LoadTask:
     def __call__(self, fragment: Fragment) -> Loaded:
         """Load one fragment; the rows of an attempt that nobody is told of are not moved."""
         loaded = Loaded()
-        load = partial(_load, self.loader)
+
+        def load(frame: nw.DataFrame) -> int:
+            return self.loader(frames.conform(frame, self.loader.schema))
+
         loaded.attempts.append(self.scan.convert(fragment, loaded.log, load))
-        if loaded.log.tables and self.quarantine is not None:
-            aside = frames.from_arrow(pa.concat_tables(loaded.log.tables, promote_options="default"))
-            parts = [(f"{self.prefix}-{fragment.index:05d}", aside)]
-            loaded.quarantine = put_parts(ParquetWriter(None), parts, self.quarantine)
-        loaded.log.tables.clear()
+        put_aside(loaded, fragment, self.quarantine, self.prefix)
         return loaded
 
 
-def _load(loader: SqlLoader, frame: nw.DataFrame) -> int:
-    return loader(frames.conform(frame, loader.schema))
-
-
 def write_sql(
-    dataset: Dataset,
-    table: str,
-    uri: str,
-    *,
-    mode: str = "error",
-    keys: str | Sequence[str] = (),
-    quarantine: str | Path | None = None,
-    run_id: str | None = None,
+    dataset: Dataset, table: str, uri: str, mode: str, keys: Names, quarantine: str | Path | None, run_id: str | None
 ) -> WriteResult:
     """Write a dataset to a table; see `Dataset.write_sql`."""
     run, names = new_run_id(), column_names(keys, "keys")
@@ -119,8 +98,7 @@ def _load_all(dataset: Dataset, target: SqlTable, aside: SetAside | None) -> Loa
     task = LoadTask(dataset.scan(), target.loader, None if aside is None else aside.parts, f"part-{target.run_id}")
     for part in map_all(dataset.engine, task, dataset.fragments, label="load"):
         total.attempts += part.attempts
-        total.quarantine += part.quarantine
-        total.log.add(part.log)
+        total.add(part)
     check_rows(total.log)
     if aside is None and total.log.quarantined:
         logger.warning("rows are set aside and not kept, since no quarantine is named: %s", total.log.quarantined)

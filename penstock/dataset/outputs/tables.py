@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.parts import write_parts
 from penstock.dataset.outputs.set_aside import SetAside
@@ -13,9 +14,6 @@ from penstock.io.formats.table_format import TableFormat
 from penstock.io.sinks import new_run_id
 from penstock.io.tables.abandoned import at_work, dead_runs, discard_unnamed
 from penstock.io.tables.committer import TableCommitter, TableWrite
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 
 def write_table(

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from penstock import frames
 from penstock.core.errors import DataValueError
-from penstock.dataset.tasks import WriteTask, Written, put_parts
+from penstock.dataset.tasks import WriteTask, Written, put_aside, put_parts
 from penstock.io.fragments import Fragment, row_bytes
 from penstock.io.sinks.layout import Layout
 
@@ -72,5 +72,5 @@ class WriteTogetherTask:
             return max(int(rows.estimated_size()), len(rows) * row_bytes(schema))
 
         size = self.task.scan.convert(fragment, written.log, split)
-        self.task.put_aside(written, fragment)
+        put_aside(written, fragment, self.task.quarantine, self.layout.prefix)
         return size

@@ -9,7 +9,7 @@ from typing import Any, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.dataset.steps import RowLog, Step, history
+from penstock.dataset.steps import PassiveStep, RowLog, Step, history
 from penstock.dataset.tasks import ReadTask
 from penstock.frames import ROW, Kind
 from penstock.io.fragments import Fragment, Piece, Sample
@@ -83,7 +83,7 @@ class PreparedReader(Reader):
 
 
 @dataclass(frozen=True)
-class Persisted(Step):
+class Persisted(PassiveStep):
     """Stands for the steps that rows have gone through before they were held.
 
     Parameters
@@ -106,19 +106,8 @@ class Persisted(Step):
         keeps_rows, makes_rows = all(step.keeps_rows for step in steps), any(step.makes_rows for step in steps)
         return cls(tuple(steps), samples, keeps_rows, makes_rows)
 
-    @property
-    def label(self) -> str:
-        return "persisted rows"
+    label = "persisted rows"
 
     @property
     def history(self) -> tuple[Step, ...]:
         return history(self.steps)
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
-
-    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
-        return None
-
-    def apply(self, frame: nw.DataFrame[Any], log: RowLog) -> nw.DataFrame[Any]:
-        return frame

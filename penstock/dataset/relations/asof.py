@@ -14,7 +14,7 @@ from penstock.core.errors import ConfigError, SchemaError, check_one_of
 from penstock.core.names import column_names, hidden_name
 from penstock.core.schemas import require
 from penstock.dataset.relations.folding import as_dataset, no_order, relation_of
-from penstock.dataset.relations.join import common_type, key_name, take_columns
+from penstock.dataset.relations.join import KeyNames, Names, common_type, key_name, take_columns
 from penstock.dataset.relations.operation import Meeting, Operation, polars_types
 from penstock.dataset.relations.order import Order, columns_of, sorting
 from penstock.dataset.relations.relation import Operated
@@ -56,9 +56,7 @@ class AsOf(Operation):
     order: Order
     takes_right_whole = True
 
-    @property
-    def label(self) -> str:
-        return "join_asof"
+    label = "join_asof"
 
     @property
     def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
@@ -94,20 +92,12 @@ class AsOf(Operation):
 
 
 def joined_asof(
-    dataset: Dataset,
-    other: Dataset,
-    on: str | None,
-    left_on: str | None,
-    right_on: str | None,
-    by: str | Sequence[str],
-    strategy: str,
-    tolerance: Any,
-    suffix: str,
+    dataset: Dataset, other: Dataset, names: KeyNames, by: Names, strategy: str, tolerance: Any, suffix: str
 ) -> Dataset:
     """Return an as-of join; see `Dataset.join_asof`."""
     check_one_of("strategy of join_asof", strategy, STRATEGIES, stage="join_asof")
     left, right = relation_of(dataset), relation_of(other)
-    mine, its = _places(on, left_on, right_on)
+    mine, its = _places(names)
     keys = require(left.schema, column_names(by, "by of join_asof", stage="join_asof"), stage="join_asof")
     require(left.schema, [mine], stage="join_asof")
     require(right.schema, [*keys, its], stage="join_asof")
@@ -124,9 +114,10 @@ def joined_asof(
     )
 
 
-def _places(on: str | None, left_on: str | None, right_on: str | None) -> tuple[str, str]:
-    left, right = (left_on, right_on) if on is None else (on, on)
-    if not isinstance(left, str) or not isinstance(right, str) or (on is not None and (left_on or right_on)):
+def _places(names: KeyNames) -> tuple[str, str]:
+    left, right = names.sides()
+    twice = names.on is not None and (names.left_on or names.right_on)
+    if not isinstance(left, str) or not isinstance(right, str) or twice:
         raise ConfigError(
             "join_asof is not given one column of the place on each side",
             hint='Write on="time", or left_on="time", right_on="valid_from".',

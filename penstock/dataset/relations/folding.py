@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
+from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import check_names, is_hidden
 from penstock.core.scheduler import relational
 from penstock.dataset.relations.operation import Project, Where
@@ -18,7 +18,7 @@ from penstock.dataset.relations.relation import Leaf, Operated, Pending, Pending
 from penstock.dataset.rowwise.rename import RenameColumns
 from penstock.dataset.rowwise.with_columns import WithColumns
 from penstock.dataset.steps import Filter, SelectColumns, Step
-from penstock.expressions.aggregates import columns_in, is_column, without_nan
+from penstock.expressions.aggregates import columns_in, is_column, type_of, without_nan
 
 FOLDED = (SelectColumns, Filter, WithColumns, RenameColumns)
 """Steps that are expressions."""
@@ -47,7 +47,7 @@ def _origin(dataset: Dataset) -> Relation:
 def fold(relation: Relation, step: Step) -> Relation:
     """Return what a step that is an expression makes of a relation."""
     if isinstance(step, Filter):
-        return Operated(Where(step.predicate, frozenset(step.columns)), (relation,), relation.schema, relation.order)
+        return Operated(Where(step.predicate, frozenset(step.read.names)), (relation,), relation.schema, relation.order)
     schema = step.output_schema(relation.schema)
     if isinstance(step, RenameColumns):
         before = dict(zip(step.new, step.old, strict=True))
@@ -58,7 +58,7 @@ def fold(relation: Relation, step: Step) -> Relation:
     reads = {name: frozenset((name,)) for name in schema.names}
     if isinstance(step, WithColumns):
         columns |= {each.name: without_nan(each.value, each.dtype) for each in step.columns}
-        reads |= {each.name: frozenset(each.inputs) for each in step.columns}
+        reads |= {each.name: frozenset(each.read.names) for each in step.columns}
     return select(relation, columns, schema, reads, step.label)
 
 
@@ -80,6 +80,28 @@ def select(
     made = {**columns, **{name: nw.col(source) for name, source in hidden.items()}}
     read = {**reads, **{name: frozenset((source,)) for name, source in hidden.items()}}
     return Operated(Project(made, read, title), (relation,), schema, None if relation.order is None else order)
+
+
+def select_beside(
+    relation: Relation,
+    kept: Sequence[str],
+    made: Mapping[str, nw.Expr],
+    kinds: Mapping[str, pa.DataType],
+    reads: Mapping[str, frozenset[str]],
+    title: str,
+) -> Operated:
+    """Return columns of a relation as they are, and new ones made of its rows; see `select`."""
+    schema = pa.schema([*(relation.schema.field(name) for name in kept), *kinds.items()])
+    columns = {**{name: nw.col(name) for name in kept}, **made}
+    return select(relation, columns, schema, {**{name: frozenset((name,)) for name in kept}, **reads}, title)
+
+
+def finish(relation: Operated, kept: Sequence[str], outputs: Mapping[str, nw.Expr], verb: str) -> Operated:
+    """Return columns of a relation as they are, and what is made of the aggregates in it."""
+    kinds = {name: type_of(output, relation.schema, verb) for name, output in outputs.items()}
+    made = {name: without_nan(output, kinds[name]) for name, output in outputs.items()}
+    reads = {name: frozenset(columns_in(output)) for name, output in outputs.items()}
+    return select_beside(relation, kept, made, kinds, reads, verb)
 
 
 def unchanged(columns: Mapping[str, nw.Expr]) -> frozenset[str]:
@@ -117,6 +139,15 @@ def as_dataset(dataset: Dataset, relation: Operated, verb: str) -> Dataset:
     check_names(relation.schema.names, verb, stage=verb)
     relational(dataset.engine, verb).check_relation(schemas, verb)
     return Pending(dataset.engine, relation, verb).dataset()
+
+
+def refuse_nested(schema: pa.Schema, names: Sequence[str], verb: str, hint: str | None = None) -> None:
+    """Raise SchemaError for a column that a verb would have to compare, and cannot."""
+    for name in names:
+        kind = schema.field(name).type
+        if pa.types.is_nested(kind):
+            problem = f"column {name!r} is {kind}, which {verb} does not compare"
+            raise SchemaError(problem, hint=hint, column=name, stage=verb)
 
 
 def no_order(verb: str, why: str) -> ConfigError:

@@ -6,48 +6,36 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import check_names
-from penstock.dataset.relations.folding import as_dataset, no_order, relation_of, select
-from penstock.dataset.relations.operation import Meeting, Operation
+from penstock.dataset.relations.folding import as_dataset, finish, no_order, relation_of, select_beside
+from penstock.dataset.relations.operation import KeyedOperation, Operation
 from penstock.dataset.relations.order import Order, SortKey, columns_of, sorting
 from penstock.dataset.relations.relation import Operated
-from penstock.expressions.aggregates import Aggregate, columns_in, take_apart, type_of, without_nan
+from penstock.expressions.aggregates import Aggregate, take_apart
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregating(Operation):
+class Aggregating(KeyedOperation):
     """Makes one row of all rows of a key; of all rows where there is no key.
 
     Parameters
     ----------
-    keys : tuple of str
-    kinds : tuple of pyarrow.DataType
-        Of the keys.
     aggregates : tuple of Aggregate
     order : tuple of SortKey
         The order of the rows that ``first`` and ``last`` go by.
     """
 
-    keys: tuple[str, ...]
-    kinds: tuple[pa.DataType, ...]
     aggregates: tuple[Aggregate, ...]
     order: Order | None = ()
 
-    @property
-    def label(self) -> str:
-        return "group_by"
-
-    @property
-    def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
-        return (Meeting(self.keys, self.kinds),)
+    label = "group_by"
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
         narrow = self.narrow(wanted)
@@ -96,16 +84,7 @@ _AGGREGATES: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
     "any": lambda column, _: column.any(ignore_nulls=True),
     "all": lambda column, _: column.all(ignore_nulls=True),
 }
-_MERGED = {
-    "sum": "sum",
-    "min": "min",
-    "max": "max",
-    "count": "sum",
-    "len": "sum",
-    "any": "any",
-    "all": "all",
-    "mean": "",
-}
+_MERGED = {each: each for each in ("sum", "min", "max", "any", "all")} | {"count": "sum", "len": "sum", "mean": ""}
 """By what aggregates of partitions are aggregated, where they can be."""
 
 
@@ -120,23 +99,12 @@ def _partials(each: Aggregate) -> list[Aggregate]:
 
 
 @dataclass(frozen=True, eq=False)
-class Merging(Operation):
+class Merging(KeyedOperation):
     """Makes one row of the rows of a key that the partitions have made."""
 
-    keys: tuple[str, ...]
-    kinds: tuple[pa.DataType, ...]
     parts: tuple[tuple[Aggregate, tuple[str, ...]], ...]
 
-    @property
-    def label(self) -> str:
-        return "group_by"
-
-    @property
-    def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
-        return (Meeting(self.keys, self.kinds),)
-
-    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
-        return (wanted,)
+    label = "group_by"
 
     def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
         (frame,) = frames
@@ -202,31 +170,13 @@ class GroupedDataset:
     def _relation(self, aggregates: dict[str, Any]) -> Operated:
         rows = relation_of(self.dataset)
         parts = take_apart(aggregates, rows.schema, "group_by")
-        keys = {name: nw.col(name) for name in self.keys}
-        kinds = [rows.schema.field(name).type for name in self.keys]
-        key_fields = [rows.schema.field(name) for name in self.keys]
         if rows.order is None and any(each.is_ordered for each in parts.aggregates):
             raise no_order("group_by", "first and last go by it")
-        narrow = select(
-            rows,
-            {**keys, **parts.inputs},
-            pa.schema([*key_fields, *parts.kinds.items()]),
-            {**{name: frozenset((name,)) for name in keys}, **parts.reads},
-            "group_by",
-        )
-        operation = Aggregating(self.keys, tuple(kinds), tuple(parts.aggregates), narrow.order)
-        fields = [*key_fields, *(pa.field(each.output, each.kind) for each in parts.aggregates)]
+        narrow = select_beside(rows, self.keys, parts.inputs, parts.kinds, parts.reads, "group_by")
+        fields = [rows.schema.field(name) for name in self.keys]
+        kinds = tuple(field.type for field in fields)
+        operation = Aggregating(self.keys, kinds, tuple(parts.aggregates), narrow.order)
+        fields += [pa.field(each.output, each.kind) for each in parts.aggregates]
         order = tuple(SortKey(name) for name in self.keys) if self.maintain_order else None
         made = Operated(operation, (narrow,), pa.schema(fields), order)
-        return self._outputs(made, parts.outputs)
-
-    def _outputs(self, made: Operated, outputs: dict[str, nw.Expr]) -> Operated:
-        """Return the keys, and what is made of the aggregates."""
-        reads = {name: frozenset(columns_in(output)) for name, output in outputs.items()}
-        kinds = {name: type_of(output, made.schema, "group_by") for name, output in outputs.items()}
-        fields = [*(made.schema.field(name) for name in self.keys), *(pa.field(*each) for each in kinds.items())]
-        values = {name: without_nan(output, kinds[name]) for name, output in outputs.items()}
-        columns = {**{name: nw.col(name) for name in self.keys}, **values}
-        return select(
-            made, columns, pa.schema(fields), {**{name: frozenset((name,)) for name in self.keys}, **reads}, "group_by"
-        )
+        return finish(made, self.keys, parts.outputs, "group_by")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import polars as pl
 import pyarrow as pa
@@ -66,9 +66,7 @@ class Join(Operation):
     marks_left: bool
     in_order: bool = False
 
-    @property
-    def label(self) -> str:
-        return "join"
+    label = "join"
 
     @property
     def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
@@ -150,21 +148,24 @@ def _within(names: Mapping[str, str], wanted: frozenset[str]) -> dict[str, str]:
     return {name: source for name, source in names.items() if name in wanted}
 
 
+class KeyNames(NamedTuple):
+    """The columns of a key as a join is given them: those of both sides, or of each."""
+
+    on: Names | None
+    left_on: Names | None
+    right_on: Names | None
+
+    def sides(self) -> tuple[Names | None, Names | None]:
+        """Return those of the left, and of the right."""
+        return (self.left_on, self.right_on) if self.on is None else (self.on, self.on)
+
+
 def joined(
-    dataset: Dataset,
-    other: Dataset,
-    on: Names | None,
-    left_on: Names | None,
-    right_on: Names | None,
-    how: str,
-    suffix: str,
-    *,
-    null_equal: bool,
-    maintain_order: bool,
+    dataset: Dataset, other: Dataset, names: KeyNames, how: str, suffix: str, *, null_equal: bool, maintain_order: bool
 ) -> Dataset:
     """Return a join; see `Dataset.join`."""
     check_one_of("how of join", how, HOWS, stage="join")
-    left_keys, right_keys = _keys(dataset.schema, other.schema, on, left_on, right_on, how)
+    left_keys, right_keys = _keys(dataset.schema, other.schema, names, how)
     kinds = tuple(
         common_type(dataset.schema.field(left), other.schema.field(right))
         for left, right in zip(left_keys, right_keys, strict=True)
@@ -172,26 +173,16 @@ def joined(
     left, right = relation_of(dataset), relation_of(other)
     taken = {} if how in ("semi", "anti") else take_columns(left.schema, right.schema, right_keys, suffix)
     left_hidden, right_hidden, order = _order(how, left.order, right.order) if maintain_order else ({}, {}, None)
+    columns, marks = tuple(left.schema.names), how == "full" and order is not None
     operation = Join(
-        how,
-        left_keys,
-        right_keys,
-        kinds,
-        tuple(left.schema.names),
-        taken,
-        left_hidden,
-        right_hidden,
-        null_equal,
-        how == "full" and order is not None,
+        how, left_keys, right_keys, kinds, columns, taken, left_hidden, right_hidden, null_equal, marks_left=marks
     )
     schema = _schema(left.schema, right.schema, dict(zip(left_keys, kinds, strict=True)), taken)
     return as_dataset(dataset, Operated(operation, (left, right), schema, order), "join")
 
 
-def _keys(
-    left: pa.Schema, right: pa.Schema, on: Names | None, left_on: Names | None, right_on: Names | None, how: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    given = [name for name, value in (("on", on), ("left_on", left_on), ("right_on", right_on)) if value is not None]
+def _keys(left: pa.Schema, right: pa.Schema, names: KeyNames, how: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    given = [name for name, value in names._asdict().items() if value is not None]
     wanted = {(), ("on",), ("left_on", "right_on")} - ({()} if how != "cross" else {("on",), ("left_on", "right_on")})
     if tuple(given) not in wanted:
         raise ConfigError(
@@ -199,9 +190,7 @@ def _keys(
             hint='Name the columns of the key: on="id", or left_on="id", right_on="customer"; a cross join takes none.',
             stage="join",
         )
-    left_names, right_names = (left_on, right_on) if on is None else (on, on)
-    lefts = column_names(left_names or (), "keys of join", stage="join")
-    rights = column_names(right_names or (), "keys of join", stage="join")
+    lefts, rights = (column_names(side or (), "keys of join", stage="join") for side in names.sides())
     if len(lefts) != len(rights) or len({*lefts}) != len(lefts) or (given and not lefts):
         raise ConfigError(
             f"join has {len(lefts)} key(s) on the left, {', '.join(lefts)}, and {len(rights)} on the right,"

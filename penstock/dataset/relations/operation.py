@@ -51,9 +51,9 @@ class Operation(ABC):
     def label(self) -> str:
         """What errors and plans call it."""
 
-    @abstractmethod
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Return the columns of each input that it takes to make `wanted`."""
+        """Return the columns of each input that it takes to make `wanted`: these, unless it reads others."""
+        return (wanted,)
 
     def narrow(self, wanted: frozenset[str]) -> Self:
         """Return the operation that makes no more than `wanted`, where that is less work."""
@@ -76,16 +76,31 @@ class Operation(ABC):
 
 
 @dataclass(frozen=True, eq=False)
+class KeyedOperation(Operation):
+    """An operation on the rows of each key, which have to meet.
+
+    Parameters
+    ----------
+    keys : tuple of str
+    kinds : tuple of pyarrow.DataType
+        Of the keys.
+    """
+
+    keys: tuple[str, ...]
+    kinds: tuple[pa.DataType, ...]
+
+    @property
+    def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
+        return (Meeting(self.keys, self.kinds),)
+
+
+@dataclass(frozen=True, eq=False)
 class Project(Operation):
     """Makes the columns that are named, each by an expression on a row, and reads no others."""
 
     columns: Mapping[str, nw.Expr]
     reads: Mapping[str, frozenset[str]]
-    title: str = "select"
-
-    @property
-    def label(self) -> str:
-        return self.title
+    label: str = "select"
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
         return (reduce(frozenset.union, (self.reads[name] for name in self._kept(wanted)), frozenset()),)
@@ -123,9 +138,7 @@ class Where(Operation):
     predicate: nw.Expr
     reads: frozenset[str]
 
-    @property
-    def label(self) -> str:
-        return "filter"
+    label = "filter"
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
         return (wanted | self.reads,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +18,6 @@ class SortKey:
     column: str
     descending: bool = False
     nulls_last: bool = False
-
-    def under(self, names: Mapping[str, str]) -> SortKey:
-        """Return the key with its column as it is called after a renaming."""
-        return replace(self, column=names.get(self.column, self.column))
 
 
 Order = tuple[SortKey, ...]

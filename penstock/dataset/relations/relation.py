@@ -220,9 +220,7 @@ class RowNumber(Step):
     def hidden(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset((self.column,))
 
-    @property
-    def label(self) -> str:
-        return "row numbers"
+    label = "row numbers"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema.append(pa.field(self.column, pa.int64()))

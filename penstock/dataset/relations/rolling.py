@@ -5,20 +5,20 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-import narwhals as nw
 import polars as pl
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import check_names, column_names
 from penstock.core.selectors import resolve
-from penstock.dataset.relations.folding import as_dataset, no_order, relation_of, select
-from penstock.dataset.relations.operation import Meeting, Operation, polars_types
+from penstock.dataset.relations.folding import as_dataset, finish, no_order, relation_of, select_beside
+from penstock.dataset.relations.operation import KeyedOperation, polars_types
 from penstock.dataset.relations.order import Order, columns_of, sorting
 from penstock.dataset.relations.relation import Operated, Relation
-from penstock.expressions.aggregates import Aggregate, Parts, columns_in, take_apart, type_of, without_nan
+from penstock.expressions.aggregates import Aggregate, Parts, take_apart
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -28,48 +28,38 @@ Window = int | datetime.timedelta
 
 
 @dataclass(frozen=True, eq=False)
-class Rolling(Operation):
+class Rolling(KeyedOperation):
     """Adds aggregates of the rows that a window has, the row itself last.
 
     Parameters
     ----------
     window : int or timedelta
-    by, order_by : tuple of str
-        The key, and what rows are in order by within it.
-    kinds : tuple of pyarrow.DataType
-        Of the key.
+    order_by : tuple of str
+        What rows of a key are in order by.
     aggregates : tuple of Aggregate
     order : tuple of SortKey
         That of the rows, by which those that agree in `order_by` go.
     """
 
     window: Window
-    by: tuple[str, ...]
     order_by: tuple[str, ...]
-    kinds: tuple[pa.DataType, ...]
     aggregates: tuple[Aggregate, ...]
     order: Order
 
-    @property
-    def label(self) -> str:
-        return "rolling"
-
-    @property
-    def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
-        return (Meeting(self.by, self.kinds),)
+    label = "rolling"
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
         narrow = self.narrow(wanted)
         made = {each.output for each in self.aggregates}
         inputs = {each.column for each in narrow.aggregates if each.column is not None}
-        return ((wanted - made) | inputs | {*self.by, *self.order_by} | columns_of(self.order),)
+        return ((wanted - made) | inputs | {*self.keys, *self.order_by} | columns_of(self.order),)
 
     def narrow(self, wanted: frozenset[str]) -> Self:
         return replace(self, aggregates=tuple(each for each in self.aggregates if each.output in wanted))
 
     def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
         (frame,) = frames
-        placed = pl.all_horizontal(pl.col(name).is_not_null() for name in (*self.by, *self.order_by))
+        placed = pl.all_horizontal(pl.col(name).is_not_null() for name in (*self.keys, *self.order_by))
         keys = sorting(self.order)
         keys["by"] = [*map(pl.col, self.order_by), *keys["by"]]
         for name in ("descending", "nulls_last"):
@@ -80,24 +70,20 @@ class Rolling(Operation):
         return pl.concat([made, frame.filter(~placed).with_columns(nothing)], how="diagonal")
 
     def _value(self, each: Aggregate) -> pl.Expr:
-        column = pl.lit(1, pl.Int64) if each.column is None else pl.col(each.column)
-        if each.column is None:
-            column = pl.col(self.order_by[0]).is_not_null().cast(pl.Int64)
-        elif each.function == "count":
+        column = pl.col(self.order_by[0] if each.column is None else each.column)
+        if each.column is None or each.function == "count":
             column = column.is_not_null().cast(pl.Int64)
         function = "sum" if each.function in ("count", "len") else each.function
         options = {"ddof": each.parameter} if function in ("std", "var") else {}
         made = self._rolled(column, function)(min_samples=1, **options)
-        made = made.over([*self.by]) if self.by else made
+        made = made.over([*self.keys]) if self.keys else made
         (kind,) = polars_types([each.kind])
         return made.cast(kind).alias(each.output)
 
     def _rolled(self, column: pl.Expr, function: str) -> Callable[..., pl.Expr]:
         if isinstance(self.window, datetime.timedelta):
-            rolled = getattr(column, f"rolling_{function}_by")
-            return lambda **options: rolled(self.order_by[0], window_size=self.window, **options)
-        rolled = getattr(column, f"rolling_{function}")
-        return lambda **options: rolled(window_size=self.window, **options)
+            return partial(getattr(column, f"rolling_{function}_by"), self.order_by[0], window_size=self.window)
+        return partial(getattr(column, f"rolling_{function}"), window_size=self.window)
 
 
 @dataclass(frozen=True)
@@ -146,19 +132,12 @@ class RollingDataset:
     def _relation(self, rows: Relation, parts: Parts) -> Operated:
         if rows.order is None:
             raise no_order("rolling", f"rows that agree in {', '.join(self.order_by)} are told apart by it")
-        own = {name: nw.col(name) for name in rows.schema.names}
-        read = {name: frozenset((name,)) for name in own}
-        wide = pa.schema([*rows.schema, *parts.kinds.items()])
-        made = select(rows, {**own, **parts.inputs}, wide, {**read, **parts.reads}, "rolling")
+        own = rows.schema.names
+        made = select_beside(rows, own, parts.inputs, parts.kinds, parts.reads, "rolling")
         kinds = tuple(rows.schema.field(name).type for name in self.by)
-        operation = Rolling(self.window, self.by, self.order_by, kinds, tuple(parts.aggregates), made.order or ())
+        operation = Rolling(self.by, kinds, self.window, self.order_by, tuple(parts.aggregates), made.order or ())
         rolled = pa.schema([*rows.schema, *((each.output, each.kind) for each in parts.aggregates)])
-        windows = Operated(operation, (made,), rolled, made.order)
-        outputs = {name: type_of(output, rolled, "rolling") for name, output in parts.outputs.items()}
-        finished = {name: without_nan(output, outputs[name]) for name, output in parts.outputs.items()}
-        reads = {name: frozenset(columns_in(output)) for name, output in parts.outputs.items()}
-        schema = pa.schema([*rows.schema, *outputs.items()])
-        return select(windows, {**own, **finished}, schema, {**read, **reads}, "rolling")
+        return finish(Operated(operation, (made,), rolled, made.order), own, parts.outputs, "rolling")
 
 
 def rolling(dataset: Dataset, window: Window, by: Any, order_by: Any) -> RollingDataset:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError, check_one_of
+from penstock.core.errors import ConfigError, check_one_of
 from penstock.core.selectors import resolve
-from penstock.dataset.relations.folding import as_dataset, no_order, relation_of
+from penstock.dataset.relations.folding import as_dataset, no_order, refuse_nested, relation_of
 from penstock.dataset.relations.operation import Meeting, Operation
 from penstock.dataset.relations.order import Order, SortKey, columns_of, sorting
 from penstock.dataset.relations.relation import Operated
@@ -24,12 +23,7 @@ if TYPE_CHECKING:
 class Same(Operation):
     """Leaves rows as they are: an order is that of the relation, and is seen to when its rows are written."""
 
-    @property
-    def label(self) -> str:
-        return "sort"
-
-    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
-        return (wanted,)
+    label = "sort"
 
     def __call__(self, *frames: pl.LazyFrame) -> pl.LazyFrame:
         return frames[0]
@@ -44,9 +38,7 @@ class Limit(Operation):
     order: Order
     meetings = (Meeting((), ()),)
 
-    @property
-    def label(self) -> str:
-        return "limit"
+    label = "limit"
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
         return (wanted | columns_of(self.order),)
@@ -65,13 +57,7 @@ def sort(dataset: Dataset, by: Sequence[str], descending: bool | Sequence[bool],
     rows = relation_of(dataset)
     names = by[0] if len(by) == 1 else by
     columns = resolve(names, rows.schema, "sort")
-    for name in columns:
-        if pa.types.is_nested(rows.schema.field(name).type):
-            raise SchemaError(
-                f"column {name!r} is {rows.schema.field(name).type}, which sort does not compare",
-                column=name,
-                stage="sort",
-            )
+    refuse_nested(rows.schema, columns, "sort")
     keys = zip(columns, _directions(descending, columns), strict=True)
     order = tuple(SortKey(name, down, nulls_last=nulls == "last") for name, down in keys)
     rest = tuple(key for key in rows.order or () if key.column not in columns)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from penstock.core.errors import SchemaError, check_one_of
+from penstock.core.errors import check_one_of
 from penstock.core.selectors import resolve
-from penstock.dataset.relations.folding import as_dataset, no_order, relation_of
+from penstock.dataset.relations.folding import as_dataset, no_order, refuse_nested, relation_of
 from penstock.dataset.relations.operation import Meeting, Operation
 from penstock.dataset.relations.order import Order, columns_of, sorting
 from penstock.dataset.relations.relation import Operated
@@ -40,9 +40,7 @@ class Unique(Operation):
     order: Order
     alike: bool
 
-    @property
-    def label(self) -> str:
-        return "unique"
+    label = "unique"
 
     @property
     def meetings(self) -> tuple[Meeting, ...]:  # type: ignore[override]
@@ -70,14 +68,7 @@ def unique(dataset: Dataset, subset: str | Sequence[str] | None, keep: str, *, m
     check_one_of("keep of unique", keep, ("any", "first", "last"), stage="unique")
     rows = relation_of(dataset)
     columns = tuple(rows.schema.names) if subset is None else resolve(subset, rows.schema, "unique")
-    for name in columns:
-        if pa.types.is_nested(rows.schema.field(name).type):
-            raise SchemaError(
-                f"column {name!r} is {rows.schema.field(name).type}, which unique does not compare",
-                hint="Name other columns as the subset.",
-                column=name,
-                stage="unique",
-            )
+    refuse_nested(rows.schema, columns, "unique", "Name other columns as the subset.")
     alike = set(columns) == set(rows.schema.names)
     if rows.order is None and not alike:
         raise no_order("unique", "the row that is kept goes by it")

@@ -10,7 +10,7 @@ from penstock.core.names import column_names
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.relations.asof import joined_asof
 from penstock.dataset.relations.grouping import GroupedDataset
-from penstock.dataset.relations.join import joined
+from penstock.dataset.relations.join import KeyNames, joined
 from penstock.dataset.relations.pivot import pivot
 from penstock.dataset.relations.rolling import RollingDataset, rolling
 from penstock.dataset.relations.sorting import limit, sort
@@ -81,9 +81,8 @@ class Relations:
         {'zone': [2, 1, 3], 'fare': [7.0, 5.0, 9.0], 'name': ['Bay', 'Alley', None]}
         """
         data = cast("Dataset", self)
-        return joined(
-            data, other, on, left_on, right_on, how, suffix, null_equal=null_equal, maintain_order=maintain_order
-        )
+        names = KeyNames(on, left_on, right_on)
+        return joined(data, other, names, how, suffix, null_equal=null_equal, maintain_order=maintain_order)
 
     def unique(self, subset: Columns | None = None, *, keep: str = "any", maintain_order: bool = True) -> Dataset:
         """Keep one row of those that agree in columns; null agrees with null. Nothing is read; see `join`.
@@ -318,4 +317,5 @@ class Relations:
         >>> trades.join_asof(prices, "time").to_arrow().to_pydict()
         {'time': [5, 1, 9], 'amount': [10, 20, 30], 'time_right': [2, None, 8], 'price': [1.5, None, 2.5]}
         """
-        return joined_asof(cast("Dataset", self), other, on, left_on, right_on, by, strategy, tolerance, suffix)
+        names = KeyNames(on, left_on, right_on)
+        return joined_asof(cast("Dataset", self), other, names, by, strategy, tolerance, suffix)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import SchemaError
+from penstock.core.selectors import is_numeric
 from penstock.core.type_names import type_name
 from penstock.dataset.cast_as_fitted import bounds, not_held
 from penstock.dataset.rowwise.texts import check_format, is_parsed, parse_texts
@@ -75,7 +76,7 @@ class Conversion:
         dtype = frames.dtypes(pa.schema([(self.name, self.wanted)]))[self.name]
         if self.found == self.wanted or pa.types.is_null(self.found):
             return series.cast(dtype) if self.found != self.wanted else series, None
-        if (_is_number(self.found) and _is_number(self.wanted)) or _changes_unit(self.found, self.wanted):
+        if (is_numeric(self.found) and is_numeric(self.wanted)) or _changes_unit(self.found, self.wanted):
             return self._on_device(series, dtype)
         return self._on_host(series)
 
@@ -145,10 +146,6 @@ def _arrow_cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray
     return column.cast(wanted)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
 def _changes_unit(found: pa.DataType, wanted: pa.DataType) -> bool:
     timestamps = pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)
     return timestamps and (found.tz is None) == (wanted.tz is None)
@@ -169,7 +166,7 @@ def _is_possible(found: pa.DataType, wanted: pa.DataType) -> bool:
         return is_parsed(wanted) or pa.types.is_binary(wanted)
     if pa.types.is_string(wanted):
         return True
-    counts = [_is_number(kind) or pa.types.is_decimal(kind) for kind in (found, wanted)]
+    counts = [is_numeric(kind) or pa.types.is_decimal(kind) for kind in (found, wanted)]
     if any(counts):
         return all(counts) and not (pa.types.is_decimal(wanted) and pa.types.is_boolean(found))
     days = [pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None) for kind in (found, wanted)]

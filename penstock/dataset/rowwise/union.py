@@ -15,7 +15,7 @@ from penstock.core.errors import ConfigError, SchemaDriftError, check_one_of, cl
 from penstock.core.schemas import widen
 from penstock.dataset.folds.blocks import InBlocks
 from penstock.dataset.persisted.prepared import PreparedSchema
-from penstock.dataset.steps import RowLog, Step, history
+from penstock.dataset.steps import PassiveStep, RowLog, Step, history
 from penstock.dataset.tasks import ReadTask
 from penstock.frames import ROW, Kind
 from penstock.io.fragments import Fragment, Sample
@@ -110,7 +110,7 @@ class UnionReader(Reader):
 
 
 @dataclass(frozen=True)
-class Union(Step):
+class Union(PassiveStep):
     """Stands for the steps that rows have gone through in the datasets that they are of.
 
     Parameters
@@ -141,15 +141,6 @@ class Union(Step):
     @property
     def label(self) -> str:
         return f"union of {len(self.branches)} datasets"
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
-
-    def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
-        return None
-
-    def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        return frame
 
 
 def union(datasets: Sequence[Dataset], missing_columns: str) -> Dataset:

@@ -20,6 +20,7 @@ from penstock.dataset.task_errors import described, hint_for
 from penstock.expressions.rowwise import check_rowwise_value, named_columns, read_columns
 from penstock.expressions.values import check_width
 from penstock.frames import ROW
+from penstock.frames.on_host import on_device_of, on_host
 
 _CONSTANTS = (bool, float, Decimal, datetime.date, datetime.time, datetime.timedelta)
 
@@ -30,7 +31,7 @@ class ComputedColumn:
 
     name: str
     value: nw.Expr
-    inputs: tuple[str, ...]
+    read: pa.Schema
     dtype: pa.DataType
 
 
@@ -53,17 +54,18 @@ class WithColumns(Step):
         if not asked:
             return None
         others = wanted - {column.name for column in asked}
-        return others | {name for column in asked for name in column.inputs}
+        return others | {name for column in asked for name in column.read.names}
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         """Compute the columns whose inputs were read: others are not asked for."""
-        columns = [column for column in self.columns if set(column.inputs) <= set(frame.columns)]
+        columns = [column for column in self.columns if set(column.read.names) <= set(frame.columns)]
         try:
             made = _computed(frame, columns)
         except frames.ERRORS as error:
             raise self._refused(frame, columns, error) from error
-        checked = conform_exactly(made, pa.schema([(column.name, column.dtype) for column in columns]), self.label)
-        return frame.with_columns(*checked.iter_columns())
+        schema = pa.schema([(column.name, column.dtype) for column in columns])
+        checked = conform_exactly(made, schema, self.label)
+        return frame.with_columns(*on_device_of(frame, checked, schema).iter_columns())
 
     def _refused(self, frame: nw.DataFrame, columns: list[ComputedColumn], error: BaseException) -> DataValueError:
         """Return the error with the first row that an expression cannot take."""
@@ -80,7 +82,8 @@ class WithColumns(Step):
 def _computed(frame: nw.DataFrame, columns: list[ComputedColumn]) -> nw.DataFrame:
     names = [column.name for column in columns]
     values = [column.value.alias(column.name) for column in columns]
-    return frames.nan_to_null(frame.with_columns(*values).select(names))
+    read = pa.schema({field.name: field for column in columns for field in column.read}.values())
+    return frames.nan_to_null(on_host(frame, read).with_columns(*values).select(names))
 
 
 def _fails(frame: nw.DataFrame, columns: list[ComputedColumn]) -> bool:
@@ -112,12 +115,12 @@ def _computed_column(name: str, value: Any, schema: pa.Schema) -> ComputedColumn
     schema = named_columns(expression, schema)
     what = f"column {name!r} of with_columns"
     try:
-        inputs = read_columns(expression, schema)
+        read = pa.schema([schema.field(each) for each in read_columns(expression, schema)])
     except SchemaError as error:
         problem = f"{what} does not fit the data: {str(error.__cause__ or error).splitlines()[0]}"
         raise SchemaError(problem, hint=error.hint, column=name) from error
     check_rowwise_value(expression, schema, what)
-    return ComputedColumn(name, expression, tuple(inputs), _type(what, name, expression, schema))
+    return ComputedColumn(name, expression, read, _type(what, name, expression, schema))
 
 
 def _expression(name: str, value: Any) -> nw.Expr:
@@ -154,4 +157,6 @@ def _type(what: str, name: str, expression: nw.Expr, schema: pa.Schema) -> pa.Da
 
 def separable(columns: tuple[ComputedColumn, ...]) -> bool:
     """Return whether columns can be computed one after the other: none reads what another replaces."""
-    return not any(other.name in column.inputs for column in columns for other in columns if other.name != column.name)
+    return not any(
+        other.name in column.read.names for column in columns for other in columns if other.name != column.name
+    )

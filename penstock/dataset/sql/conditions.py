@@ -125,18 +125,14 @@ def _distinct(node: exp.Binary, value: Translate) -> Value:
     return Value(made if isinstance(node, exp.NullSafeNEQ) else ~made, BOOL)
 
 
-def _like(node: exp.Like | exp.ILike, value: Translate) -> Value:
-    return _liked(node, "", value)
-
-
 def _escape(node: exp.Escape, value: Translate) -> Value:
     like, escape = node.this, text(node.expression, "ESCAPE")
     if not isinstance(like, exp.Like | exp.ILike) or len(escape) != 1:
         raise refused(node, f"{shown(node)} is not known", "Write x LIKE 'a#%' ESCAPE '#', with one character.")
-    return _liked(like, escape, value)
+    return _like(like, value, escape)
 
 
-def _liked(node: exp.Like | exp.ILike, escape: str, value: Translate) -> Value:
+def _like(node: exp.Like | exp.ILike, value: Translate, escape: str = "") -> Value:
     pattern, ignore_case = text(node.expression, node.key.upper()), isinstance(node, exp.ILike)
     matched = _matched(value(node.this), pattern, escape, node, ignore_case=ignore_case)
     return Value(~matched if node.args.get("negate") else matched, BOOL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from sqlglot import exp
@@ -33,12 +34,7 @@ class Names:
 
     def new(self, *wanted: str) -> str:
         """Return the first of the names that is free, or the last with a number."""
-        for name in wanted:
-            if name not in self._taken:
-                break
-        else:
-            name = next(
-                f"{wanted[-1]}_{number}" for number in range(2, 10**9) if f"{wanted[-1]}_{number}" not in self._taken
-            )
+        numbered = (f"{wanted[-1]}_{number}" for number in itertools.count(2))
+        name = next(each for each in itertools.chain(wanted, numbered) if each not in self._taken)
         self._taken.add(name)
         return name

@@ -39,11 +39,11 @@ def sort_items(node: exp.Expr, resolved: Callable[[exp.Expr], exp.Expr]) -> list
 
 def sorted_by(dataset: Dataset, order: Sequence[SortItem], columns: Sequence[str]) -> Dataset:
     """Return rows sorted by columns; those that agree in all stay in the order that they have."""
-    pairs = list(zip(columns, order, strict=True))
-    first = {name: place for place, name in reversed([*enumerate(columns)])}
-    for place, (name, item) in reversed([*enumerate(pairs)]):
-        if first[name] == place:
-            dataset = dataset.sort(name, descending=item.descending, nulls=item.nulls)
+    first: dict[str, SortItem] = {}
+    for name, item in zip(columns, order, strict=True):
+        first.setdefault(name, item)
+    for name, item in reversed(first.items()):
+        dataset = dataset.sort(name, descending=item.descending, nulls=item.nulls)
     return dataset
 
 

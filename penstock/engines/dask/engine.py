@@ -20,22 +20,20 @@ from penstock import devices
 from penstock.core.errors import ConfigError
 from penstock.core.progress import Progress, usual_progress
 from penstock.core.scheduler import PartitionedWork, Usage
+from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Item, Reduction, Result, State, TreeReduction
 from penstock.engines.dask import session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.ranks import RankTasks
 from penstock.engines.dask.tasks import Tasks, apply, merge_states, prune_state
+from penstock.engines.querying import QueryEngine, read_staged
 from penstock.engines.relational import RelationalEngine
 from penstock.io import persisted
 from penstock.io.fragments import FRAGMENT_BYTES
-from penstock.spmd import run_alone, run_gang
+from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions, run_alone, run_gang
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
-
-    from penstock.dataset.dataset import Dataset
-    from penstock.engines.querying import QueryEngine
-    from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions
 
 
 class DaskEngine(RelationalEngine):
@@ -257,7 +255,6 @@ class DaskEngine(RelationalEngine):
             It cannot be written.
         """
         from penstock.engines.dask.query import to_parquet
-        from penstock.engines.querying import read_staged
 
         folder = self.staging(staging_dir, "from_dask", storage_options).new_folder()
         staged = folder.parts("frame")

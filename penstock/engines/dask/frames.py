@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask.dataframe as dd
 import pandas as pd
 import pyarrow as pa
 
+from penstock import devices
 from penstock.core.schemas import canonical
 from penstock.dataset.batches import BatchTask, batch_task
+from penstock.dataset.dataset import Dataset
 from penstock.engines.dask.query_partition import Read, to_partition
 from penstock.engines.local.engine import LocalEngine
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,15 @@ class TransformPartition:
 
 
 def frame_of(dataset: Dataset) -> dd.DataFrame:
-    """Return the rows of a dataset, a fragment a partition; each is read when Dask asks for it."""
+    """Return the rows of a dataset, a fragment a partition; each is read when Dask asks for it.
+
+    Raises
+    ------
+    ConfigError
+        The workers have GPUs and the client has none: its cuDF says what the columns are.
+    """
+    if dataset.engine.kind == "gpu":
+        devices.choose("gpu")
     meta = to_partition(dataset.schema.empty_table(), dataset.engine.kind)
     read = Read(dataset.scan(), dataset.schema)
     return dd.from_map(read, list(dataset.fragments), meta=meta, enforce_metadata=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask.dataframe as dd
 import numpy as np
@@ -14,13 +14,11 @@ import polars as pl
 from penstock.core.names import PARTITION
 from penstock.dataset.relations.operation import Meeting, Operation
 from penstock.dataset.relations.order import Order, SortKey, sorting
+from penstock.engines.base import Engine
 from penstock.engines.dask.partitioned_rows import PartitionedRows, arrow, collect, combine
 from penstock.engines.dask.query_partition import to_partition
+from penstock.engines.dask.tasks import Tasks
 from penstock.frames import Kind
-
-if TYPE_CHECKING:
-    from penstock.engines.base import Engine
-    from penstock.engines.dask.tasks import Tasks
 
 WHOLE_BYTES = 32 * 2**20
 """Bytes of rows, by what the workers tell of their tables, that one task takes at most where it need not take them."""

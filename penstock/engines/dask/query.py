@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask
 import dask.dataframe as dd
@@ -14,23 +14,21 @@ import polars as pl
 import pyarrow as pa
 from dask.dataframe.dask_expr._expr import Expr
 
-from penstock.dataset.relations.operation import Operation, polars_types
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey
 from penstock.dataset.tasks import put_parts
+from penstock.engines.base import Engine
 from penstock.engines.dask.frames import frame_of
 from penstock.engines.dask.operations import Operations
 from penstock.engines.dask.partitioned_rows import PartitionedRows, arrow, collect
 from penstock.engines.dask.query_partition import InPolars, from_partition
-from penstock.engines.local.results import stays_as_it_is
-from penstock.engines.querying import QueryEngine, with_windows
+from penstock.engines.dask.tasks import Tasks
+from penstock.engines.local.results import cast, stays_as_it_is
+from penstock.engines.querying import QueryEngine, as_lazy, with_windows
+from penstock.engines.staging import Staging
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_folder import PartFolder
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
-    from penstock.engines.base import Engine
-    from penstock.engines.dask.tasks import Tasks
-    from penstock.engines.staging import Staging
 
 TABLE_BYTES = 8 * 2**20
 """Memory that the rows of verbs take at most that come to the process of the engine; more are files."""
@@ -64,7 +62,7 @@ class DaskQueries(QueryEngine):
             yield
 
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
-        return _lazy(frame_of(dataset))
+        return as_lazy(frame_of(dataset))
 
     def read(self, dataset: Dataset, staging: Staging, label: str) -> PartitionedRows:
         return PartitionedRows.read(dataset)
@@ -81,7 +79,8 @@ class DaskQueries(QueryEngine):
         return self._operations.sort(self._rows(frame), tuple(order))
 
     def cast(self, frame: PartitionedRows | nw.LazyFrame, schema: pa.Schema) -> PartitionedRows:
-        return self._rows(frame).then(partial(_cast, schema))
+        """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
+        return self._rows(frame).then(partial(cast, schema))
 
     def _rows(self, frame: PartitionedRows | nw.LazyFrame) -> PartitionedRows:
         """Return the rows of what a function gives; operations give them already."""
@@ -121,13 +120,7 @@ class DaskQueries(QueryEngine):
         gathered = native.shuffle(on=list(partition_by)) if partition_by else native.repartition(npartitions=1)
         window = partial(with_windows, columns=dict(columns), partition_by=partition_by, order_by=order_by)
         work = InPolars(window, self._engine.kind)
-        return _lazy(gathered.map_partitions(work, meta=work(gathered._meta)))
-
-
-def _cast(schema: pa.Schema, frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Cast in Polars: pandas' integers of 32 bits cannot be made of a column with nulls."""
-    kinds = zip(schema.names, polars_types(schema.types), strict=True)
-    return frame.select(pl.col(name).cast(kind) for name, kind in kinds)
+        return as_lazy(gathered.map_partitions(work, meta=work(gathered._meta)))
 
 
 def _table_or_part(folder: PartFolder, most: int, frame: pl.LazyFrame, place: int) -> pa.Table | None:
@@ -142,11 +135,6 @@ def _table_or_part(folder: PartFolder, most: int, frame: pl.LazyFrame, place: in
 def _write_part(folder: PartFolder, frame: pl.LazyFrame, place: int) -> None:
     rows = nw.from_native(collect(frame), eager_only=True)
     put_parts(ParquetWriter(None), [(f"part-{place:06d}", rows)], folder)
-
-
-def _lazy(native: dd.DataFrame) -> nw.LazyFrame:
-    frame: nw.LazyFrame = nw.from_native(native)
-    return frame
 
 
 def to_parquet(frame: dd.DataFrame, folder: PartFolder) -> Any:

@@ -6,12 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from penstock.core.progress import Progress
-from penstock.engines.base import Engine
-from penstock.engines.settings import EngineSettings
+from penstock.engines.settings import OwnEngineSettings
 
 
-class DaskSettings(EngineSettings, frozen=True):
+class DaskSettings(OwnEngineSettings, frozen=True):
     """The parameters of `DaskEngine`; without a cluster one is started on this machine."""
 
     engine: Literal["dask"] = "dask"
@@ -21,8 +19,3 @@ class DaskSettings(EngineSettings, frozen=True):
     timeout: float | None = Field(default=None, ge=1)
     staging_dir: str | None = None
     storage_options: dict[str, Any] | None = Field(default=None, repr=False)
-
-    def start(self, progress: Progress | None) -> Engine:
-        from penstock.engines.dask.engine import DaskEngine
-
-        return DaskEngine(**self.arguments(), progress=progress)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from penstock import devices
 from penstock.core.bounded_pool import ahead
 from penstock.core.progress import Progress, usual_progress
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.base import Item, Result
+from penstock.engines.querying import QueryEngine
 from penstock.engines.relational import RelationalEngine
 from penstock.engines.stragglers import Stragglers, TaskClock
-
-if TYPE_CHECKING:
-    from penstock.engines.querying import QueryEngine
 
 
 class LocalEngine(RelationalEngine):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -16,20 +16,18 @@ from penstock import frames
 from penstock.core.errors import PenstockError
 from penstock.core.locations import is_url
 from penstock.core.scheduler import map_all
-from penstock.dataset.relations.operation import Operation, polars_types
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.relations.operation import Operation
 from penstock.dataset.relations.order import SortKey, sorting
 from penstock.dataset.tasks import CollectTask
-from penstock.engines.local.results import collect
+from penstock.engines.local.results import cast, collect
 from penstock.engines.local.scan import scan_files, scan_tables
 from penstock.engines.plain_files import PlainFiles
-from penstock.engines.querying import QueryEngine, stage
+from penstock.engines.querying import QueryEngine, as_lazy, stage
 from penstock.engines.staging import Staging, put_part
 from penstock.frames import Kind
 from penstock.io.sinks import TemporaryFolder
 from penstock.io.sinks.part_folder import PartFolder
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 
 class PolarsQueries(QueryEngine):
@@ -51,9 +49,9 @@ class PolarsQueries(QueryEngine):
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:
         if not self._gpu and (scanned := scan_files(dataset, label)) is not None:
             self._read.append(scanned[1])
-            return _lazy(scanned[0])
+            return as_lazy(scanned[0])
         if not self._gpu and (tables := scan_tables(dataset)) is not None:
-            return _lazy(tables)
+            return as_lazy(tables)
         if self._gpu:  # which reads no rows from Python, and no files of a store
             files = stage(dataset, self._new_input(staging), label)
             return nw.from_native(pl.scan_parquet(files, glob=False, hive_partitioning=False))
@@ -76,18 +74,17 @@ class PolarsQueries(QueryEngine):
         return folder
 
     def arrange(self, frame: nw.LazyFrame, order: Sequence[SortKey], label: str) -> nw.LazyFrame:
-        return _lazy(frame.to_native().sort(**sorting(order), maintain_order=True))
+        return as_lazy(frame.to_native().sort(**sorting(order), maintain_order=True))
 
     def cast(self, frame: nw.LazyFrame, schema: pa.Schema) -> nw.LazyFrame:
-        kinds = zip(schema.names, polars_types(schema.types), strict=True)
-        return _lazy(frame.to_native().select(pl.col(name).cast(kind) for name, kind in kinds))
+        return as_lazy(cast(schema, frame.to_native()))
 
     def operate(self, operation: Operation, inputs: Sequence[nw.LazyFrame], label: str) -> nw.LazyFrame:
-        return _lazy(operation(*(frame.to_native() for frame in inputs)))
+        return as_lazy(operation(*(frame.to_native() for frame in inputs)))
 
     def shared(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """Say so: by itself Polars knows no two readings of rows from Python for one."""
-        return _lazy(frame.to_native().cache())
+        return as_lazy(frame.to_native().cache())
 
     def run(self, frame: nw.LazyFrame, staging: Staging, label: str) -> pa.Table | None:
         with self._reading():
@@ -112,11 +109,6 @@ class PolarsQueries(QueryEngine):
         finally:
             for files in self._read:
                 files.check_unchanged()
-
-
-def _lazy(native: pl.LazyFrame) -> nw.LazyFrame:
-    frame: nw.LazyFrame = nw.from_native(native)
-    return frame
 
 
 def _read(

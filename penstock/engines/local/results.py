@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from penstock.core.bounded_pool import ahead
+from penstock.dataset.relations.operation import polars_types
 from penstock.engines.staging import put_part
 from penstock.io.sinks.part_folder import PartFolder
 
@@ -63,6 +64,12 @@ def _parts(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
             held, size = [], 0.0
     if held:
         yield pl.concat(held)
+
+
+def cast(schema: pa.Schema, frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the columns of a schema in its types."""
+    kinds = zip(schema.names, polars_types(schema.types), strict=True)
+    return frame.select(pl.col(name).cast(kind) for name, kind in kinds)
 
 
 def stays_as_it_is(schema: pl.Schema) -> bool:

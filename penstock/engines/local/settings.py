@@ -6,20 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from penstock.core.progress import Progress
-from penstock.engines.base import Engine
-from penstock.engines.settings import EngineSettings
+from penstock.engines.settings import OwnEngineSettings
 
 
-class LocalSettings(EngineSettings, frozen=True):
+class LocalSettings(OwnEngineSettings, frozen=True):
     """The parameters of `LocalEngine`."""
 
     engine: Literal["local"] = "local"
     in_flight: int | None = Field(default=None, ge=1)
     staging_dir: str | None = None
     storage_options: dict[str, Any] | None = Field(default=None, repr=False)
-
-    def start(self, progress: Progress | None) -> Engine:
-        from penstock.engines.local.engine import LocalEngine
-
-        return LocalEngine(**self.arguments(), progress=progress)
