@@ -64,6 +64,9 @@ class Tags:
         It takes hashes of values for places, so that there may be any number of them.
     skips_nulls : bool
         Nulls in columns that are read at fit alone are left out; those of others are labels, and refused.
+    lazy : bool
+        `transform` takes a lazy frame too, and gives one: it makes and drops columns by expressions alone, and asks for
+        names and types at most, by `collect_schema`. Rows that are scored then go through a plan that is made once.
     tells_labels : str
         Why `transform_training` may tell of a row what it had in columns that are read at fit alone; empty where it may
         not. A trainer needs no reason: it predicts the rows that it was trained on.
@@ -77,6 +80,7 @@ class Tags:
     opens_ports: bool = False
     hashes: bool = False
     skips_nulls: bool = False
+    lazy: bool = False
     tells_labels: str = ""
 
     def __post_init__(self) -> None:
@@ -215,7 +219,8 @@ class SelectedColumns(Stage):
 
     columns: Columns
 
-    made_type: ClassVar[pa.DataType] = pa.float64()
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
+    """The type of every column that it makes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -254,6 +259,9 @@ class ColumnStage(SelectedColumns):
 
     output_columns: tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
 
+    made_type: ClassVar[pa.DataType | None] = None
+    """The type of every result; None where it depends on what the column is, see `output_type`."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         normalise_columns(self, "output_columns")
@@ -271,7 +279,7 @@ class ColumnStage(SelectedColumns):
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return the type that a column of type `kind` becomes."""
-        return kind
+        return kind if self.made_type is None else self.made_type
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return with_fields(schema, {out: self.output_type(schema.field(name).type) for name, out in self.pairs()})

@@ -15,6 +15,7 @@ from penstock.core.errors import ConfigError, DataValueError, SchemaError
 from penstock.core.selectors import is_numeric
 from penstock.frames import matrices
 from penstock.stages.base import Fitted, Stage
+from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.shapes import CLASSES, Shape
 from penstock.stages.target import Target
 from penstock.stages.thresholds import are_thresholds, winners
@@ -141,7 +142,7 @@ class Classes(Target):
         if missing is not None:
             code[missing] = -1
         predicted = frames.decode(matrices.column(frame, prediction, code), fitted["classes"]["value"].combine_chunks())
-        return super().with_columns(frame, dict(scores), fitted, missing).with_columns(predicted)
+        return frame.with_columns(*self._made(frame, dict(scores), missing), predicted)
 
     def row_values(self, fitted: Fitted) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         values, classes = super().row_values(fitted), fitted["classes"]["value"].to_pylist()
@@ -219,16 +220,14 @@ def coded_label(label: str, classes: tuple[Any, ...] | None) -> nw.Expr:
     return nw.col(label).replace_strict(list(classes), codes, return_dtype=nw.Float64)
 
 
-def check_thresholds(stage: Any) -> None:
+def check_thresholds(stage: Any, name: str) -> None:
     """Make a tuple of the thresholds of a stage, where it has some; ConfigError where they are none."""
-    if stage.thresholds is None:
+    given = getattr(stage, name)
+    if given is None:
         return
-    values = tuple(stage.thresholds) if isinstance(stage.thresholds, Iterable) else ()
+    values = tuple(given) if isinstance(given, Iterable) else ()
     if not are_thresholds(values):
-        raise ConfigError(
-            f"thresholds of {stage.title} is {stage.thresholds!r}, expected a number for each class, 0 or more,"
-            " and at most one of them 0",
-            hint="Of two classes, (1 - t, t) predicts the second where its probability is larger than t.",
-            stage=stage.title,
-        )
-    object.__setattr__(stage, "thresholds", tuple(map(float, values)))
+        expected = "a number for each class, 0 or more, and at most one of them 0"
+        hint = "Of two classes, (1 - t, t) predicts the second where its probability is larger than t."
+        raise wrong_parameter(stage, name, expected, hint)
+    object.__setattr__(stage, name, tuple(map(float, values)))

@@ -74,10 +74,11 @@ class Target:
         self, frame: nw.DataFrame, results: Mapping[str, Any], fitted: Fitted, missing: Any = None
     ) -> nw.DataFrame:
         """Return `frame` with results: arrays on its device, by column, null in the rows where `missing` is true."""
+        return frame.with_columns(*self._made(frame, results, missing))
+
+    def _made(self, frame: nw.DataFrame, results: Mapping[str, Any], missing: Any) -> list[nw.Series]:
         made = [matrices.column(frame, name, values) for name, values in results.items()]
-        if missing is not None:
-            made = [null_where(frame, series, missing) for series in made]
-        return frame.with_columns(*made)
+        return made if missing is None else [null_where(frame, series, missing) for series in made]
 
     def row_values(self, fitted: Fitted) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         """Return what makes Python values of the results of a single row."""

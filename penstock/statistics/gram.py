@@ -21,8 +21,8 @@ MOST_COLUMNS = 5000
 _ROWS, _TILE = 240, 32
 """Rows and columns of one product. OpenBLAS leaves up to 2**18 multiplications to one thread; what it makes of more of
 them depends, in the last digits, on how many threads there are."""
-_CACHED = 2**19
-"""Numbers that are worked on at a time: 4 MB."""
+_CACHED, _ON_GPU = 2**19, 2**25
+"""Numbers that are worked on at a time: 4 MB, and 256 MB on a GPU."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +218,9 @@ def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarr
 
 
 def _slabs(values: Any) -> list[slice]:
-    """Return the rows in parts that a processor's cache holds; only their number of columns decides how many rows."""
-    rows = _ROWS * max(_CACHED // (_ROWS * len(values)), 1)
+    """Return the rows in parts that a processor's cache holds, or that keep a GPU busy; columns decide how many."""
+    numbers = _CACHED if isinstance(values, np.ndarray) else _ON_GPU
+    rows = _ROWS * max(numbers // (_ROWS * len(values)), 1)
     return [slice(start, start + rows) for start in range(0, values.shape[1], rows)]
 
 

@@ -76,4 +76,4 @@ def null_if(frame: nw.DataFrame[Any], name: str, value: float | str | bool) -> n
     ['a', None, None]
     """
     column = nw.col(name)
-    return nw.when(column != nw.lit(value, frame.schema[name])).then(column).alias(name)
+    return nw.when(column != nw.lit(value, frame.collect_schema()[name])).then(column).alias(name)

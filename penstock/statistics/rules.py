@@ -51,7 +51,7 @@ _BROKEN: Mapping[str, Callable[[nw.Expr, Values], nw.Expr]] = {
     "not_float32": _not_float32,
     "not_in": lambda column, values: ~column.is_in(values) & ~column.is_null(),
     "not_positive": lambda column, _: _number(column) <= 0,
-    "not_whole": lambda column, _: (_number(column) - _number(column).floor()) != 0,
+    "not_whole": lambda column, _: _number(column) % 1 != 0,
     "null": lambda column, _: column.is_null(),
     "too_large": lambda column, _: _number(column).abs() > LARGE,
 }

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import ExecutionError
+from penstock.dataset.dataset import Dataset
 from penstock.engines.local.engine import LocalEngine
 from penstock.frames import Kind
 from penstock.pipeline.pipeline import Pipeline
@@ -23,9 +24,6 @@ from penstock.spmd.messages import Gather, Ready, Reduce
 from penstock.spmd.xgboost_ports import Rendezvous
 from penstock.stages.base import Fitted
 from penstock.stages.trainer import Trainer
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 
 class LocalGang:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 
 from penstock.core.errors import ConfigError
 from penstock.engines.base import Engine
@@ -18,30 +19,16 @@ from penstock.testing.oracles import Oracle, check_oracle
 
 Function = Callable[[Stage, Engine], None]
 
-_UNFITTED: tuple[Function, ...] = (
-    parameters.check_parameters_are_json,
-    parameters.check_unknown_parameter_is_refused,
-    parameters.check_pickle,
-    parameters.check_hash,
-    parameters.check_frozen,
-    parameters.check_repr,
-    parameters.check_bind_twice,
-    parameters.check_missing_column_is_refused,
-    parameters.check_wrong_type_is_refused,
-    plans.check_explaining_reads_nothing,
-)
-_IN_PROCESS: tuple[Function, ...] = (
-    frames.check_schema,
-    frames.check_other_columns_stay,
-    frames.check_nothing_changes_in_place,
-    frames.check_rows_are_kept,
-    frames.check_only_inputs_are_read,
-    frames.check_every_row_for_itself,
-    frames.check_one_row_is_scored_the_same,
-    states.check_state_has_its_shape,
-    states.check_changed_state_scores_or_is_refused,
-    states.check_saved_model_is_the_same,
-    states.check_fit_is_repeatable,
+
+def _all_of(module: ModuleType, *left_out: Function) -> list[Function]:
+    """Return the checks of a module in their order, but for some."""
+    return [each for name, each in vars(module).items() if name.startswith("check_") and each not in left_out]
+
+
+_UNFITTED = (*_all_of(parameters), plans.check_explaining_reads_nothing)
+_IN_PROCESS = (
+    *_all_of(frames, frames.check_lazy_frames),
+    *_all_of(states, states.check_scores_elsewhere),
     plans.check_scans_are_as_planned,
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,
@@ -132,7 +119,8 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
     ...     check(engine)
     """
     checks = [Check(stage, function.__name__, function, scheduled=False, fitted=False) for function in _UNFITTED]
-    in_process = (*_IN_PROCESS, *_of_aside(stage))
+    lazy = (frames.check_lazy_frames,) if stage.tags.lazy else ()
+    in_process = (*_IN_PROCESS, *lazy, *_of_aside(stage))
     checks += [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
     checks += [Check(stage, function.__name__, function, scheduled=True) for function in _ON_ENGINES]
     return checks + _of_cases(stage, oracle)

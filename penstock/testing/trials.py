@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,19 +28,32 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
-class StageRun:
+class FitOutcome:
+    """What came of a fit: a model, or the error in its place; the scans it asked for, and how often it read rows."""
+
+    scans: int
+    reads: int
+    model: PipelineModel | None = None
+    error: Exception | None = None
+
+    def fitted(self) -> PipelineModel:
+        """Return the model; raise the error in its place."""
+        if self.model is None:
+            assert self.error is not None
+            raise self.error
+        return self.model
+
+
+@dataclass(frozen=True, eq=False)
+class StageRun(FitOutcome):
     """What came of a fit and a transform: a model and its output, or the error in their place.
 
     ``given`` are the rows that were transformed, in the order of the dataset, and ``scans`` the passes that the fit
     made over the data, as the engine counted them. ``reads`` is how often the fit read the rows, in this process.
     """
 
-    given: pa.Table
-    scans: int
-    reads: int
-    model: PipelineModel | None = None
+    given: pa.Table = field(kw_only=True)
     output: pa.Table | None = None
-    error: Exception | None = None
 
     def fitted(self) -> PipelineModel:
         """Return the model; AssertionError when there is none."""
@@ -86,23 +99,6 @@ def counted(engine: Scheduler) -> Iterator[list[str]]:
             del vars(engine)[name]
 
 
-@dataclass(frozen=True, eq=False)
-class FitOutcome:
-    """What came of a fit: a model, or the error in its place; the scans it asked for, and how often it read rows."""
-
-    scans: int
-    reads: int
-    model: PipelineModel | None = None
-    error: Exception | None = None
-
-    def fitted(self) -> PipelineModel:
-        """Return the model; raise the error in its place."""
-        if self.model is None:
-            assert self.error is not None
-            raise self.error
-        return self.model
-
-
 def fit(stage: Stage, learned: Dataset) -> FitOutcome:
     """Fit `stage` alone; whatever it raises is kept for a check to judge."""
     model, failure = None, None
@@ -118,12 +114,13 @@ def fit(stage: Stage, learned: Dataset) -> FitOutcome:
 def use(fit: FitOutcome, given: Dataset) -> StageRun:
     """Transform with the model of a fit, if there is one."""
     rows = pa.concat_tables(piece.table for fragment in given.fragments for piece in fragment.pieces)
+    run = StageRun(fit.scans, fit.reads, fit.model, fit.error, given=rows)
     if fit.model is None:
-        return StageRun(rows, fit.scans, fit.reads, error=fit.error)
+        return run
     try:
-        return StageRun(rows, fit.scans, fit.reads, fit.model, fit.model.transform(given).to_arrow())
+        return replace(run, output=fit.model.transform(given).to_arrow())
     except Exception as error:
-        return StageRun(rows, fit.scans, fit.reads, fit.model, error=error)
+        return replace(run, error=error)
 
 
 def attempt(stage: Stage, dataset: Dataset) -> StageRun:

@@ -12,7 +12,7 @@ import pytest
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.statistics import Gram
-from penstock.statistics.gram import MOST_COLUMNS
+from penstock.statistics.gram import MOST_COLUMNS, _slabs
 
 
 def products(*parts, weighted=False):
@@ -166,3 +166,14 @@ def test_the_state_does_not_depend_on_how_many_threads_there_are():
     found = [run.communicate(timeout=120)[0] for run in runs]
     assert len(found[0].split()) == 8
     assert found[0] == found[1] == found[2]
+
+
+def test_a_gpu_works_on_256_mb_of_rows_at_a_time():
+    class OnDevice:
+        shape = (10, 2**25)
+
+        def __len__(self):
+            return 10
+
+    rows = _slabs(OnDevice())[0].stop
+    assert 0.99 < rows * 10 * 8 / 2**28 <= 1

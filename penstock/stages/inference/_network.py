@@ -7,7 +7,7 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -18,8 +18,8 @@ from penstock import frames
 from penstock.core.errors import ArtifactError, ConfigError, DataValueError, PenstockError
 from penstock.core.selectors import is_numeric, resolve
 from penstock.frames import Kind, matrices
-from penstock.stages.base import Fitted, SelectedColumns, Tags, check_number, with_fields, wrong_type
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.base import Fitted, SelectedColumns, Tags, with_fields, wrong_type
+from penstock.stages.parameter_checks import in_range, wrong_parameter
 
 Shape = tuple[int, ...]
 
@@ -63,15 +63,13 @@ class Inference(SelectedColumns):
     _: KW_ONLY
     shape: Shape | None = None
     prediction: str = "prediction"
-    output_size: int | None = None
-    batch_size: int = 32
+    output_size: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    batch_size: int = field(default=32, metadata=in_range(least=1, whole=True))
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "batch_size", least=1, whole=True)
-        check_number(self, "output_size", least=1, whole=True)
         if self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
             if not all(type(size) is int and size > 0 for size in self.shape):

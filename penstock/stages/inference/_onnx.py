@@ -11,13 +11,17 @@ import numpy as np
 import onnxruntime
 
 from penstock import devices
-from penstock.core.errors import ConfigError, MissingExtraError, did_you_mean
+from penstock.core.errors import ConfigError, did_you_mean
+from penstock.core.notices import get_logger
 from penstock.frames import Kind, matrices
 from penstock.stages.base import Blob
 from penstock.stages.inference._network import Network
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 _CUDA = "CUDAExecutionProvider"
+_INSTALL = "pip install onnxruntime-gpu in place of onnxruntime"
+
+logger = get_logger(__name__)
 
 
 @functools.lru_cache(maxsize=4)
@@ -28,13 +32,9 @@ def session(model: Blob, output: str | None, kind: Kind) -> Network:
     ------
     ConfigError
         Its inputs are not one tensor of floating numbers; `output` is not one of its outputs, or has to be chosen.
-    MissingExtraError
-        The frame is on a GPU, and ONNX Runtime was built without.
     """
     try:
         loaded = onnxruntime.InferenceSession(model.data, _options(), providers=_providers(kind))
-    except MissingExtraError:
-        raise
     except Exception as error:  # ONNX Runtime has one class for each code of its own
         raise ConfigError(f"ONNX Runtime does not load the network: {str(error).splitlines()[0]:.300}") from error
     given = _only(loaded.get_inputs())
@@ -59,14 +59,11 @@ def _options() -> Any:
 
 def _providers(kind: Kind) -> list[Any]:
     index = devices.use(kind).index
-    if index is None:
-        return ["CPUExecutionProvider"]
-    if _CUDA not in onnxruntime.get_available_providers():
-        raise MissingExtraError(
-            f"the frame is on a GPU, and ONNX Runtime {onnxruntime.__version__} was built without",
-            hint="pip install onnxruntime-gpu in place of onnxruntime",
-        )
-    return [(_CUDA, {"device_id": index})]
+    if index is not None and _CUDA in onnxruntime.get_available_providers():
+        return [(_CUDA, {"device_id": index})]
+    if index is not None:
+        logger.warning("ONNX Runtime was built without CUDA, so the network runs on the CPU: %s", _INSTALL)
+    return ["CPUExecutionProvider"]
 
 
 def _only(inputs: Sequence[Any]) -> Any:

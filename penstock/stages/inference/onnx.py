@@ -41,7 +41,7 @@ class OnnxInference(Inference):
         Before anything is read: the file is no ONNX model, its weights lie in other files, or its input, output, shape
         or type is not what the columns give.
     MissingInputError, MissingExtraError
-        The file is not there; ONNX Runtime is not installed, or was built without a GPU where one is used.
+        The file is not there; ONNX Runtime is not installed.
     DataValueError
         When it runs: an infinity, or a list of another length.
 

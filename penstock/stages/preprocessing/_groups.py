@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import narwhals as nw
@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.selectors import Columns, is_numeric, resolve
-from penstock.stages.base import Fitted, Stage, check_choice, normalise_columns, wrong_type
+from penstock.stages.base import Fitted, Stage, normalise_columns, wrong_type
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.categories.vocabulary import codes, values_of
 from penstock.statistics import Counts, Statistic
 from penstock.statistics.grouped.group_moments import GroupMoments
@@ -29,12 +30,11 @@ class GroupStage(Stage):
     columns: Columns
     _: KW_ONLY
     by: Columns
-    handle_invalid: str = "skip"
+    handle_invalid: str = field(default="skip", metadata=one_of("skip", "keep"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         normalise_columns(self, "columns", "by")
-        check_choice(self, "handle_invalid", ("skip", "keep"))
 
     def bind(self, schema: pa.Schema) -> Self:
         columns, by = (resolve(each, schema, self.title) for each in (self.columns, self.by))
@@ -97,14 +97,16 @@ def group_places(frame: nw.DataFrame, keys: pa.Table) -> nw.Series:
     """
     by = keys.column_names
     known = {name: pc.unique(keys[name]) if len(by) > 1 else _values_of(keys, name) for name in by}
-    found = codes(frame, known, {name: len(values) for name, values in known.items()})
+    unseen = {name: len(values) for name, values in known.items()}
+    found = codes(frame, known, unseen, unseen if len(by) == 1 else None)
     if len(by) == 1:
-        return found[by[0]].fill_null(keys.num_rows)
+        return found.get_column(by[0])
     text = nw.concat_str([nw.col(name).cast(nw.String) for name in by], separator=",").alias("key")
-    joint = frame.with_columns(*[found[name].alias(name) for name in by]).select(text)
+    joint = found.select(text)
     coded = [pc.index_in(keys[name], known[name]).cast(pa.string()).combine_chunks() for name in by]
     joined = {"key": pc.binary_join_element_wise(*coded, ",")}
-    return frames.encode(joint, joined, {"key": keys.num_rows})["key"].fill_null(keys.num_rows)
+    rows = {"key": keys.num_rows}
+    return frames.encode(joint, joined, rows, rows)["key"]
 
 
 def _values_of(keys: pa.Table, name: str) -> pa.Array:

@@ -12,16 +12,20 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import DataValueError
+from penstock.core.names import hidden_name
+from penstock.frames.columns import arrow_schema
 from penstock.stages.base import ColumnStage
 from penstock.statistics import Count, Violation
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.rules import Rule
 
+REFUSED = hidden_name("refused")
+"""The column of a lazy frame that is true in rows that a stage will refuse."""
+
 
 def output_kinds(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, pa.DataType]:
     """Return, by input column, the type that `stage` declares for its result, given the types in `frame`."""
-    found = frames.to_arrow(frame.select(stage.inputs()).head(0)).schema
-    return {field.name: stage.output_type(field.type) for field in found}
+    return {field.name: stage.output_type(field.type) for field in arrow_schema(frame, stage.inputs())}
 
 
 def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtypes.DType]:
@@ -44,6 +48,28 @@ def cast_to(kind: pa.DataType) -> Callable[[Any], Any] | None:
     return int if pa.types.is_integer(kind) else None
 
 
+def integer_range(kind: pa.DataType) -> tuple[int, int]:
+    """Return the smallest and the largest number of a type of integers.
+
+    Examples
+    --------
+    >>> integer_range(pa.int8()), integer_range(pa.uint8())
+    ((-128, 127), (0, 255))
+    """
+    if pa.types.is_unsigned_integer(kind):
+        return 0, 2**kind.bit_width - 1
+    return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+
+
+def clipped_value(kind: pa.DataType, lower: float | None, upper: float | None) -> Callable[[Any], Any] | None:
+    """Return what clips one value of a column that becomes `kind`; None where `cast_to` is."""
+    cast = cast_to(kind)
+    if cast is None:
+        return None
+    low, high = -math.inf if lower is None else cast(lower), math.inf if upper is None else cast(upper)
+    return lambda value: None if value is None else min(max(cast(value), low), high)
+
+
 def check_values(counts: Mapping[str, Count]) -> None:
     """Raise DataValueError for the first column without any value: nothing can be learned from it."""
     for name, count in counts.items():
@@ -56,11 +82,20 @@ def check_values(counts: Mapping[str, Count]) -> None:
             )
 
 
-def refuse_rows(frame: nw.DataFrame, broken: Mapping[str, nw.Expr], error: Callable[[str, int], Exception]) -> None:
-    """Raise what `error` makes of the first column for which a row is broken, and of how many are."""
+def refuse_rows(
+    frame: frames.Frame, broken: Mapping[str, nw.Expr], error: Callable[[str, int], Exception]
+) -> frames.Frame:
+    """Return the frame; raise what `error` makes of the first column for which a row is broken, and of how many are.
+
+    What has no rows yet, a lazy frame, gets the column `REFUSED`: true in broken rows.
+    """
+    if isinstance(frame, nw.LazyFrame):
+        found = [*broken.values(), *(nw.col(name) for name in frame.collect_schema() if name == REFUSED)]
+        return frame.with_columns(nw.any_horizontal(*found, ignore_nulls=False).alias(REFUSED)) if found else frame
     for name, count in aggregate(frame, {name: each.sum() for name, each in broken.items()}).items():
         if count:
             raise error(name, count)
+    return frame
 
 
 def refuse_broken(frame: nw.DataFrame, rule: Rule, names: Iterable[str]) -> None:

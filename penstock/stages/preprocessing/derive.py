@@ -9,12 +9,12 @@ from typing import Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.core.names import check_names
 from penstock.dataset.steps import conform_exactly
 from penstock.expressions.row_values import row_value
 from penstock.expressions.values import ValueExpression, parse_value
+from penstock.frames.columns import arrow_schema
 from penstock.stages.base import Fitted, RowFunction, Stage, with_fields
 
 
@@ -85,7 +85,7 @@ class Derive(Stage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Compute the column."""
-        given = frames.to_arrow(frame.select(list(self.inputs())).head(0)).schema
+        given = arrow_schema(frame, self.inputs())
         declared = pa.schema([(self.as_, _type(self.expression, given))])
         made = conform_exactly(self._parsed().values(frame, self.as_), declared, self.title)
         return frame.with_columns(made[self.as_])

@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import DataValueError
-from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.number_columns import values_of, with_results
 from penstock.stages.preprocessing.columns import refuse_rows
-
-
-def values_of(frame: nw.DataFrame, name: str) -> Any:
-    """Return a column of numbers as a float64 array, on the device of the frame, with NaN for null.
-
-    Examples
-    --------
-    >>> values_of(frames.from_arrow(pa.table({"x": [1, None]})), "x")
-    array([ 1., nan])
-    """
-    return matrices.to_matrix(frame, [name], "float64")[:, 0]
-
-
-def with_results(frame: nw.DataFrame, results: Mapping[str, Any]) -> nw.DataFrame:
-    """Return the frame with float64 arrays as columns, by name; NaN becomes null.
-
-    Examples
-    --------
-    >>> frame = frames.from_arrow(pa.table({"x": [1, None]}))
-    >>> with_results(frame, {"y": values_of(frame, "x") + 1}).rows()
-    [(1, 2.0), (None, None)]
-    """
-    made = frames.nan_to_null(frame.select(*[matrices.column(frame, out, values) for out, values in results.items()]))
-    return frame.with_columns(*[made[out] for out in results])
 
 
 @dataclass(frozen=True)
 class Elementwise(ColumnStage):
     """A stage with a function of one number, in float64, that refuses the numbers for which it has no value."""
 
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     @abstractmethod
@@ -62,15 +38,10 @@ class Elementwise(ColumnStage):
         """Return how an error describes the values that are outside, and a hint what to do about them."""
         return "without a result", "Filter these rows."
 
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
-
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the values of all columns in one select, then compute."""
         outside = {name: found for name in self.inputs() if (found := self._outside(name)) is not None}
-        refuse_rows(frame, outside, self._error)
-        return self.computed(frame)
+        return self.computed(refuse_rows(frame, outside, self._error))
 
     def computed(self, frame: nw.DataFrame) -> nw.DataFrame:
         """Return the frame with the results; its values have been checked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -14,7 +14,8 @@ from penstock.dataset.quarantine import check_names, set_aside
 from penstock.dataset.steps import RowLog
 from penstock.expressions import Expression, parse
 from penstock.frames import ROW
-from penstock.stages.base import Fitted, Tags, check_choice
+from penstock.stages.base import Fitted, Tags
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing._dropping import FilterStage
 
 
@@ -62,7 +63,7 @@ class Expect(FilterStage):
 
     condition: str
     _: KW_ONLY
-    action: str = "raise"
+    action: str = field(default="raise", metadata=one_of("raise", "drop", "quarantine"))
     name: str | None = None
 
     # Not even "raise" promises its rows: a stage that keeps them is left out where nothing reads what it makes.
@@ -70,7 +71,6 @@ class Expect(FilterStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "action", ("raise", "drop", "quarantine"))
         self._parsed()
         if self.action == "drop":  # the only action that needs no row numbers, and it is spared them
             object.__setattr__(self, "tags", Tags(keeps_rows=False))

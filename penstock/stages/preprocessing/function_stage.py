@@ -39,8 +39,9 @@ class FunctionStage(CarriesFunction, Stage):
         the stage cannot be saved. The result is cast to these types, and a value that its type does not
         hold is an error; numbers are only rounded from float64 to float32.
     frame : {"narwhals", "polars", "pandas", "arrow", "cudf"}, default="narwhals"
-        The library whose frame it takes; it may return any of them. Narwhals runs on CPUs and GPUs alike. Types in
-        pandas are those of `Dataset.to_pandas`, the same for every partition: integers and booleans are nullable.
+        The library whose frame it takes; it may return any of them. Narwhals is over Polars, also where partitions are
+        on a GPU. Types in pandas are those of `Dataset.to_pandas`, the same for every partition: integers and booleans
+        are nullable.
 
     Raises
     ------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -14,8 +15,10 @@ from penstock.core.errors import ConfigError, InputError
 from penstock.dataset.steps import RowLog
 from penstock.engines.base import Engine
 from penstock.frames import ROW
+from penstock.frames.prepared_query import PreparedQuery
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
+from penstock.stages.preprocessing.columns import REFUSED
 from penstock.stages.step import StageStep
 from penstock.testing import tables
 from penstock.testing.compare import demand, demand_equal
@@ -138,11 +141,20 @@ def check_every_row_for_itself(stage: Stage, engine: Engine) -> None:
     demand_equal(pa.concat_tables(parts), together, f"{stage.title} slice by slice")
 
 
+def check_lazy_frames(stage: Stage, engine: Engine) -> None:
+    """Check that a stage whose tags say so makes the same of lazy frames, which have no rows to be looked at."""
+    bound, fitted = _learned(stage, engine)
+    given, transform = frames.from_arrow(tables.ordinary()), cast(Any, partial(bound.transform, fitted=fitted))
+    planned = PreparedQuery(transform, tables.ordinary().schema)(given).drop(REFUSED, strict=False)
+    expected = frames.to_arrow(transform(given))
+    demand_equal(frames.to_arrow(planned), expected, f"what {stage.title} makes of a lazy frame")
+
+
 def check_one_row_is_scored_the_same(stage: Stage, engine: Engine) -> None:
     """Check that a row scored by itself, from Python values, gets what it gets among others, to the bit."""
     if not stage.tags.keeps_rows:
         return
-    for kind, count in ((None, 20), (pa.float32(), 8), (pa.int32(), 8)):
+    for kind, count in ((None, 20), (pa.float32(), 10), (pa.int32(), 10)):
         for table, step, made in _applied(stage, kind, engine):
             outputs = list(step.stage.outputs())
             together = made.select(outputs).slice(0, count)

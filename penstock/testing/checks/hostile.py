@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,9 +89,5 @@ def check_infinity_is_found(stage: Stage, engine: Engine, name: str) -> None:
     trial = scattered(stage, engine, name)
     error = trial.error
     if isinstance(error, DataValueError) and error.column in read_by(stage):
-        rows = pc.indices_nonzero(pc.is_inf(trial.given[error.column])).to_pylist()
-        demand(error.row == _first(rows), f"the error tells row {error.row}, expected {_first(rows)}: {error}")
-
-
-def _first(rows: Iterable[int]) -> int | None:
-    return min(rows, default=None)
+        first = min(pc.indices_nonzero(pc.is_inf(trial.given[error.column])).to_pylist(), default=None)
+        demand(error.row == first, f"the error tells row {error.row}, expected {first}: {error}")

@@ -16,8 +16,12 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import save_file
 
 import penstock as ps
+from penstock import devices
+from penstock.devices import Device
 from penstock.errors import ArtifactError, ConfigError, DataValueError, MissingInputError, SchemaError
 from penstock.stages import OnnxInference, TorchInference
+from penstock.stages.base import Blob
+from penstock.stages.inference import _onnx
 from penstock.stages.modules import register_module
 
 FORMS = ("weights", "program", "onnx")
@@ -118,6 +122,14 @@ def test_a_network_is_loaded_once_in_a_process(digits, local, monkeypatch):
     model = ps.Pipeline(TorchInference("image", module="test-counted", weights=path, shape=(64,))).fit(data)
     model.transform(data).to_arrow()
     assert len(made) == 1
+
+
+def test_an_onnx_runtime_without_cuda_runs_on_the_cpu_beside_a_gpu_and_says_so(digits, monkeypatch, caplog):
+    monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 0))
+    network = _onnx.session(Blob("onnx", digits.onnx.read_bytes()), None, "gpu")
+    images = np.array(digits.table["image"].to_pylist(), np.float32).reshape(-1, 1, 8, 8)
+    np.testing.assert_allclose(network.run(images), digits.scores, atol=1e-5)
+    assert "built without CUDA" in caplog.text
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
 from penstock import frames
 from penstock import stages as st
@@ -380,7 +381,15 @@ class _OfCuml(LogisticRegression):
 
     __module__ = "cuml.linear_model"
 
+    @classmethod
+    def _get_cpu_class(cls):
+        return LogisticRegression
+
+    def _params_to_cpu(self):
+        return self.get_params()
+
     def as_sklearn(self):
+        check_is_fitted(self)  # where it is not, cuML starts CUDA nevertheless
         twin = LogisticRegression(**self.get_params())
         vars(twin).update(vars(self))
         return twin

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.parameter_checks import is_finite_number, wrong_parameter
 from penstock.stages.preprocessing.per_column import per_column
 
 
@@ -53,13 +53,14 @@ class Binarizer(ColumnStage):
     _: KW_ONLY
     threshold: float | Sequence[float] = 0.0
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         several = isinstance(self.threshold, Sequence) and not isinstance(self.threshold, str)
         given = tuple(self.threshold) if several else (self.threshold,)  # type: ignore[arg-type]
-        if not given or not all(_is_finite(each) for each in given):
+        if not given or not all(map(is_finite_number, given)):
             raise wrong_parameter(self, "threshold", "a finite number or one for each column")
         if several:
             object.__setattr__(self, "threshold", given)
@@ -72,10 +73,6 @@ class Binarizer(ColumnStage):
 
     def _thresholds(self) -> dict[str, float]:
         return {name: float(each) for name, each in per_column(self, "threshold").items()}
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Compare all columns in one list of expressions."""
@@ -95,12 +92,3 @@ class Binarizer(ColumnStage):
         """Compare one value."""
         limit = self._thresholds()[name]
         return lambda value: None if value is None else float(float(value) > limit)
-
-
-def _is_finite(value: Any) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond float64
-        return False

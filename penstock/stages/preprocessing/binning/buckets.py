@@ -6,7 +6,7 @@ import bisect
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -16,8 +16,9 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import matrices
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
+from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, not_in_onnx
+from penstock.stages.parameter_checks import one_of
 
 _COMPARED = 64
 
@@ -102,21 +103,14 @@ class BucketStage(ColumnStage):
     """A stage that replaces a value by the number of its bucket; `handle_invalid` says what becomes of the others."""
 
     _: KW_ONLY
-    handle_invalid: str = "error"
+    handle_invalid: str = field(default="error", metadata=one_of("error", "skip", "keep"))
 
+    made_type: ClassVar[pa.DataType | None] = pa.int32()
     tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self, "handle_invalid", ("error", "skip", "keep"))
 
     @abstractmethod
     def buckets(self, name: str, fitted: Fitted) -> Buckets:
         """Return the buckets of a column."""
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return int32."""
-        return pa.int32()
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Find the bucket of each value column by column, then put all columns in at once."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.stages.base import Fitted, check_choice
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import checked_by, one_of
 from penstock.stages.preprocessing.binning.buckets import Buckets, BucketStage
 from penstock.stages.preprocessing.per_column import check_counts, per_column
 from penstock.stages.preprocessing.scaling.affine import check_quality, check_range, quality
@@ -71,13 +72,8 @@ class KBinsDiscretizer(BucketStage):
     """
 
     _: KW_ONLY
-    n_bins: int | Sequence[int] = 5
-    strategy: str = "uniform"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_counts(self, "n_bins")
-        check_choice(self, "strategy", ("uniform",))
+    n_bins: int | Sequence[int] = field(default=5, metadata=checked_by(check_counts))
+    strategy: str = field(default="uniform", metadata=one_of("uniform"))
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns; there must be a number of bins for each."""

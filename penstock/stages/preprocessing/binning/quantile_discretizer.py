@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import pyarrow as pa
 
 from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import checked_by
 from penstock.stages.preprocessing.binning.buckets import Buckets, BucketStage
 from penstock.stages.preprocessing.per_column import check_counts, per_column
 from penstock.stages.preprocessing.scaling.affine import check_quality, quality
@@ -74,11 +75,7 @@ class QuantileDiscretizer(BucketStage):
     """
 
     _: KW_ONLY
-    num_buckets: int | Sequence[int] = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_counts(self, "num_buckets")
+    num_buckets: int | Sequence[int] = field(default=2, metadata=checked_by(check_counts))
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns; there must be a number of buckets for each."""

@@ -67,28 +67,25 @@ class CodeLayout:
         Parameters
         ----------
         places : narwhals.Series
-            int32: the place in the vocabulary, `size` for a value that is not in it, null for null.
+            int32: the place in the vocabulary, `size` for a value that is not in it, `size` + 1 for null.
         buckets : narwhals.Series, optional
             int32: which of the codes of unseen values is a value's, where they have several.
 
         Examples
         --------
         >>> import polars as pl
-        >>> places = nw.from_native(pl.Series([0, 2, None], dtype=pl.Int32), series_only=True)
+        >>> places = nw.from_native(pl.Series([0, 2, 3], dtype=pl.Int32), series_only=True)
         >>> CodeLayout(2, ("pad",), 1).codes(places, None).to_list()
         [1, 3, 4]
         """
-        first, unseen = self.first, self.unseen
-        if buckets is None and unseen == first + self.size:
-            shifted = (places + first).cast(nw.Int32) if first else places
-            return shifted.fill_null(self.missing)
         frame = places.alias("place").to_frame()
         bucket = nw.lit(0)
         if buckets is not None:
             frame, bucket = frame.with_columns(buckets.alias("bucket")), nw.col("bucket")
         place = nw.col("place")
-        code = nw.when(place == self.size).then(bucket + unseen).otherwise(place + first)
-        return frame.select(code.cast(nw.Int32).fill_null(self.missing).alias(places.name))[places.name]
+        beyond = nw.when(place == self.size).then(bucket + self.unseen).otherwise(nw.lit(self.missing))
+        code = nw.when(place < self.size).then(place + self.first).otherwise(beyond)
+        return frame.select(code.cast(nw.Int32).alias(places.name))[places.name]
 
 
 def check_reserved(stage: Any) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import Fitted, SelectedColumns, check_choice, check_number
+from penstock.stages.base import Fitted, SelectedColumns
+from penstock.stages.parameter_checks import checked_by, in_range
 from penstock.stages.preprocessing.categories.vocabulary import check_frequency, check_new, holds, spelt
 from penstock.statistics.base import Statistic
 
@@ -21,22 +22,17 @@ class IndicatorStage(SelectedColumns):
 
     _: KW_ONLY
     categories: tuple[tuple[Any, ...], ...] | None = None
-    max_categories: int | None = None
-    min_frequency: int | float = 1
+    max_categories: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    min_frequency: int | float = field(default=1, metadata=checked_by(check_frequency))
     handle_invalid: str = "keep"
 
-    made_type: ClassVar[pa.DataType] = pa.int8()
-    _HANDLES: ClassVar[tuple[str, ...]]
-    """What `handle_invalid` may be."""
+    made_type: ClassVar[pa.DataType | None] = pa.int8()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.categories is not None:
             self._check_nested(self.categories)
             object.__setattr__(self, "categories", tuple(tuple(values) for values in self.categories))
-        check_frequency(self)
-        check_number(self, "max_categories", least=1, whole=True)
-        check_choice(self, "handle_invalid", self._HANDLES)
         if (self.categories is None) == (self.max_categories is None):
             raise ConfigError(
                 f"categories of {self.title} are {self.categories!r} and max_categories is {self.max_categories!r},"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -16,7 +16,8 @@ from penstock import frames
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
-from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, check_number, with_fields
+from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, with_fields
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.preprocessing.categories.vocabulary import coder, codes, values_of
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, by_column, like
 from penstock.statistics import Statistic
@@ -47,18 +48,15 @@ class SupervisedEncoder(ColumnStage):
 
     _: KW_ONLY
     label: str = "label"
-    num_folds: int | None = 5
+    num_folds: int | None = field(default=5, metadata=in_range(least=2, whole=True))
     fold: str | None = None
-    seed: int = 0
-    handle_invalid: str = "keep"
+    seed: int = field(default=0, metadata=in_range(whole=True))
+    handle_invalid: str = field(default="keep", metadata=one_of("keep", "error"))
 
     tags: ClassVar[Tags] = Tags(accepts="categorical")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "num_folds", least=2, whole=True)
-        check_number(self, "seed", whole=True)
-        check_choice(self, "handle_invalid", ("keep", "error"))
         if self.num_folds is None:
             object.__setattr__(self, "tags", replace(self.tags, tells_labels="it was asked for no folds, as in MLlib"))
 
@@ -178,9 +176,10 @@ class SupervisedEncoder(ColumnStage):
         """Yield each column, its output, its codes and how many there are: of values, of what is unseen, of null."""
         known = {name: values_of(fitted["encodings"][name]) for name in self.inputs()}
         unseen = {name: len(values) for name, values in known.items()}
-        found = codes(frame, known, unseen, refuse=self.handle_invalid == "error")
+        missing = {name: code + 1 for name, code in unseen.items()}
+        found = codes(frame, known, unseen, missing, refuse=self.handle_invalid == "error")
         for name, first in self.pairs():
-            yield name, first, found[name].fill_null(unseen[name] + 1), unseen[name] + 2
+            yield name, first, found[name], missing[name] + 1
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Look the numbers of one row up."""

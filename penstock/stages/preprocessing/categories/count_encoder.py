@@ -82,10 +82,10 @@ class CountEncoder(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Encode all columns in one call, and look the counts up."""
         known = {name: values_of(fitted["counts"][name]) for name in self.inputs()}
-        found = codes(frame, known, {name: len(values) for name, values in known.items()})
+        unseen = {name: len(values) for name, values in known.items()}
+        found = codes(frame, known, unseen, {name: code + 1 for name, code in unseen.items()})
         made = [
-            frames.decode(found[name].fill_null(len(known[name]) + 1), pa.array(self._counts(name, fitted))).alias(out)
-            for name, out in self.pairs()
+            frames.decode(found[name], pa.array(self._counts(name, fitted))).alias(out) for name, out in self.pairs()
         ]
         return frame.with_columns(*made)
 

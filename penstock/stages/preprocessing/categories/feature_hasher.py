@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar, Self
 
 import narwhals as nw
@@ -14,7 +14,8 @@ from penstock.core.errors import ConfigError
 from penstock.core.selectors import is_numeric
 from penstock.frames import matrices, sparse
 from penstock.frames.hashing import bucket, murmur3_text
-from penstock.stages.base import Fitted, SelectedColumns, Tags, check_number, normalise_columns, with_fields, wrong_type
+from penstock.stages.base import Fitted, SelectedColumns, Tags, normalise_columns, with_fields, wrong_type
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories.vocabulary import check_new, text
 from penstock.stages.preprocessing.columns import refuse_broken
@@ -68,7 +69,7 @@ class FeatureHasher(SelectedColumns):
     """
 
     _: KW_ONLY
-    num_features: int = 2**18
+    num_features: int = field(default=2**18, metadata=in_range(least=2, most=2**31 - 1, whole=True))
     categorical_columns: str | tuple[str, ...] = ()
     output_column: str = "features"
 
@@ -77,7 +78,6 @@ class FeatureHasher(SelectedColumns):
     def __post_init__(self) -> None:
         super().__post_init__()
         normalise_columns(self, "categorical_columns")
-        check_number(self, "num_features", least=2, most=2**31 - 1, whole=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check what is a number and what a category."""

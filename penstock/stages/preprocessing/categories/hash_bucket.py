@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.frames.hashing import bucket, murmur3_text
 from penstock.stages.base import ColumnStage, Fitted, Tags
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.parameter_checks import checked_by, wrong_parameter
 from penstock.stages.preprocessing.categories._hashed import buckets, known_text, known_texts
 from penstock.stages.preprocessing.per_column import check_counts, per_column
 
@@ -54,20 +54,16 @@ class HashBucket(ColumnStage):
     [467, 165, 974, 467]
     """
 
-    num_buckets: int | tuple[int, ...]
+    num_buckets: int | tuple[int, ...] = field(metadata=checked_by(check_counts))
 
+    made_type: ClassVar[pa.DataType | None] = pa.int32()
     tags: ClassVar[Tags] = Tags(accepts="categorical", hashes=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts(self, "num_buckets")
         counts = self.num_buckets if isinstance(self.num_buckets, tuple) else (self.num_buckets,)
         if max(counts) >= 2**31:
             raise wrong_parameter(self, "num_buckets", "at most 2**31 - 1")
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return int32."""
-        return pa.int32()
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Hash column by column."""

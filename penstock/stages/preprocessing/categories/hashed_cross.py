@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.frames.hashing import bucket, murmur3_text
-from penstock.stages.base import Fitted, RowFunction, Tags, check_number, with_fields
+from penstock.stages.base import Fitted, RowFunction, Tags
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing._added import AddedColumns
 from penstock.stages.preprocessing.categories._hashed import buckets, known_text, known_texts
 
@@ -57,14 +58,11 @@ class HashedCross(AddedColumns):
     """
 
     _: KW_ONLY
-    num_buckets: int
+    num_buckets: int = field(metadata=in_range(least=2, most=2**31 - 1, whole=True))
     output_column: str
 
+    made_type: ClassVar[pa.DataType | None] = pa.int32()
     tags: ClassVar[Tags] = Tags(accepts="categorical", hashes=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "num_buckets", least=2, most=2**31 - 1, whole=True)
 
     def check_count(self) -> None:
         """Raise ConfigError for a single column."""
@@ -77,9 +75,6 @@ class HashedCross(AddedColumns):
 
     def outputs(self) -> tuple[str, ...]:
         return (self.output_column,)
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return with_fields(schema, {self.output_column: pa.int32()})
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Join the texts, and hash what they make."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.columns import refuse_rows
 
 
@@ -61,14 +62,13 @@ class IndexToString(ColumnStage):
 
     _: KW_ONLY
     labels: tuple[Any, ...]
-    handle_invalid: str = "error"
+    handle_invalid: str = field(default="error", metadata=one_of("error", "ignore"))
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "labels", tuple(self.labels))
-        check_choice(self, "handle_invalid", ("error", "ignore"))
         kinds = {type(each) for each in self.labels}
         fit = all(-(2**63) <= each < 2**63 for each in self.labels if isinstance(each, int))
         if len(kinds) != 1 or not kinds <= {str, int, bool} or not fit:
@@ -99,7 +99,7 @@ class IndexToString(ColumnStage):
 
     def _has_label(self, name: str) -> nw.Expr:
         value = nw.col(name).cast(nw.Float64)
-        return (value >= 0) & (value < len(self.labels)) & (value == value.floor())
+        return (value >= 0) & (value < len(self.labels)) & (value % 1 == 0)
 
     def _error(self, name: str, count: int) -> DataValueError:
         return DataValueError(

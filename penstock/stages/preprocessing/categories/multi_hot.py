@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import ConfigError
 from penstock.frames import matrices, sparse
 from penstock.frames.ragged import Ragged
 from penstock.stages.base import Fitted, RowFunction, Tags, wrong_type
+from penstock.stages.parameter_checks import one_of, wrong_parameter
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics.base import Statistic
@@ -78,14 +78,15 @@ class MultiHot(IndicatorStage):
     (['tags_0', 'tags_1', 'tags_other', 'tags_null'], (1, 0, 1, 0), (0, 0, 0, 1))
     """
 
+    _: KW_ONLY
+    handle_invalid: str = field(default="keep", metadata=one_of("keep", "ignore"))
+
     tags: ClassVar[Tags] = Tags(accepts="list")
-    _HANDLES: ClassVar[tuple[str, ...]] = ("keep", "ignore")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.min_frequency != 1 and self.categories is not None:
-            problem = f"min_frequency of {self.title} is {self.min_frequency!r}, expected 1 with categories"
-            raise ConfigError(problem, stage=self.title)
+            raise wrong_parameter(self, "min_frequency", "1 with categories")
 
     def _category_type(self, name: str, kind: pa.DataType) -> pa.DataType:
         if not (pa.types.is_string(kind.value_type) or pa.types.is_integer(kind.value_type)):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError
-from penstock.stages.base import Fitted, RowFunction, Tags, check_choice
+from penstock.core.errors import DataValueError
+from penstock.stages.base import Fitted, RowFunction, Tags
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
+from penstock.stages.parameter_checks import one_of, wrong_parameter
 from penstock.stages.preprocessing.categories._indicators import IndicatorStage
 from penstock.stages.preprocessing.categories.vocabulary import coder, codes, frequent, keep_frequent, values_of
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
@@ -85,21 +86,16 @@ class OneHotEncoder(IndicatorStage):
     """
 
     _: KW_ONLY
-    drop: str | None = None
+    handle_invalid: str = field(default="keep", metadata=one_of("keep", "error", "ignore"))
+    drop: str | None = field(default=None, metadata=one_of("first", "last"))
 
     tags: ClassVar[Tags] = Tags(accepts="categorical")
-    _HANDLES: ClassVar[tuple[str, ...]] = ("keep", "error", "ignore")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.drop is not None:
-            check_choice(self, "drop", ("first", "last"))
         if self.min_frequency != 1 and (self.categories is not None or self.handle_invalid == "error"):
-            raise ConfigError(
-                f"min_frequency of OneHotEncoder is {self.min_frequency!r}, expected 1 with categories and with"
-                " handle_invalid='error': each value has a column then",
-                stage=self.title,
-            )
+            expected = "1 with categories and with handle_invalid='error': each value has a column then"
+            raise wrong_parameter(self, "min_frequency", expected)
 
     def _category_type(self, name: str, kind: pa.DataType) -> pa.DataType:
         return kind
@@ -130,9 +126,8 @@ class OneHotEncoder(IndicatorStage):
         values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
         widths = {name: self._width(name) for name in self.inputs()}
         found = codes(frame, values, widths, refuse=self.handle_invalid == "error")
-        coded = frame.select(self.inputs()).with_columns(*found.values())
         columns = [self._is(name, code).alias(out) for name in self.inputs() for out, code in self._made(name)]
-        made = coded.select(*columns)
+        made = found.select(*columns)
         return frame.with_columns(*[made[out] for out in made.columns])
 
     def _is(self, name: str, code: int) -> nw.Expr:

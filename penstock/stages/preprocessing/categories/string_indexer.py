@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -12,8 +12,9 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.frames.hashing import bucket, murmur3_text
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number, normalise_columns
+from penstock.stages.base import ColumnStage, Fitted, Tags, normalise_columns
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
+from penstock.stages.parameter_checks import checked_by, in_range, one_of
 from penstock.stages.preprocessing.categories._code_layout import CodeLayout, check_reserved
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories._vocabularies import check_given, check_joint, given, hashable, joined
@@ -26,6 +27,7 @@ from penstock.stages.preprocessing.categories.vocabulary import (
     spelt,
     text,
     values_of,
+    with_codes,
 )
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
 from penstock.statistics import Frequencies, Statistic, ValueCounts
@@ -121,28 +123,25 @@ class StringIndexer(ColumnStage):
     """
 
     _: KW_ONLY
-    min_frequency: int | float = 1
-    max_categories: int | None = None
-    handle_invalid: str = "keep"
-    num_oov_buckets: int = 1
+    min_frequency: int | float = field(default=1, metadata=checked_by(check_frequency))
+    max_categories: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    handle_invalid: str = field(default="keep", metadata=one_of("keep", "error"))
+    num_oov_buckets: int = field(default=1, metadata=in_range(least=1, most=2**30, whole=True))
     reserved: str | tuple[str, ...] = ()
     vocabulary: Any = None
     joint: bool = False
-    sketch_size: int | None = None
-    string_order_type: str = "frequencyDesc"
+    sketch_size: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    string_order_type: str = field(default="frequencyDesc", metadata=one_of(*_ORDERS))
 
+    made_type: ClassVar[pa.DataType | None] = pa.int32()
     tags: ClassVar[Tags] = Tags(accepts="categorical")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_frequency(self)
-        check_number(self, "max_categories", least=1, whole=True)
-        check_choice(self, "handle_invalid", ("keep", "error"))
-        check_choice(self, "string_order_type", tuple(_ORDERS))
-        check_number(self, "sketch_size", least=1, whole=True)
-        check_number(self, "num_oov_buckets", least=1, most=2**30, whole=True)
         normalise_columns(self, "reserved")
         check_reserved(self)
+        plain = self.handle_invalid == "keep" and self.num_oov_buckets == 1 and not self.reserved
+        object.__setattr__(self, "tags", replace(self.tags, lazy=plain))
         object.__setattr__(self, "vocabulary", hashable(self))
         self._check_together()
 
@@ -177,10 +176,6 @@ class StringIndexer(ColumnStage):
                 hint="A sketch of a hundred times max_categories, say, is small and rarely wrong.",
                 stage=self.title,
             )
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return int32."""
-        return pa.int32()
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check their types and vocabularies."""
@@ -227,12 +222,16 @@ class StringIndexer(ColumnStage):
         """Encode all columns in one call."""
         values = {name: values_of(fitted["categories"][name]) for name in self.inputs()}
         unseen = {name: len(known) for name, known in values.items()}
-        found = codes(frame, values, unseen, refuse=self.handle_invalid == "error")
-        made = []
-        for name, out in self.pairs():
-            shared = self._buckets(frame, name, found[name] == unseen[name]) if self.num_oov_buckets > 1 else None
-            made.append(self._layout(unseen[name]).codes(found[name], shared).alias(out))
+        missing = {name: place + 1 for name, place in unseen.items()}
+        if self.tags.lazy:
+            return with_codes(frame, dict(self.pairs()), values, unseen, missing)
+        places = codes(frame, values, unseen, missing, refuse=self.handle_invalid == "error")
+        made = [self._codes(frame, places[name], unseen[name]).alias(out) for name, out in self.pairs()]
         return frame.with_columns(*made)
+
+    def _codes(self, frame: nw.DataFrame, places: nw.Series, size: int) -> nw.Series:
+        shared = self._buckets(frame, places.name, places == size) if self.num_oov_buckets > 1 else None
+        return self._layout(size).codes(places, shared)
 
     def _layout(self, size: int) -> CodeLayout:
         return CodeLayout(size, self.reserved, self.num_oov_buckets)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import check_choice, check_number
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.preprocessing.categories._supervised import SupervisedEncoder, check_numeric, encodings_of
 from penstock.stages.preprocessing.categories.vocabulary import check_new, holds, spelt
 from penstock.statistics.grouped.group_sums import GroupSum, GroupSums
@@ -89,16 +89,14 @@ class TargetEncoder(SupervisedEncoder):
     """
 
     _: KW_ONLY
-    target_type: str = "binary"
+    target_type: str = field(default="binary", metadata=one_of(*_RULES))
     classes: tuple[Any, ...] | None = None
-    smoothing: float = 0.0
+    smoothing: float = field(default=0.0, metadata=in_range(least=0, most=1e300))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.classes is not None:
             object.__setattr__(self, "classes", tuple(self.classes))
-        check_choice(self, "target_type", tuple(_RULES))
-        check_number(self, "smoothing", least=0, most=1e300)
         if (self.target_type == "multiclass") != bool(self.classes):
             raise ConfigError(
                 f"target_type of TargetEncoder is {self.target_type!r} and classes are {self.classes!r};"

@@ -18,12 +18,12 @@ from penstock.statistics import Frequencies, TopK
 _SHOWN = 5
 
 
-def check_frequency(stage: Stage) -> None:
-    """Raise ConfigError unless ``min_frequency`` is a count of at least 1 or a share of at most 1."""
-    if isinstance(getattr(stage, "min_frequency", 1), float):
-        check_number(stage, "min_frequency", above=0, most=1)
+def check_frequency(stage: Stage, name: str) -> None:
+    """Raise ConfigError unless a parameter is a count of at least 1 or a share of at most 1."""
+    if isinstance(getattr(stage, name), float):
+        check_number(stage, name, above=0, most=1)
     else:
-        check_number(stage, "min_frequency", least=1, whole=True)
+        check_number(stage, name, least=1, whole=True)
 
 
 def check_new(stage: Stage, schema: pa.Schema) -> None:
@@ -77,16 +77,21 @@ def values_of(table: pa.Table, column: str = "value") -> pa.Array:
 
 
 def codes(
-    frame: nw.DataFrame, vocabularies: Mapping[str, pa.Array], unseen: Mapping[str, int], *, refuse: bool = False
-) -> dict[str, nw.Series]:
-    """Return, by column, the place of each value in its vocabulary, as int32; null for null.
-
-    Values are matched by their text, so that a column may be widened between fit and use.
+    frame: nw.DataFrame,
+    vocabularies: Mapping[str, pa.Array],
+    unseen: Mapping[str, int],
+    missing: Mapping[str, int] | None = None,
+    *,
+    refuse: bool = False,
+) -> nw.DataFrame:
+    """Return the place of each value in the vocabulary of its column, as `with_codes` does, in these columns alone.
 
     Parameters
     ----------
     unseen : mapping
         By column the code of what is not in its vocabulary, at least as large as that.
+    missing : mapping, optional
+        By column the code of null; null unless given.
     refuse : bool
         Raise DataValueError for such values instead.
 
@@ -96,12 +101,31 @@ def codes(
     >>> codes(frame, {"c": pa.array([True])}, {"c": 1})["c"].to_list()
     [0, None, 1]
     """
-    texts = frame.select([text(name, frame.schema[name]) for name in vocabularies])
-    found = frames.encode(texts, {name: known.cast(pa.string()) for name, known in vocabularies.items()}, unseen)
+    given = frame.select(list(vocabularies))
+    found = with_codes(given, {name: name for name in vocabularies}, vocabularies, unseen, missing or {})
     if refuse:
-        for name in vocabularies:
-            _refuse(name, texts.filter(found[name] == unseen[name]), frame.schema[name])
+        for name, dtype in given.schema.items():
+            _refuse(name, given.filter(found[name] == unseen[name]).select(text(name, dtype)), dtype)
     return found
+
+
+def with_codes(
+    frame: frames.Frame,
+    outputs: Mapping[str, str],
+    vocabularies: Mapping[str, pa.Array],
+    unseen: Mapping[str, int],
+    missing: Mapping[str, int],
+) -> frames.Frame:
+    """Return a frame with the place of each value in the vocabulary of its column, int32, in the column of `outputs`.
+
+    Values are matched by their text, so that a column may be widened between fit and use.
+    """
+    dtypes = frame.collect_schema()
+    others = {name: out for name, out in outputs.items() if out != name or dtypes[name] != nw.String}
+    texts = [text(name, dtypes[name]).alias(out) for name, out in others.items()]
+    known = {out: vocabularies[name].cast(pa.string()) for name, out in outputs.items()}
+    unseen, missing = ({outputs[name]: code for name, code in each.items()} for each in (unseen, missing))
+    return frames.encode(frame.with_columns(*texts) if texts else frame, known, unseen, missing)
 
 
 def coder(name: str, known: pa.Array, unseen: int, *, refuse: bool = False) -> Callable[[Any], int | None]:

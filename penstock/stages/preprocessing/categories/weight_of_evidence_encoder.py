@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DataValueError
-from penstock.stages.base import check_number
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.categories._supervised import SupervisedEncoder, check_numeric, encodings_of
 from penstock.statistics.grouped.group_sums import GroupSum, GroupSums
 
@@ -80,11 +80,7 @@ class WeightOfEvidenceEncoder(SupervisedEncoder):
     """
 
     _: KW_ONLY
-    regularization: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "regularization", above=0, most=1e300)
+    regularization: float = field(default=1.0, metadata=in_range(above=0, most=1e300))
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check them, the label and the column of folds."""

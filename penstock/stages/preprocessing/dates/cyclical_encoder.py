@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.stages.base import Fitted, RowFunction
+from penstock.stages.number_columns import values_of, with_results
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing._added import AddedColumns
 from penstock.stages.preprocessing.columns import finite, refuse_broken
-from penstock.stages.preprocessing.elementwise import values_of, with_results
 from penstock.stages.preprocessing.per_column import per_column
 from penstock.statistics.rules import Rule
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Self
 
 import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.schemas import require
-from penstock.stages.base import Fitted, Stage, check_choice, with_fields
+from penstock.stages.base import Fitted, Stage, Tags, with_fields
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.dates.date_parts import check_temporal
 
 _MICROSECONDS = {"seconds": 10**6, "minutes": 60 * 10**6, "hours": 3600 * 10**6, "days": 86400 * 10**6}
@@ -55,12 +56,13 @@ class DateDifference(Stage):
     start: str
     end: str
     _: KW_ONLY
-    unit: str = "minutes"
+    unit: str = field(default="minutes", metadata=one_of(*_MICROSECONDS))
     output_column: str | None = None
+
+    tags: ClassVar[Tags] = Tags(lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "unit", tuple(_MICROSECONDS))
         if self.output_column == "":
             raise ConfigError(f"output_column of {self.title} is '', expected a name", stage=self.title)
 

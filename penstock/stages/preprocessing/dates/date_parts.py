@@ -9,7 +9,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError, check_one_of
-from penstock.stages.base import Fitted, SelectedColumns, Stage, normalise_columns, wrong_type
+from penstock.stages.base import Fitted, SelectedColumns, Stage, Tags, normalise_columns, wrong_type
 
 _OF_DATE = ("year", "month", "day", "weekday", "ordinal_day")
 _OF_TIME = ("hour", "minute", "second")
@@ -63,7 +63,8 @@ class DateParts(SelectedColumns):
     _: KW_ONLY
     parts: tuple[str, ...] = ("hour", "weekday")
 
-    made_type: ClassVar[pa.DataType] = pa.int32()
+    made_type: ClassVar[pa.DataType | None] = pa.int32()
+    tags: ClassVar[Tags] = Tags(lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

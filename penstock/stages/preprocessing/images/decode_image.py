@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import narwhals as nw
@@ -17,8 +17,8 @@ from penstock.core.schemas import require
 from penstock.dataset.quarantine import check_names, set_aside
 from penstock.dataset.steps import RowLog
 from penstock.frames import ROW, matrices
-from penstock.stages.base import Fitted, Tags, check_choice, check_number, check_types, with_fields
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.base import Fitted, Tags, check_number, check_types, with_fields
+from penstock.stages.parameter_checks import in_range, one_of, wrong_parameter
 from penstock.stages.preprocessing._dropping import FilterStage
 
 if TYPE_CHECKING:
@@ -98,29 +98,25 @@ class DecodeImage(FilterStage):
     _: KW_ONLY
     output_column: str = "image"
     size: tuple[int, int] = (224, 224)
-    mode: str = "RGB"
-    resize: str = "crop"
+    mode: str = field(default="RGB", metadata=one_of(*_CHANNELS))
+    resize: str = field(default="crop", metadata=one_of("crop", "stretch"))
     short_side: int | None = None
     scale: float = 1 / 255
     mean: float | tuple[float, ...] | None = None
     std: float | tuple[float, ...] | None = None
-    on_error: str = "quarantine"
+    on_error: str = field(default="quarantine", metadata=one_of(*_TAGS))
     path: str | None = None
-    max_pixels: int = 89_478_485
+    max_pixels: int = field(default=89_478_485, metadata=in_range(least=1, whole=True))
 
     tags: ClassVar[Tags] = _TAGS["quarantine"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "mode", tuple(_CHANNELS))
-        check_choice(self, "resize", ("crop", "stretch"))
-        check_choice(self, "on_error", tuple(_TAGS))
         object.__setattr__(self, "tags", _TAGS[self.on_error])
         object.__setattr__(self, "size", tuple(self.size))
         if len(self.size) != 2 or not all(type(side) is int and side > 0 for side in self.size):
             raise wrong_parameter(self, "size", "height and width")
         check_number(self, "short_side", least=max(self.size), whole=True)
-        check_number(self, "max_pixels", least=1, whole=True)
         for name, default in (("mean", 0.0), ("std", 1.0)):
             self._each_channel(name, default)
 

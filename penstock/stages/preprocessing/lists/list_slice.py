@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.frames.ragged import Ragged, with_lists
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import in_range
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,10 @@ class ListSlice(ColumnStage):
     """
 
     _: KW_ONLY
-    start: int = 0
-    end: int | None = None
+    start: int = field(default=0, metadata=in_range(whole=True))
+    end: int | None = field(default=None, metadata=in_range(whole=True))
 
     tags: ClassVar[Tags] = Tags(accepts="list")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "start", whole=True)
-        check_number(self, "end", whole=True)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Tell which elements to keep of all lists of a column at once."""
@@ -120,14 +116,10 @@ class ListPad(ColumnStage):
     """
 
     _: KW_ONLY
-    length: int
+    length: int = field(metadata=in_range(least=0, whole=True))
     value: bool | int | float | str | None = 0
 
     tags: ClassVar[Tags] = Tags(accepts="list")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "length", least=0, whole=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check that their elements can be the value."""

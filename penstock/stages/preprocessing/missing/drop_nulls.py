@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from operator import and_
 from typing import ClassVar
@@ -12,7 +12,8 @@ import narwhals as nw
 
 from penstock.core.schemas import shorten
 from penstock.dataset.steps import RowLog
-from penstock.stages.base import Fitted, SelectedColumns, Tags, check_choice
+from penstock.stages.base import Fitted, SelectedColumns, Tags
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing._dropping import FilterStage, drop_rows
 
 
@@ -51,13 +52,9 @@ class DropNulls(SelectedColumns, FilterStage):
     """
 
     _: KW_ONLY
-    how: str = "any"
+    how: str = field(default="any", metadata=one_of("any", "all"))
 
     tags: ClassVar[Tags] = Tags(keeps_rows=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self, "how", ("any", "all"))
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return the rows that are kept, and count the others."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.base import Fitted, Tags
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.preprocessing.missing._filling import FillingStage
 from penstock.stages.preprocessing.numeric.outliers import Spread, between
 from penstock.stages.preprocessing.scaling.affine import check_quality, quality
@@ -74,17 +75,14 @@ class EndTailImputer(FillingStage):
     """
 
     _: KW_ONLY
-    imputation_method: str = "gaussian"
-    tail: str = "right"
-    fold: float = 3.0
+    imputation_method: str = field(default="gaussian", metadata=one_of("gaussian", "iqr", "max"))
+    tail: str = field(default="right", metadata=one_of("right", "left"))
+    fold: float = field(default=3.0, metadata=in_range(above=0, most=sys.float_info.max))
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "imputation_method", ("gaussian", "iqr", "max"))
-        check_choice(self, "tail", ("right", "left"))
-        check_number(self, "fold", above=0, most=sys.float_info.max)
         if self.imputation_method == "max" and self.tail == "left":
             raise ConfigError(
                 f"tail of {self.title} is 'left', which imputation_method 'max' does not have",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.selectors import is_numeric
-from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, with_fields
+from penstock.stages.base import Fitted, RowFunction, Tags, with_fields
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
+from penstock.stages.parameter_checks import one_of
+from penstock.stages.preprocessing.categories.vocabulary import holds
 from penstock.stages.preprocessing.columns import check_finite, check_values
 from penstock.stages.preprocessing.missing._filling import FillingStage
 from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
@@ -89,16 +91,15 @@ class Imputer(FillingStage):
     """
 
     _: KW_ONLY
-    strategy: str = "mean"
+    strategy: str = field(default="mean", metadata=one_of("mean", "median", "mode", "constant"))
     fill_value: float | str | bool | None = None
     missing_value: float | str | bool | None = None
     add_indicator: bool = False
 
-    tags: ClassVar[Tags] = Tags()
+    tags: ClassVar[Tags] = Tags(lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "strategy", ("mean", "median", "mode", "constant"))
         if (self.strategy == "constant") != (self.fill_value is not None):
             raise ConfigError(
                 f"strategy of Imputer is {self.strategy!r} and fill_value is {self.fill_value!r};"
@@ -247,7 +248,4 @@ def _holds(kind: pa.DataType, value: float | str | bool) -> bool:
     """Return whether a column of type `kind` can hold `value` as it is; a float32 one rounds."""
     if pa.types.is_floating(kind) and not isinstance(value, bool | str):
         return abs(value) <= {16: 65504.0, 32: 3.4028234663852886e38}.get(kind.bit_width, 1.7976931348623157e308)
-    try:
-        return type(pa.scalar(value, kind).as_py()) is type(value)
-    except (pa.ArrowException, OverflowError):
-        return False
+    return holds(kind, value)

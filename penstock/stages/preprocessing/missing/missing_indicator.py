@@ -49,7 +49,8 @@ class MissingIndicator(ColumnStage):
     [(1.0, False), (None, True), (None, True)]
     """
 
-    tags: ClassVar[Tags] = Tags()
+    made_type: ClassVar[pa.DataType | None] = pa.bool_()
+    tags: ClassVar[Tags] = Tags(lazy=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and name the indicators."""
@@ -61,10 +62,6 @@ class MissingIndicator(ColumnStage):
             if name in schema.names:
                 raise name_taken(self.title, name, "Rename it before, or pass output_columns.")
         return dataclasses.replace(bound, output_columns=names)
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return bool."""
-        return pa.bool_()
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Make all indicators in one list of expressions."""

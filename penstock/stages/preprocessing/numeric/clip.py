@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, dtype_of
-from penstock.stages.preprocessing.columns import cast_to, output_dtypes
+from penstock.stages.parameter_checks import in_range, is_finite_number
+from penstock.stages.preprocessing.columns import clipped_value, integer_range, output_dtypes
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,15 @@ class Clip(ColumnStage):
     """
 
     _: KW_ONLY
-    lower: float | None = None
-    upper: float | None = None
+    lower: float | None = field(default=None, metadata=in_range())
+    upper: float | None = field(default=None, metadata=in_range())
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lower", "upper"):
-            check_number(self, name)
         bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
-        if not bounds or not all(_is_finite(bound) for bound in bounds):
+        if not bounds or not all(map(is_finite_number, bounds)):
             raise ConfigError(
                 f"lower and upper of Clip are {self.lower!r} and {self.upper!r}, expected at least one finite number",
                 hint="Leave a bound out to have none on that side.",
@@ -103,25 +102,11 @@ class Clip(ColumnStage):
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Clip one value."""
-        cast = cast_to(self.output_type(kind))
-        if cast is None:
-            return None
-        lower = -math.inf if self.lower is None else cast(self.lower)
-        upper = math.inf if self.upper is None else cast(self.upper)
-        return lambda value: None if value is None else min(max(cast(value), lower), upper)
-
-
-def _is_finite(bound: float) -> bool:
-    try:
-        return math.isfinite(bound)
-    except OverflowError:  # an integer beyond float64
-        return False
+        return clipped_value(self.output_type(kind), self.lower, self.upper)
 
 
 def _holds(kind: pa.DataType, bound: float) -> bool:
     if pa.types.is_integer(kind):
-        low, high = (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
-        if pa.types.is_unsigned_integer(kind):
-            low, high = 0, 2**kind.bit_width - 1
+        low, high = integer_range(kind)
         return bound == int(bound) and low <= bound <= high
     return pa.types.is_floating(kind) and math.isfinite(pa.scalar(float(bound), kind).as_py())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from penstock.core.errors import DataValueError
 from penstock.core.schemas import require
-from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_choice, check_types, name_taken, with_fields
-from penstock.stages.parameter_checks import wrong_parameter
-from penstock.stages.preprocessing.elementwise import values_of, with_results
+from penstock.stages.base import Fitted, RowFunction, Stage, Tags, check_types, name_taken, with_fields
+from penstock.stages.number_columns import values_of, with_results
+from penstock.stages.parameter_checks import one_of, wrong_parameter
 from penstock.statistics.aggregates import aggregate
 
 _RADIUS = {"km": 6371.0088, "m": 6371008.8, "mi": 6371.0088 / 1.609344}
@@ -73,13 +73,12 @@ class HaversineDistance(Stage):
     other_longitude: str
     _: KW_ONLY
     output_column: str = "distance"
-    unit: str = "km"
+    unit: str = field(default="km", metadata=one_of(*_RADIUS))
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "unit", tuple(_RADIUS))
         if not self.output_column:
             raise wrong_parameter(self, "output_column", "a name")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from penstock.stages.base import check_choice
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.elementwise import Elementwise
 
 _LOGARITHMS = {"e": np.log, "2": np.log2, "10": np.log10}
@@ -50,11 +50,7 @@ class Log(Elementwise):
     """
 
     _: KW_ONLY
-    base: str = "e"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self, "base", tuple(_LOGARITHMS))
+    base: str = field(default="e", metadata=one_of(*_LOGARITHMS))
 
     def compute(self, values: Any) -> Any:
         """Return logarithms."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 
 from penstock import frames
-from penstock.stages.base import Fitted
+from penstock.stages.base import Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.preprocessing.elementwise import Elementwise
 
@@ -44,6 +44,8 @@ class Log1p(Elementwise):
     >>> ps.Pipeline(st.Log1p("x")).fit(data).transform(data).to_arrow()["x"].to_pylist()
     [0.0, 1e-20, None]
     """
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def compute(self, values: Any) -> Any:
         """Return the logarithm of one number."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DataValueError
-from penstock.stages.base import Fitted, Stage, Tags, check_choice, check_number
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.base import Fitted, Stage, Tags, check_number
+from penstock.stages.parameter_checks import one_of, wrong_parameter
 from penstock.stages.preprocessing.scaling.affine import check_quality, quality
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Counts, Distribution, Extremes, Moments, Quantiles, Statistic
@@ -47,16 +47,14 @@ class OutlierStage(Stage):
     """A stage that learns bounds of columns of numbers: ``lower`` and ``upper``, see :class:`Winsorizer`."""
 
     _: KW_ONLY
-    capping_method: str = "gaussian"
-    tail: str = "right"
+    capping_method: str = field(default="gaussian", metadata=one_of(*_FOLDS))
+    tail: str = field(default="right", metadata=one_of("right", "left", "both"))
     fold: float | str = "auto"
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "capping_method", tuple(_FOLDS))
-        check_choice(self, "tail", ("right", "left", "both"))
         fold: Any = self.fold
         if fold == "auto":
             return

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 
-from penstock.stages.base import check_number
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.numeric._products import Products
 
 
@@ -52,13 +52,9 @@ class PolynomialExpansion(Products):
     (['x', 'y', 'x^2', 'x y', 'y^2'], [(2, 5.0, 4.0, 10.0, 25.0), (3, None, 9.0, None, None)])
     """
 
-    degree: int = 2
+    degree: int = field(default=2, metadata=in_range(least=2, whole=True))
     _: KW_ONLY
     interaction_only: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "degree", least=2, whole=True)
 
     @property
     def factors(self) -> int:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any
 
 import numpy as np
 
-from penstock.stages.base import check_number
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.parameter_checks import in_range, wrong_parameter
 from penstock.stages.preprocessing.elementwise import Elementwise
 
 
@@ -101,11 +100,10 @@ class Power(Elementwise):
     """
 
     _: KW_ONLY
-    exponent: float
+    exponent: float = field(metadata=in_range())
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "exponent")
         if self.exponent == 0 or not abs(self.exponent) <= sys.float_info.max:
             raise wrong_parameter(self, "exponent", "a finite number other than 0")
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import DataValueError
-from penstock.frames import matrices
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
+from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.constant_columns import constant_note
+from penstock.stages.number_columns import values_of, with_results
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.columns import check_values, refuse_broken
 from penstock.stages.preprocessing.numeric._power_curve import PowerCurve, best_power
 from penstock.stages.preprocessing.scaling.affine import ratio
@@ -88,18 +88,11 @@ class PowerTransformer(ColumnStage):
     """
 
     _: KW_ONLY
-    method: str = "yeo-johnson"
+    method: str = field(default="yeo-johnson", metadata=one_of("yeo-johnson", "box-cox"))
     standardize: bool = True
 
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
     tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self, "method", ("yeo-johnson", "box-cox"))
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
 
     @property
     def _signed(self) -> bool:
@@ -162,13 +155,12 @@ class PowerTransformer(ColumnStage):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Bend column by column, then put all columns in at once."""
         self._check_positive(frame)
-        made = []
+        made = {}
         for name, out in self.pairs():
-            values = matrices.to_matrix(frame, [name], "float64")[:, 0]
-            bent = self._curve(name, fitted)(values)
-            _check_held(name, values, bent)
-            made.append(matrices.column(frame, out, bent))
-        return frame.with_columns(*(frames.nan_to_null(each.to_frame())[each.name] for each in made))
+            values = values_of(frame, name)
+            made[out] = self._curve(name, fitted)(values)
+            _check_held(name, values, made[out])
+        return with_results(frame, made)
 
     def _check_positive(self, frame: nw.DataFrame) -> None:
         if not self._signed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -14,8 +14,10 @@ from scipy.special import ndtri
 
 from penstock import frames
 from penstock.frames import cudf, matrices
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice, check_number
+from penstock.stages.base import ColumnStage, Fitted, Tags
 from penstock.stages.constant_columns import constant_note
+from penstock.stages.number_columns import values_of, with_results
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.preprocessing.scaling.affine import check_quality, check_range, quality
 from penstock.stages.shapes import Fields, Shape, TableOf, by_column
 from penstock.statistics import Distribution, Quantiles, Statistic
@@ -77,19 +79,11 @@ class QuantileTransformer(ColumnStage):
     """
 
     _: KW_ONLY
-    n_quantiles: int = 1000
-    output_distribution: str = "uniform"
+    n_quantiles: int = field(default=1000, metadata=in_range(least=2, whole=True))
+    output_distribution: str = field(default="uniform", metadata=one_of("uniform", "normal"))
 
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
     tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "n_quantiles", least=2, whole=True)
-        check_choice(self, "output_distribution", ("uniform", "normal"))
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for quantiles, and for what would spoil them."""
@@ -118,13 +112,12 @@ class QuantileTransformer(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Find the places column by column, then put all columns in at once."""
-        made = [matrices.column(frame, out, self._made(frame, name, fitted)) for name, out in self.pairs()]
-        return frame.with_columns(*(frames.nan_to_null(each.to_frame())[each.name] for each in made))
+        return with_results(frame, {out: self._made(frame, name, fitted) for name, out in self.pairs()})
 
     def _made(self, frame: nw.DataFrame, name: str, fitted: Fitted) -> Any:
         kind = frames.kind_of(frame)
         quantiles, places = (matrices.to_device(each, kind) for each in _lines(fitted["quantiles"][name]))
-        found = _places(matrices.to_matrix(frame, [name], "float64")[:, 0], quantiles, places)
+        found = _places(values_of(frame, name), quantiles, places)
         if self.output_distribution == "uniform":
             return found
         return np.clip(ndtri(found) if isinstance(found, np.ndarray) else cudf.ndtri(found), *_NORMAL_ENDS)

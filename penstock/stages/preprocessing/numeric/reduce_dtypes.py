@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import DataValueError
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_number, with_fields
-from penstock.stages.preprocessing.columns import check_values, refuse_rows
+from penstock.frames.columns import arrow_schema
+from penstock.stages.base import ColumnStage, Fitted, Tags, with_fields
+from penstock.stages.parameter_checks import in_range
+from penstock.stages.preprocessing.columns import check_values, integer_range, refuse_rows
 from penstock.stages.shapes import Fields, Shape, Text, by_column
 from penstock.statistics import Counts, Extreme, Extremes, Rule, Statistic, Violations
 
@@ -72,13 +74,9 @@ class ReduceDtypes(ColumnStage):
 
     _: KW_ONLY
     unsigned: bool = False
-    tolerance: float = 0.0
+    tolerance: float = field(default=0.0, metadata=in_range(least=0, most=float(np.nextafter(1.0, 0.0))))
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "tolerance", least=0, most=float(np.nextafter(1.0, 0.0)))
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def learned_schema(self, schema: pa.Schema, fitted: Fitted) -> pa.Schema:
         """Return the schema with the smaller types."""
@@ -102,7 +100,8 @@ class ReduceDtypes(ColumnStage):
     def _integer(self, extreme: Extreme) -> pa.DataType:
         """Return the smallest type that holds a range; int64 does not hold every unsigned one."""
         family = _UNSIGNED if self.unsigned and extreme.min >= 0 else _SIGNED
-        fitting = [kind for kind in family if _range(kind)[0] <= extreme.min and extreme.max <= _range(kind)[1]]
+        ranges = ((kind, *integer_range(kind)) for kind in family)
+        fitting = [kind for kind, low, high in ranges if low <= extreme.min and extreme.max <= high]
         return fitting[0] if fitting else pa.uint64()
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
@@ -110,12 +109,12 @@ class ReduceDtypes(ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Check the values of all columns in one select, then cast them."""
-        schema = frames.to_arrow(frame.select(*self.inputs()).head(0)).schema
+        schema = arrow_schema(frame, self.inputs())
         kinds = {name: _smaller(schema.field(name).type, name, fitted) for name in self.inputs()}
         broken = {
             name: self._rule(kinds[name]).broken(name) for name in kinds if kinds[name] != schema.field(name).type
         }
-        refuse_rows(frame, broken, lambda name, count: self._error(name, kinds[name], count))
+        frame = refuse_rows(frame, broken, lambda name, count: self._error(name, kinds[name], count))
         dtypes = frames.dtypes(pa.schema(list(kinds.items())))
         return frame.with_columns(*[
             (nw.col(name).cast(dtypes[name]) if name in broken else nw.col(name)).alias(out)
@@ -125,7 +124,7 @@ class ReduceDtypes(ColumnStage):
     def _rule(self, kind: pa.DataType) -> Rule:
         if pa.types.is_floating(kind):
             return Rule("not_float32", (self.tolerance,))
-        return Rule("not_between", _range(kind))
+        return Rule("not_between", integer_range(kind))
 
     def _error(self, name: str, kind: pa.DataType, count: int) -> DataValueError:
         told = "float32" if pa.types.is_floating(kind) else str(kind)
@@ -141,7 +140,7 @@ class ReduceDtypes(ColumnStage):
         made = _smaller(kind, name, fitted)
         if made == kind:
             return lambda value: value
-        convert = self._nearest if pa.types.is_floating(made) else _within(_range(made))
+        convert = self._nearest if pa.types.is_floating(made) else _within(integer_range(made))
 
         def reduced(value: Any) -> Any:
             if value is None:
@@ -163,12 +162,6 @@ def _smaller(kind: pa.DataType, name: str, fitted: Fitted) -> pa.DataType:
     """Return the type that a column of type `kind` becomes: the learned one where that is smaller."""
     found = _KINDS.get(fitted["types"].get(name))
     return kind if found is None or found.bit_width >= kind.bit_width else found
-
-
-def _range(kind: pa.DataType) -> tuple[int, int]:
-    if pa.types.is_unsigned_integer(kind):
-        return 0, 2**kind.bit_width - 1
-    return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
 
 
 def _within(ends: tuple[int, int]) -> Callable[[int], int | None]:

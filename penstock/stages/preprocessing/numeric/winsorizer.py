@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
+from penstock.frames.columns import arrow_schema
 from penstock.stages.base import ColumnStage, Fitted
-from penstock.stages.preprocessing.columns import cast_to
+from penstock.stages.preprocessing.columns import clipped_value
 from penstock.stages.preprocessing.numeric.outliers import OutlierStage
 
 
@@ -86,7 +85,7 @@ class Winsorizer(OutlierStage, ColumnStage):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Cap all columns in one list of expressions."""
-        schema = frames.to_arrow(frame.select(*self.inputs()).head(0)).schema
+        schema = arrow_schema(frame, self.inputs())
         return frame.with_columns(*[
             self._capped(name, schema.field(name).type, fitted).alias(out) for name, out in self.pairs()
         ])  # fmt: skip
@@ -106,12 +105,4 @@ class Winsorizer(OutlierStage, ColumnStage):
 
     def value_function(self, name: str, kind: pa.DataType, fitted: Fitted) -> Callable[[Any], Any] | None:
         """Cap one value."""
-        cast = cast_to(self.output_type(kind))
-        if cast is None:
-            return None
-        bounds = self._within(name, kind, fitted)
-        lower, upper = (cast(side) if side is not None else end for side, end in zip(bounds, _ENDS, strict=True))
-        return lambda value: None if value is None else min(max(cast(value), lower), upper)
-
-
-_ENDS = (-math.inf, math.inf)
+        return clipped_value(self.output_type(kind), *self._within(name, kind, fitted))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -13,16 +13,17 @@ import scipy.linalg
 from scipy.linalg.lapack import dpstrf
 
 from penstock import frames
-from penstock.core.errors import ConfigError
 from penstock.frames import matrices
-from penstock.stages.base import Fitted, RowFunction, check_number
+from penstock.stages.base import Fitted, RowFunction
+from penstock.stages.number_columns import with_results
 from penstock.stages.onnx_graph import OnnxGraph
+from penstock.stages.parameter_checks import in_range, wrong_parameter
 from penstock.stages.preprocessing._added import AddedColumns
 from penstock.stages.preprocessing.columns import finite
 from penstock.stages.training.exact.design import linear
 from penstock.statistics import Statistic
 from penstock.statistics.gram import CrossProducts, Gram
-from penstock.statistics.rules import Rule
+from penstock.statistics.rules import refuse, rules_for
 
 SMALLEST_PIVOT = 1e-12
 """A column of which less than this share of the variance is its own is explained by the columns before it."""
@@ -35,21 +36,14 @@ _CELLS = 2**16
 class Projection(AddedColumns):
     """Adds the float64 columns ``<prefix>_0`` to ``<prefix>_<k - 1>``: where a row lies along k directions."""
 
-    k: int
+    k: int = field(metadata=in_range(least=1, whole=True))
     _: KW_ONLY
     prefix: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "k", least=1, whole=True)
 
     def check_count(self) -> None:
         """Raise ConfigError for more directions than columns."""
         if self.k > len(self.inputs()):
-            raise ConfigError(
-                f"k of {self.title} is {self.k}, expected at most {len(self.inputs())}, the number of columns",
-                stage=self.title,
-            )
+            raise wrong_parameter(self, "k", f"at most {len(self.inputs())}, the number of columns")
 
     def outputs(self) -> tuple[str, ...]:
         return tuple(f"{self.prefix}_{place}" for place in range(self.k))
@@ -71,17 +65,14 @@ class Projection(AddedColumns):
             A column holds an infinity.
         """
         columns = matrices.to_rows(frame, self.inputs())
-        for name, count in zip(self.inputs(), matrices.count_infinite(columns.T), strict=True):
-            if count:
-                raise Rule("infinite").error(name, count)
+        refuse(rules_for(self.inputs(), "infinite"), matrices.count_infinite(columns.T))
         kind = frames.kind_of(frame)
         shift, coefficients = (matrices.to_device(each, kind) for each in self.directions(fitted))
         rows = max(_CELLS // max(len(columns), self.k), 64) if kind == "cpu" else max(len(frame), 1)
         starts = range(0, max(len(frame), 1), rows)
         blocks = [linear(columns[:, start : start + rows] - shift[:, None], coefficients) for start in starts]
         scores = np.concatenate(blocks, axis=1)
-        made = [matrices.column(frame, name, each) for name, each in zip(self.outputs(), scores, strict=True)]
-        return frame.with_columns(*(frames.nan_to_null(each.to_frame())[each.name] for each in made))
+        return with_results(frame, dict(zip(self.outputs(), scores, strict=True)))
 
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
         shift, coefficients = self.directions(fitted)

@@ -69,15 +69,12 @@ class Affine:
 class AffineScaler(ColumnStage):
     """A stage that learns one :class:`Affine` for each column."""
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     @abstractmethod
     def affine(self, name: str, fitted: Fitted) -> Affine:
         """Return the line for a column."""
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
 
     def notes(self, fitted: Fitted) -> list[str]:
         """Name the columns that the line maps to a single value."""

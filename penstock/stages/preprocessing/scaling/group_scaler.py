@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import narwhals as nw
@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.stages.base import Fitted, RowFunction, check_choice, named_outputs, normalise_columns, with_fields
+from penstock.stages.base import Fitted, RowFunction, named_outputs, normalise_columns, with_fields
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing._groups import GroupStage, group_place, group_places
 from penstock.stages.preprocessing.columns import check_values
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, TableOf, like
@@ -78,13 +79,12 @@ class GroupScaler(GroupStage):
     """
 
     _: KW_ONLY
-    method: str = "standard"
+    method: str = field(default="standard", metadata=one_of("standard", "minmax"))
     output_columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         normalise_columns(self, "output_columns")
-        check_choice(self, "method", ("standard", "minmax"))
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns of both kinds, and check their types."""

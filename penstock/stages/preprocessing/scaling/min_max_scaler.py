@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.scaling.affine import (
     Affine,
     AffineScaler,
@@ -66,13 +67,11 @@ class MinMaxScaler(AffineScaler):
     """
 
     _: KW_ONLY
-    min: float = 0.0
-    max: float = 1.0
+    min: float = field(default=0.0, metadata=in_range())
+    max: float = field(default=1.0, metadata=in_range())
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("min", "max"):
-            check_number(self, name)
         if not (self.min < self.max and math.isfinite(float(self.max) - float(self.min))):
             raise ConfigError(
                 f"min and max of MinMaxScaler are {self.min!r} and {self.max!r}, expected min below max, both finite",

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from penstock.frames import matrices
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Tags, check_choice, check_number
+from penstock.stages.number_columns import values_of
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.preprocessing.columns import finite, refuse_broken
-from penstock.stages.preprocessing.elementwise import values_of
 from penstock.statistics.rules import Rule
 
 _WORDS = {1: "l1", 2: "l2", math.inf: "max"}
@@ -63,6 +63,7 @@ class Normalizer(ColumnStage):
     _: KW_ONLY
     norm: str | float = "l2"
 
+    made_type: ClassVar[pa.DataType | None] = pa.float64()
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
@@ -73,10 +74,6 @@ class Normalizer(ColumnStage):
             object.__setattr__(self, "norm", _WORDS[self.norm])
         else:
             check_number(self, "norm", least=1, most=sys.float_info.max)
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return float64."""
-        return pa.float64()
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Divide by the largest value of each row, then by the norm of what that gives."""

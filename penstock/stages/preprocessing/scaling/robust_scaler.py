@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.scaling.affine import (
     Affine,
     AffineScaler,
@@ -70,15 +71,13 @@ class RobustScaler(AffineScaler):
     """
 
     _: KW_ONLY
-    lower: float = 0.25
-    upper: float = 0.75
+    lower: float = field(default=0.25, metadata=in_range(least=0, most=1))
+    upper: float = field(default=0.75, metadata=in_range(least=0, most=1))
     with_centering: bool = True
     with_scaling: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("lower", "upper"):
-            check_number(self, name, least=0, most=1)
         if not self.lower < self.upper:
             raise ConfigError(
                 f"lower and upper of RobustScaler are {self.lower!r} and {self.upper!r}, expected lower below upper",

@@ -9,13 +9,13 @@ from typing import ClassVar, Self
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.schemas import declared
 from penstock.core.type_names import type_name
 from penstock.dataset.rowwise.cast import ERRORS, CastColumns, checked_cast
 from penstock.dataset.steps import RowLog
-from penstock.stages.base import Fitted, Tags, check_choice, with_fields
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.frames.columns import arrow_schema
+from penstock.stages.base import Fitted, Tags, with_fields
+from penstock.stages.parameter_checks import one_of, wrong_parameter
 from penstock.stages.preprocessing._dropping import FilterStage
 
 
@@ -61,7 +61,7 @@ class Cast(FilterStage):
 
     types: Mapping[str, str | pa.DataType] = field(hash=False)
     _: KW_ONLY
-    errors: str = "raise"
+    errors: str = field(default="raise", metadata=one_of(*ERRORS))
     formats: Mapping[str, str] | None = field(default=None, hash=False)
 
     tags: ClassVar[Tags] = Tags()
@@ -70,7 +70,6 @@ class Cast(FilterStage):
         super().__post_init__()
         if not isinstance(self.types, Mapping) or not self.types:
             raise wrong_parameter(self, "types", "a mapping of names to types")
-        check_choice(self, "errors", ERRORS)
         declared(dict(self.types))
         object.__setattr__(self, "types", {name: type_name(kind) for name, kind in self.types.items()})
         if self.formats is not None:
@@ -101,5 +100,5 @@ class Cast(FilterStage):
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return the frame with the columns cast, and count what is set aside or made null."""
-        given = frames.to_arrow(frame.select(list(self.inputs())).head(0)).schema
+        given = arrow_schema(frame, self.inputs())
         return self._step(given).apply(frame, log)

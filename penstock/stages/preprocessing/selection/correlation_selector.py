@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, Text, by_column
 from penstock.statistics import CrossProducts, Gram, Statistic
@@ -59,11 +60,7 @@ class CorrelationSelector(FeatureSelector):
     """
 
     _: KW_ONLY
-    threshold: float = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "threshold", least=0, most=1)
+    threshold: float = field(default=0.95, metadata=in_range(least=0, most=1))
 
     def statistics(self, schema: pa.Schema) -> dict[str, Statistic]:
         """Ask for the products of all columns with each other."""

@@ -21,7 +21,7 @@ class FeatureSelector(SelectedColumns):
     data without the columns left out can be scored. A subclass says what it learns, and `left_out` by that.
     """
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
 
     def inputs(self) -> tuple[str, ...]:
         return ()
@@ -42,7 +42,7 @@ class FeatureSelector(SelectedColumns):
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Drop what is left out, as far as it is there."""
         left = self.left_out(fitted)
-        return frame.drop([name for name in frame.columns if name in left])
+        return frame.drop([name for name in frame.collect_schema() if name in left])
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Leave the row alone: nobody asks for the columns that are left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +12,8 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
-from penstock.stages.base import Fitted, Tags, check_number, wrong_type
+from penstock.stages.base import Fitted, Tags, wrong_type
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.columns import check_finite
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, by_column
@@ -89,15 +90,10 @@ class PSISelector(FeatureSelector):
     split: str
     cut_off: float | str | bool
     _: KW_ONLY
-    threshold: float = 0.25
-    bins: int = 10
+    threshold: float = field(default=0.25, metadata=in_range(least=0))
+    bins: int = field(default=10, metadata=in_range(least=2, whole=True))
 
-    tags: ClassVar[Tags] = Tags()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "threshold", least=0)
-        check_number(self, "bins", least=2, whole=True)
+    tags: ClassVar[Tags] = Tags(lazy=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns, and check them, and the value at which rows are parted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, DataValueError, SchemaError
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
-from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.base import Fitted, Tags, check_number
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.selection import _association
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, Text, by_column
@@ -86,18 +87,15 @@ class UnivariateFeatureSelector(FeatureSelector):
 
     label: str = "label"
     _: KW_ONLY
-    feature_type: str
-    label_type: str
-    selection_mode: str = "num_top_features"
+    feature_type: str = field(metadata=one_of(*_TYPES))
+    label_type: str = field(metadata=one_of(*_TYPES))
+    selection_mode: str = field(default="num_top_features", metadata=one_of(*_THRESHOLDS))
     selection_threshold: float | None = None
 
-    tags: ClassVar[Tags] = Tags()
+    tags: ClassVar[Tags] = Tags(lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "feature_type", _TYPES)
-        check_choice(self, "label_type", _TYPES)
-        check_choice(self, "selection_mode", tuple(_THRESHOLDS))
         if self.selection_mode == "num_top_features":
             check_number(self, "selection_threshold", least=1, whole=True)
         else:

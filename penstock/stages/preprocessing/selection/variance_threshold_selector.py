@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import pyarrow as pa
 
 from penstock.core.selectors import Columns, numeric
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Maybe, Number, Shape, by_column
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
@@ -58,11 +59,7 @@ class VarianceThresholdSelector(FeatureSelector):
     """
 
     columns: Columns | None = None  # type: ignore[assignment]
-    variance_threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "variance_threshold", least=0)
+    variance_threshold: float = field(default=0.0, metadata=in_range(least=0))
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check that they are numeric."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 import narwhals as nw
@@ -10,8 +10,8 @@ import polars as pl
 
 from penstock.core.errors import ConfigError
 from penstock.frames import text as frames_text
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_choice
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import one_of, wrong_parameter
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,17 @@ class CleanText(ColumnStage):
     """
 
     _: KW_ONLY
-    normalize: str | None = "NFKC"
+    normalize: str | None = field(default="NFKC", metadata=one_of("NFC", "NFKC", "NFD", "NFKD"))
     replace: tuple[tuple[str, str], ...] = ()
     collapse_whitespace: bool = True
     strip: bool = True
-    case: str | None = None
+    case: str | None = field(default=None, metadata=one_of("lower", "upper"))
     empty_to_null: bool = False
 
     tags: ClassVar[Tags] = Tags(accepts="string")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.normalize is not None:
-            check_choice(self, "normalize", ("NFC", "NFKC", "NFD", "NFKD"))
-        if self.case is not None:
-            check_choice(self, "case", ("lower", "upper"))
         self._check_patterns()
 
     def _check_patterns(self) -> None:

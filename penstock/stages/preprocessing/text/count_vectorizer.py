@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from scipy.sparse import csr_matrix
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.frames import sparse
 from penstock.frames.ragged import Ragged
-from penstock.stages.base import Fitted, check_number
+from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.categories.vocabulary import values_of
 from penstock.stages.preprocessing.text._vectors import Count, VectorStage
 from penstock.stages.shapes import Fields, Shape, by_column, vocabulary
@@ -81,10 +82,10 @@ class CountVectorizer(VectorStage):
     """
 
     _: KW_ONLY
-    vocab_size: int = 262_144
-    min_df: float = 1.0
-    max_df: float = _ALL
-    min_tf: float = 1.0
+    vocab_size: int = field(default=262_144, metadata=in_range(least=1, most=2**31 - 1, whole=True))
+    min_df: float = field(default=1.0, metadata=in_range(least=0))
+    max_df: float = field(default=_ALL, metadata=in_range(least=0))
+    min_tf: float = field(default=1.0, metadata=in_range(least=0))
     binary: bool = False
     vocabulary: tuple[str, ...] | None = None
 
@@ -92,9 +93,6 @@ class CountVectorizer(VectorStage):
         super().__post_init__()
         if self.vocabulary is not None:
             self._check_vocabulary(self.vocabulary)
-        check_number(self, "vocab_size", least=1, most=2**31 - 1, whole=True)
-        for name in ("min_df", "max_df", "min_tf"):
-            check_number(self, name, least=0)
         if (self.min_df < 1) == (self.max_df < 1) and self.max_df < self.min_df:
             raise ConfigError(
                 f"max_df of {self.title} is {self.max_df!r} and min_df {self.min_df!r}, expected no less than that",

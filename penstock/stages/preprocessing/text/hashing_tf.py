@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 from penstock.frames import sparse
 from penstock.frames.hashing import bucket, murmur3_array, murmur3_text
 from penstock.frames.ragged import Ragged
-from penstock.stages.base import Fitted, Tags, check_number
+from penstock.stages.base import Fitted, Tags
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.text._vectors import Count, VectorStage
 
 
@@ -57,14 +58,10 @@ class HashingTF(VectorStage):
     """
 
     _: KW_ONLY
-    num_features: int = 262_144
+    num_features: int = field(default=262_144, metadata=in_range(least=1, most=2**31 - 1, whole=True))
     binary: bool = False
 
     tags: ClassVar[Tags] = Tags(accepts="string list", hashes=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "num_features", least=1, most=2**31 - 1, whole=True)
 
     def vectors(self, name: str, lists: Ragged, fitted: Fitted) -> csr_matrix:
         """Hash each distinct word once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import narwhals as nw
@@ -16,7 +16,8 @@ from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.frames.ragged import Ragged, with_lists
-from penstock.stages.base import Fitted, RowFunction, Stage, check_number, named_outputs, normalise_columns, with_fields
+from penstock.stages.base import Fitted, RowFunction, Stage, named_outputs, normalise_columns, with_fields
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.categories.vocabulary import check_new
 from penstock.stages.shapes import Fields, Integer, Shape, TableOf, by_column
 from penstock.statistics.base import Statistic
@@ -66,13 +67,12 @@ class IDF(Stage):
 
     columns: str | Sequence[str]
     _: KW_ONLY
-    min_doc_freq: int = 0
+    min_doc_freq: int = field(default=0, metadata=in_range(least=0, whole=True))
     output_columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         normalise_columns(self, "columns", "output_columns")
-        check_number(self, "min_doc_freq", least=0, whole=True)
 
     def bind(self, schema: pa.Schema) -> Self:
         """Check that the vectors are there, and the names of what is made."""

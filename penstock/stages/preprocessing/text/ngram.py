@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.frames.ragged import Ragged, with_lists
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import in_range
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,9 @@ class NGram(ColumnStage):
     """
 
     _: KW_ONLY
-    n: int = 2
+    n: int = field(default=2, metadata=in_range(least=1, whole=True))
 
     tags: ClassVar[Tags] = Tags(accepts="string list")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "n", least=1, whole=True)
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Join the words of all lists of a column in one call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 import narwhals as nw
@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError
 from penstock.frames import text
-from penstock.stages.base import ColumnStage, Fitted, Tags, check_number
+from penstock.stages.base import ColumnStage, Fitted, Tags
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.preprocessing.text._java_pattern import translated
 
 
@@ -49,11 +50,8 @@ class Tokenizer(ColumnStage):
     [['the', 'cat', '', 'sat'], None]
     """
 
+    made_type: ClassVar[pa.DataType | None] = pa.list_(pa.string())
     tags: ClassVar[Tags] = Tags(accepts="string")
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return list of string."""
-        return pa.list_(pa.string())
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Cut all columns in one call."""
@@ -107,14 +105,14 @@ class RegexTokenizer(ColumnStage):
     _: KW_ONLY
     pattern: str = r"\s+"
     gaps: bool = True
-    min_token_length: int = 1
+    min_token_length: int = field(default=1, metadata=in_range(least=0, whole=True))
     to_lowercase: bool = True
 
+    made_type: ClassVar[pa.DataType | None] = pa.list_(pa.string())
     tags: ClassVar[Tags] = Tags(accepts="string")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "min_token_length", least=0, whole=True)
         try:
             problem = text.pattern_problem(translated(self.pattern))
         except ValueError as error:
@@ -125,10 +123,6 @@ class RegexTokenizer(ColumnStage):
                 hint="Say it with classes, groups, quantifiers and alternatives; see the docstring for what is known.",
                 stage=self.title,
             )
-
-    def output_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return list of string."""
-        return pa.list_(pa.string())
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         """Cut all columns in one call."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -14,9 +14,10 @@ from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.selectors import Columns
 from penstock.frames import matrices as arrays
-from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.base import Fitted, Tags
 from penstock.stages.classes import Classes, check_thresholds
 from penstock.stages.features import Features
+from penstock.stages.parameter_checks import checked_by, in_range, one_of
 from penstock.stages.shapes import Anything, Fields, Integer, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
 from penstock.stages.target import refuse_overflow
 from penstock.stages.trainer import Trainer
@@ -121,25 +122,18 @@ class NaiveBayes(Trainer):
 
     label: str
     _: KW_ONLY
-    thresholds: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
     prediction: str = "prediction"
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
     features: Columns | None = None
     weight: str | None = None
-    smoothing: float = 1.0
-    model_type: str = "multinomial"
-    vector_size: int | None = None
+    smoothing: float = field(default=1.0, metadata=in_range(least=0))
+    model_type: str = field(default="multinomial", metadata=one_of(*_bayes.MODEL_TYPES))
+    vector_size: int | None = field(default=None, metadata=in_range(least=1, most=2**31, whole=True))
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
     takes_vectors: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_thresholds(self)
-        check_choice(self, "model_type", _bayes.MODEL_TYPES)
-        check_number(self, "smoothing", least=0)
-        check_number(self, "vector_size", least=1, most=2**31, whole=True)
 
     @property
     def target(self) -> Classes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import narwhals as nw
@@ -14,9 +14,9 @@ from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.schemas import require
 from penstock.core.selectors import is_numeric
 from penstock.frames import matrices
-from penstock.stages.base import Stage, check_number, check_types, wrong_type
+from penstock.stages.base import Stage, check_types, wrong_type
 from penstock.stages.classes import Classes
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.parameter_checks import in_range, wrong_parameter
 from penstock.stages.training._finite import refuse_infinite
 from penstock.statistics.base import Statistic
 from penstock.statistics.scores_by_class import MOST_CLASSES, ClassScores, ScoresByClass
@@ -40,11 +40,10 @@ class ScoreStage(Stage):
     label: str
     _: KW_ONLY
     weight: str | None = None
-    num_bins: int = 0
+    num_bins: int = field(default=0, metadata=in_range(least=0, whole=True))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "num_bins", least=0, whole=True)
         if self.num_bins == 1:
             raise wrong_parameter(self, "num_bins", "0 for every distinct score, or at least 2")
 

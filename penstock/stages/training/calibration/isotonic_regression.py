@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -14,7 +14,9 @@ from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.core.selectors import Columns
 from penstock.frames import matrices
-from penstock.stages.base import Fitted, RowFunction, Tags, check_number
+from penstock.stages.base import Fitted, RowFunction, Tags
+from penstock.stages.number_columns import with_results
+from penstock.stages.parameter_checks import in_range, wrong_parameter
 from penstock.stages.shapes import Fields, Shape
 from penstock.stages.target import NumberTarget, check_weights
 from penstock.stages.trainer import Trainer
@@ -82,17 +84,15 @@ class IsotonicRegression(Trainer):
     features: Columns | None = None
     weight: str | None = None
     isotonic: bool = True
-    num_bins: int = 0
+    num_bins: int = field(default=0, metadata=in_range(least=0, whole=True))
     prediction: str = "prediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "num_bins", least=0, whole=True)
         if self.num_bins == 1:
-            problem = f"num_bins of {self.title} is 1, expected 0 for every distinct value, or at least 2"
-            raise ConfigError(problem, stage=self.title)
+            raise wrong_parameter(self, "num_bins", "0 for every distinct value, or at least 2")
 
     @property
     def target(self) -> NumberTarget:
@@ -132,8 +132,7 @@ class IsotonicRegression(Trainer):
         """
         feature = finite_matrix(frame, self.inputs(), "float64")[:, 0]
         values = Isotonic.stored(fitted["function"]).values(feature, frames.kind_of(frame))
-        column = matrices.column(frame, self.prediction, values)
-        return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+        return with_results(frame, {self.prediction: values})
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         function, (name,) = Isotonic.stored(fitted["function"]), self.inputs()

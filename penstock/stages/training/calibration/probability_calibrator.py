@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, with_fields
+from penstock.stages.base import Fitted, RowFunction, Tags, with_fields
 from penstock.stages.classes import check_thresholds
+from penstock.stages.parameter_checks import checked_by, one_of
 from penstock.stages.shapes import Fields, ListOf, Shape, TableOf
 from penstock.stages.target import Target
 from penstock.stages.thresholds import winners
@@ -94,20 +95,15 @@ class ProbabilityCalibrator(ScoreStage):
     """
 
     _: KW_ONLY
-    method: str = "sigmoid"
+    method: str = field(default="sigmoid", metadata=one_of("sigmoid", "isotonic"))
     raw_prediction: str = "rawPrediction"
     probability: str = "probability"
     prediction: str | None = "prediction"
-    thresholds: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
 
     tags: ClassVar[Tags] = Tags(
         tells_labels="it calibrates what was predicted for rows that the classifier did not see"
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self, "method", ("sigmoid", "isotonic"))
-        check_thresholds(self)
 
     @property
     def score(self) -> str:

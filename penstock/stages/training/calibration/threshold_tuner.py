@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError, check_one_of
-from penstock.stages.base import Fitted, RowFunction, Tags, check_number, with_fields
-from penstock.stages.parameter_checks import wrong_parameter
+from penstock.stages.base import Fitted, RowFunction, Tags, with_fields
+from penstock.stages.parameter_checks import in_range, wrong_parameter
 from penstock.stages.shapes import Anything, Fields, Number, Shape
 from penstock.stages.training.calibration._confusions import CELLS, METRICS, Confusions
 from penstock.stages.training.calibration._score_stage import ScoreStage
@@ -97,10 +97,10 @@ class ThresholdTuner(ScoreStage):
 
     _: KW_ONLY
     metric: str | None = None
-    beta: float = 1.0
+    beta: float = field(default=1.0, metadata=in_range(above=0))
     costs: Mapping[str, float] | None = field(default=None, hash=False)
-    min_precision: float | None = None
-    min_recall: float | None = None
+    min_precision: float | None = field(default=None, metadata=in_range(least=0, most=1))
+    min_recall: float | None = field(default=None, metadata=in_range(least=0, most=1))
     probability: str = "probability"
     prediction: str = "prediction"
 
@@ -110,9 +110,6 @@ class ThresholdTuner(ScoreStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self, "beta", above=0)
-        for bound in ("min_precision", "min_recall"):
-            check_number(self, bound, least=0, most=1)
         if self.metric is not None:
             check_one_of(f"metric of {self.title}", self.metric, METRICS, stage=self.title)
         if self.costs is not None:

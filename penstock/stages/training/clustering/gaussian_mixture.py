@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -13,7 +13,8 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.selectors import Columns
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, Tags, check_number
+from penstock.stages.base import Fitted, Tags
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.shapes import Fields, Flag, Integer, ListOf, Number, Shape, TableOf
 from penstock.stages.target import Target, largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
@@ -93,24 +94,16 @@ class GaussianMixture(Trainer):
 
     features: Columns | None = None
     _: KW_ONLY
-    k: int = 2
+    k: int = field(default=2, metadata=in_range(least=2, whole=True))
     weight: str | None = None
-    max_iter: int = 100
-    tol: float = 0.01
-    reg_covar: float = 1e-6
-    seed: int = 0
+    max_iter: int = field(default=100, metadata=in_range(least=0, whole=True))
+    tol: float = field(default=0.01, metadata=in_range(least=0))
+    reg_covar: float = field(default=1e-6, metadata=in_range(least=0))
+    seed: int = field(default=0, metadata=in_range(whole=True))
     prediction: str = "prediction"
     probability: str = "probability"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "k", least=2, whole=True)
-        check_number(self, "max_iter", least=0, whole=True)
-        check_number(self, "tol", least=0)
-        check_number(self, "reg_covar", least=0)
-        check_number(self, "seed", whole=True)
 
     @property
     def target(self) -> Target:

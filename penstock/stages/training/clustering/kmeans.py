@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from operator import and_
 from typing import Any, ClassVar
@@ -18,8 +18,9 @@ from penstock.core.errors import DataValueError
 from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.base import Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, TableOf
 from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
@@ -100,28 +101,18 @@ class KMeans(Trainer):
 
     features: Columns | None = None
     _: KW_ONLY
-    k: int = 2
+    k: int = field(default=2, metadata=in_range(least=2, whole=True))
     weight: str | None = None
-    init_mode: str = "k-means||"
-    init_steps: int = 2
-    max_iter: int = 20
-    tol: float = 1e-4
-    seed: int = 0
-    distance_measure: str = "squaredEuclidean"
+    init_mode: str = field(default="k-means||", metadata=one_of("k-means||", "random"))
+    init_steps: int = field(default=2, metadata=in_range(least=1, whole=True))
+    max_iter: int = field(default=20, metadata=in_range(least=0, whole=True))
+    tol: float = field(default=1e-4, metadata=in_range(least=0))
+    seed: int = field(default=0, metadata=in_range(whole=True))
+    distance_measure: str = field(default="squaredEuclidean", metadata=one_of(*DISTANCES))
     prediction: str = "prediction"
     distance: str | None = None
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "k", least=2, whole=True)
-        check_choice(self, "init_mode", ("k-means||", "random"))
-        check_number(self, "init_steps", least=1, whole=True)
-        check_number(self, "max_iter", least=0, whole=True)
-        check_number(self, "tol", least=0)
-        check_number(self, "seed", whole=True)
-        check_choice(self, "distance_measure", DISTANCES)
 
     @property
     def _by_angle(self) -> bool:

@@ -16,6 +16,7 @@ from penstock.frames import matrices
 from penstock.stages.base import Fitted
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.features import Features
+from penstock.stages.number_columns import with_results
 from penstock.stages.onnx_graph import OnnxGraph, Tensor, not_in_onnx
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text, numbers_at_indices
 from penstock.stages.target import Target
@@ -65,8 +66,7 @@ class LinearModel(Trainer):
         DataValueError
             A feature is infinite.
         """
-        column = matrices.column(frame, self.prediction, self._predicted(frame, fitted))
-        return frame.with_columns(frames.nan_to_null(column.to_frame())[self.prediction])
+        return with_results(frame, {self.prediction: self._predicted(frame, fitted)})
 
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
         graph.assign({self.prediction: self._linear_predictor(graph, fitted, fitted["coefficients"])})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -15,8 +15,10 @@ from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, check_number, check_types
+from penstock.stages.base import Fitted, RowFunction, Tags, check_choice, check_types
+from penstock.stages.number_columns import with_results
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, Text
 from penstock.stages.target import Target, largest_weight, refuse_overflow
 from penstock.stages.training._finite import finite_matrix
@@ -133,14 +135,14 @@ class GeneralizedLinearRegression(LinearModel):
     features: Columns | None = None
     weight: str | None = None
     offset: str | None = None
-    family: str = "gaussian"
+    family: str = field(default="gaussian", metadata=one_of(*SUPPORTED, "tweedie"))
     link: str | None = None
-    variance_power: float = 0.0
-    link_power: float | None = None
-    reg_param: float = 0.0
+    variance_power: float = field(default=0.0, metadata=in_range(least=0))
+    link_power: float | None = field(default=None, metadata=in_range())
+    reg_param: float = field(default=0.0, metadata=in_range(least=0))
     fit_intercept: bool = True
-    max_iter: int = 25
-    tol: float = 1e-6
+    max_iter: int = field(default=25, metadata=in_range(least=1, whole=True))
+    tol: float = field(default=1e-6, metadata=in_range(above=0))
     prediction: str = "prediction"
     link_prediction: str | None = None
 
@@ -152,12 +154,6 @@ class GeneralizedLinearRegression(LinearModel):
         super().__post_init__()
         if self.features == () and not self.fit_intercept:
             raise ConfigError("GeneralizedLinearRegression has neither features nor an intercept", stage=self.title)
-        check_choice(self, "family", (*SUPPORTED, "tweedie"))
-        check_number(self, "variance_power", least=0)
-        check_number(self, "link_power")
-        check_number(self, "reg_param", least=0)
-        check_number(self, "max_iter", least=1, whole=True)
-        check_number(self, "tol", above=0)
         self._check_link()
 
     def _check_link(self) -> None:
@@ -308,10 +304,7 @@ class GeneralizedLinearRegression(LinearModel):
         made = self._outputs_of(matrices.to_host(predictor))
         problem = "have features so large that linear predictors overflow float64"
         refuse_overflow(np.isfinite(predictor), np.isnan(matrix).any(axis=1), problem, self.inputs())
-        columns = [
-            matrices.column(frame, name, matrices.to_device(each, kind)).to_frame() for name, each in made.items()
-        ]
-        return frame.with_columns(*(frames.nan_to_null(each)[each.columns[0]] for each in columns))
+        return with_results(frame, {name: matrices.to_device(each, kind) for name, each in made.items()})
 
     def _outputs_of(self, predictor: np.ndarray) -> dict[str, np.ndarray]:
         """Return the outputs by name."""

@@ -7,7 +7,7 @@ rows are kept, and looked at again and again, by all ranks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from penstock.core.selectors import Columns
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, Tags, check_number
+from penstock.stages.base import Fitted, Tags
 from penstock.stages.features import Features
+from penstock.stages.parameter_checks import in_range
 from penstock.stages.training._vector_features import of_index_table
 from penstock.stages.training.linear._least_squares import LeastSquares, Penalty
 from penstock.stages.training.linear._linear_model import LinearModel, fitted_model, minimum, predicted
@@ -82,12 +83,14 @@ class LinearRegression(LinearModel):
     denominator. Its solver "l-bfgs" takes n - 1 instead: with standardization, it gives for reg_param what is given
     here for ``reg_param * sqrt(n / (n - 1))``. For scikit-learn's estimators set ``standardization=False`` and
 
-    ====================== =============================================================
-    ``Ridge(alpha)``       ``reg_param = alpha s / sum(w)``
-    ``Lasso(alpha)``       ``reg_param = alpha``, ``elastic_net_param = 1``
-    ``ElasticNet(alpha,    ``reg_param = alpha (r + (1 - r) s)``,
-    l1_ratio=r)``          ``elastic_net_param = alpha r / reg_param``
-    ====================== =============================================================
+    =================================== =====================================================================
+    scikit-learn                        here
+    =================================== =====================================================================
+    ``Ridge(alpha)``                    ``reg_param = alpha s / sum(w)``
+    ``Lasso(alpha)``                    ``reg_param = alpha``, ``elastic_net_param = 1``
+    ``ElasticNet(alpha, l1_ratio=r)``   ``reg_param = alpha (r + (1 - r) s)``,
+                                        ``elastic_net_param = alpha r / reg_param``
+    =================================== =====================================================================
 
     A feature that is constant gets coefficient 0 and is listed in ``constant``, also without an intercept (as in MLlib
     and R's glmnet). Where features explain each other, up to 1e-12 of the variance of one, and no penalty decides, the
@@ -135,23 +138,16 @@ class LinearRegression(LinearModel):
     _: KW_ONLY
     features: Columns | None = None
     weight: str | None = None
-    reg_param: float = 0.0
-    elastic_net_param: float = 0.0
+    reg_param: float = field(default=0.0, metadata=in_range(least=0))
+    elastic_net_param: float = field(default=0.0, metadata=in_range(least=0, most=1))
     fit_intercept: bool = True
     standardization: bool = True
-    max_iter: int = 1000
-    tol: float | None = None
+    max_iter: int = field(default=1000, metadata=in_range(least=1, whole=True))
+    tol: float | None = field(default=None, metadata=in_range(above=0))
     prediction: str = "prediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
     takes_vectors: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self, "reg_param", least=0)
-        check_number(self, "elastic_net_param", least=0, most=1)
-        check_number(self, "max_iter", least=1, whole=True)
-        check_number(self, "tol", above=0)
 
     @classmethod
     def from_parameters(cls, values: Mapping[str, Any]) -> Self:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, DataValueError, SchemaError
+from penstock.core.errors import DataValueError, SchemaError
 from penstock.core.schemas import require
 from penstock.core.selectors import Columns
-from penstock.stages.base import Fitted, Tags, check_number
+from penstock.stages.base import Fitted, Tags
+from penstock.stages.parameter_checks import in_range, is_finite_number, wrong_parameter
 from penstock.stages.training.linear._least_squares import Penalty
 from penstock.stages.training.linear._linear_model import LinearModel, fitted_model
 from penstock.stages.training.linear.linear_regression import regularisation_path
@@ -80,14 +81,14 @@ class LinearRegressionCV(LinearModel):
     features: Columns | None = None
     weight: str | None = None
     reg_params: tuple[float, ...] = (0.0, 0.001, 0.01, 0.1, 1.0)
-    elastic_net_param: float = 0.0
-    num_folds: int = 5
+    elastic_net_param: float = field(default=0.0, metadata=in_range(least=0, most=1))
+    num_folds: int = field(default=5, metadata=in_range(least=2, whole=True))
     fold: str | None = None
-    seed: int = 0
+    seed: int = field(default=0, metadata=in_range(whole=True))
     fit_intercept: bool = True
     standardization: bool = True
-    max_iter: int = 1000
-    tol: float = 1e-6
+    max_iter: int = field(default=1000, metadata=in_range(least=1, whole=True))
+    tol: float = field(default=1e-6, metadata=in_range(above=0))
     prediction: str = "prediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
@@ -96,15 +97,8 @@ class LinearRegressionCV(LinearModel):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "reg_params", tuple(self.reg_params))
-        if not self.reg_params or not all(_is_penalty(each) for each in self.reg_params):
-            raise ConfigError(
-                f"reg_params of {self.title} is {self.reg_params!r}, expected numbers of 0 or more", stage=self.title
-            )
-        check_number(self, "elastic_net_param", least=0, most=1)
-        check_number(self, "num_folds", least=2, whole=True)
-        check_number(self, "seed", whole=True)
-        check_number(self, "max_iter", least=1, whole=True)
-        check_number(self, "tol", above=0)
+        if not self.reg_params or not all(is_finite_number(each) and each >= 0 for each in self.reg_params):
+            raise wrong_parameter(self, "reg_params", "numbers of 0 or more")
 
     def bind(self, schema: pa.Schema) -> Self:
         if self.fold is not None:
@@ -160,10 +154,6 @@ class LinearRegressionCV(LinearModel):
                 "rmse": pa.array(errors.ravel(), pa.float64()),
             }
         )
-
-
-def _is_penalty(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _rmse(gram: CrossProducts, coefficients: np.ndarray, origin: np.ndarray) -> float:

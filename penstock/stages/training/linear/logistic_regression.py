@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -16,11 +16,12 @@ from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages._onnx_classes import above, class_columns, likeliest
-from penstock.stages.base import Fitted, Tags, check_choice, check_number
+from penstock.stages.base import Fitted, Tags
 from penstock.stages.classes import MOST_CLASSES, Classes, check_thresholds
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.features import Features
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
+from penstock.stages.parameter_checks import checked_by, in_range, one_of
 from penstock.stages.shapes import Anything, Fields, ListOf, Number, Shape, TableOf, Text, numbers_at_indices
 from penstock.stages.target import largest_weight, refuse_overflow
 from penstock.stages.trainer import Trainer
@@ -150,33 +151,26 @@ class LogisticRegression(Trainer):
 
     label: str
     _: KW_ONLY
-    thresholds: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
     prediction: str = "prediction"
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
     features: Columns | None = None
     weight: str | None = None
-    family: str = "auto"
-    reg_param: float = 0.0
-    elastic_net_param: float = 0.0
+    family: str = field(default="auto", metadata=one_of("auto", "binomial", "multinomial"))
+    reg_param: float = field(default=0.0, metadata=in_range(least=0))
+    elastic_net_param: float = field(default=0.0, metadata=in_range(least=0, most=1))
     fit_intercept: bool = True
     standardization: bool = True
-    max_iter: int = 100
-    tol: float = 1e-6
-    threshold: float = 0.5
+    max_iter: int = field(default=100, metadata=in_range(least=1, whole=True))
+    tol: float = field(default=1e-6, metadata=in_range(above=0))
+    threshold: float = field(default=0.5, metadata=in_range(least=0, most=1))
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
     takes_vectors: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_thresholds(self)
-        check_choice(self, "family", ("auto", "binomial", "multinomial"))
-        check_number(self, "reg_param", least=0)
-        for share in ("elastic_net_param", "threshold"):
-            check_number(self, share, least=0, most=1)
-        check_number(self, "max_iter", least=1, whole=True)
-        check_number(self, "tol", above=0)
         if self.thresholds is not None and self.threshold != 0.5:
             problem = f"threshold of {self.title} is {self.threshold}, and thresholds is {self.thresholds}"
             raise ConfigError(problem, hint="Pass one of them.", stage=self.title)

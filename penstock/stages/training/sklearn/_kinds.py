@@ -147,7 +147,23 @@ def on_cpu(estimator: Any) -> Any:
             f"{type(estimator).__name__} of cuML has no as_sklearn(), so what it learns cannot be stored",
             hint="Use scikit-learn's own estimator, or a cuML estimator that has it.",
         )
-    return estimator.as_sklearn()
+    return estimator.as_sklearn() if _is_fitted(estimator) else _unfitted_counterpart(estimator)
+
+
+def _is_fitted(estimator: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _unfitted_counterpart(estimator: Any) -> Any:
+    """Return scikit-learn's counterpart, which `as_sklearn` makes by CUDA, that a driver may not have or not want."""
+    return estimator._get_cpu_class()(**estimator._params_to_cpu())
 
 
 def kept(estimator: Any) -> Any:

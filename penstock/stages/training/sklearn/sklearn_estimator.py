@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -16,8 +16,9 @@ from penstock.core.errors import SchemaError, UnsupportedStepError
 from penstock.core.selectors import Columns, is_numeric
 from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, Tags, check_choice, check_number, normalise_columns, with_fields
+from penstock.stages.base import Fitted, Tags, normalise_columns, with_fields
 from penstock.stages.classes import MOST_CLASSES, Classes, classes_of
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.shapes import Fields, Integer, ListOf, ModelFile, TableOf, Text, by_column, is_class
 from penstock.stages.stored_values import jsonable
 from penstock.stages.trainer import Trainer
@@ -142,8 +143,8 @@ class SklearnEstimator(Trainer):
     _: KW_ONLY
     features: Columns | None = None
     weight: str | None = None
-    method: str = "auto"
-    memory_limit: int | None = None
+    method: str = field(default="auto", metadata=one_of("auto", *METHODS))
+    memory_limit: int | None = field(default=None, metadata=in_range(least=1, whole=True))
     prediction: str = "prediction"
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
@@ -161,8 +162,6 @@ class SklearnEstimator(Trainer):
         if self.label is not None and not isinstance(self.label, str):
             normalise_columns(self, "label")
         normalise_columns(self, "output_columns")
-        check_choice(self, "method", ("auto", *METHODS))
-        check_number(self, "memory_limit", least=1, whole=True)
         check_use(self._described, self.method, self._labels, weighted=self.weight is not None, stage=self.title)
 
     def __eq__(self, other: object) -> bool:

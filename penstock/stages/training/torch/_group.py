@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import socket
 import struct
 import traceback
@@ -15,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from penstock import devices
+from penstock.core.environment import default_environment
 from penstock.core.errors import ConfigError
 from penstock.frames import Kind
 from penstock.spmd import Rank
@@ -123,13 +123,8 @@ def _interface(address: str) -> Iterator[None]:
     chosen = {} if name is None else {"GLOO_SOCKET_IFNAME": name}
     if name == "lo":
         chosen["NCCL_SOCKET_IFNAME"] = "=lo"
-    chosen = {variable: value for variable, value in chosen.items() if variable not in os.environ}
-    os.environ.update(chosen)
-    try:
+    with default_environment(chosen):
         yield
-    finally:
-        for variable in chosen:
-            del os.environ[variable]
 
 
 def interface_of(address: str) -> str | None:

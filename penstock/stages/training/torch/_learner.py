@@ -19,9 +19,10 @@ from penstock.core.extras import how_to_install
 from penstock.core.selectors import Columns, Selector, numeric, resolve
 from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.stages.base import Fitted, Tags, check_choice, check_number, normalise_columns
+from penstock.stages.base import Fitted, Tags, normalise_columns
 from penstock.stages.classes import classes_of
 from penstock.stages.modules import CarriesModule, module_factory
+from penstock.stages.parameter_checks import in_range, one_of
 from penstock.stages.shapes import Anything, Fields, Integer, ListOf, ModelFile, Shape
 from penstock.stages.target import check_weights, refuse_overflow
 from penstock.stages.trainer import Trainer
@@ -124,26 +125,25 @@ class TorchLearner(CarriesModule, Trainer):
     weight: str | None = None
     loss: str
     loss_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    optimizer: str = "adam"
-    learning_rate: float = 1e-3
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    schedule: str | None = None
-    step_size: int = 10
-    gamma: float = 0.1
-    epochs: int = 10
-    batch_size: int = 256
-    accumulate: int = 1
-    clip_norm: float | None = None
-    precision: str = "float32"
-    strategy: str = "ddp"
-    microbatches: int | None = None
-    early_stopping_rounds: int | None = None
-    seed: int = 0
+    optimizer: str = field(default="adam", metadata=one_of("adam", "adamw", "sgd"))
+    learning_rate: float = field(default=1e-3, metadata=in_range(above=0))
+    momentum: float = field(default=0.0, metadata=in_range(least=0, most=1))
+    weight_decay: float = field(default=0.0, metadata=in_range(least=0))
+    schedule: str | None = field(default=None, metadata=one_of("cosine", "step", "one_cycle"))
+    step_size: int = field(default=10, metadata=in_range(least=1, whole=True))
+    gamma: float = field(default=0.1, metadata=in_range(above=0))
+    epochs: int = field(default=10, metadata=in_range(least=1, whole=True))
+    batch_size: int = field(default=256, metadata=in_range(least=1, whole=True))
+    accumulate: int = field(default=1, metadata=in_range(least=1, whole=True))
+    clip_norm: float | None = field(default=None, metadata=in_range(above=0))
+    precision: str = field(default="float32", metadata=one_of("float32", "bfloat16", "float16"))
+    strategy: str = field(default="ddp", metadata=one_of("ddp", "fsdp", "pipeline"))
+    microbatches: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    early_stopping_rounds: int | None = field(default=None, metadata=in_range(least=1, whole=True))
+    seed: int = field(default=0, metadata=in_range(whole=True))
     prediction: str = "prediction"
 
     tags: ClassVar[Tags] = Tags(accepts="numeric")
-    _LOSSES: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,18 +151,6 @@ class TorchLearner(CarriesModule, Trainer):
         for name in ("module_options", "loss_options"):
             self._normalise_options(name)
         self._check_loss()
-        check_choice(self, "optimizer", ("adam", "adamw", "sgd"))
-        check_choice(self, "precision", ("float32", "bfloat16", "float16"))
-        check_choice(self, "strategy", ("ddp", "fsdp", "pipeline"))
-        if self.schedule is not None:
-            check_choice(self, "schedule", ("cosine", "step", "one_cycle"))
-        for name in ("step_size", "epochs", "batch_size", "accumulate", "microbatches", "early_stopping_rounds"):
-            check_number(self, name, least=1, whole=True)
-        for name in ("learning_rate", "gamma", "clip_norm"):
-            check_number(self, name, above=0)
-        check_number(self, "momentum", least=0, most=1)
-        check_number(self, "weight_decay", least=0)
-        check_number(self, "seed", whole=True)
         if self.momentum and self.optimizer != "sgd":
             raise ConfigError(
                 f"momentum of {self.title} is {self.momentum}, but optimizer is {self.optimizer!r}",
@@ -192,7 +180,6 @@ class TorchLearner(CarriesModule, Trainer):
             ) from error
 
     def _check_loss(self) -> None:
-        check_choice(self, "loss", self._LOSSES)
         allowed = _LOSS_OPTIONS[self.loss]
         for name in self.loss_options:
             if name not in allowed:

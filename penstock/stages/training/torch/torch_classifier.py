@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass, field
 
 import narwhals as nw
 
 from penstock.stages.base import Fitted
 from penstock.stages.classes import Classes, check_thresholds
+from penstock.stages.parameter_checks import checked_by, one_of
 from penstock.stages.training.torch._learner import TorchLearner
 
 
@@ -74,16 +74,10 @@ class TorchClassifier(TorchLearner):
     """
 
     _: KW_ONLY
-    thresholds: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
-    loss: str = "cross_entropy"
-
-    _LOSSES: ClassVar[tuple[str, ...]] = ("cross_entropy",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_thresholds(self)
+    loss: str = field(default="cross_entropy", metadata=one_of("cross_entropy"))
 
     @property
     def target(self) -> Classes:

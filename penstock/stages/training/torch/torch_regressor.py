@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass, field
 
 import narwhals as nw
 import pyarrow as pa
 
 from penstock.stages.base import Fitted
+from penstock.stages.parameter_checks import one_of
 from penstock.stages.target import NumberTarget
 from penstock.stages.training.torch._learner import TorchLearner
 
@@ -38,9 +38,7 @@ class TorchRegressor(TorchLearner):
     """
 
     _: KW_ONLY
-    loss: str = "mse"
-
-    _LOSSES: ClassVar[tuple[str, ...]] = ("mse", "l1", "huber", "smooth_l1")
+    loss: str = field(default="mse", metadata=one_of("mse", "l1", "huber", "smooth_l1"))
 
     @property
     def target(self) -> NumberTarget:
