@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import narwhals as nw
@@ -17,6 +18,8 @@ from penstock import stages as st
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import read_fragment
 from penstock.errors import BadRowsError, ConfigError, IncompleteInputError
+from penstock.io.persisted import spill
+from penstock.io.persisted.spill import SpillFolder
 from penstock.io.sources.csv import CsvSource
 from penstock.io.sources.parquet import ParquetSource
 
@@ -325,6 +328,20 @@ class TestBudget:
         persisted = data.persist(memory="0 B", disk="1MiB", spill_dir=tmp_path / "none")
         assert persisted.to_arrow() == persisted.to_arrow() == table()
         assert caplog.text.count("no more rows are put on disk") == 1
+
+    def test_a_full_disk_is_logged_once_by_threads_that_find_it_at_the_same_time(self, monkeypatch, caplog, tmp_path):
+        folder, together = SpillFolder(str(tmp_path), 1_000_000), threading.Barrier(2)
+
+        def fail(column, path):
+            together.wait(30)
+            raise OSError("no space left")
+
+        monkeypatch.setattr(spill, "write_ipc", fail)
+        column = nw.from_native(pl.Series("x", [1]), series_only=True)
+        with ThreadPoolExecutor(2) as threads:
+            assert list(threads.map(folder.write, [column] * 2, [8] * 2)) == [None, None]
+        assert caplog.text.count("no more rows are put on disk") == 1
+        assert folder.used == 0
 
     def test_a_file_that_somebody_removed_costs_a_read(self, data, reads, tmp_path):
         spill = tmp_path / "spill"

@@ -56,7 +56,9 @@ def test_no_result_depends_on_it(distributed_engine, folder):
 def dask(engines, request):
     if "dask" not in request.config.getoption("--engines"):
         pytest.skip("of Dask")
-    return engines.get("dask")
+    engine = engines.get("dask")
+    engine.client.wait_for_workers(2)  # an earlier test may have killed one
+    return engine
 
 
 @pytest.mark.dask
