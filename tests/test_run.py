@@ -130,6 +130,8 @@ def test_the_rows_held_out_depend_on_the_seed_alone(project, common, fitted):
 def test_a_result_is_plain_json(fitted):
     told = json.loads(json.dumps(dataclasses.asdict(fitted)))
     assert {"digest", "rows", "scans", "seconds", "metrics", "model"} <= told.keys()
+    assert {"start", "plan", "scan 1", "evaluate", "save", "score"} <= told["seconds_of"].keys()
+    assert sum(told["seconds_of"].values()) <= told["seconds"]
     assert told["scans"] == 1
     assert told["parameters"] == {"strategy": "mean", "label": "y"}
 

@@ -72,10 +72,15 @@ class Refusing(MemoryFileSystem):
         return error
 
 
-@pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fsspec.register_implementation("refusing", Refusing, clobber=True)
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores that do not answer are asked again at once."""
     monkeypatch.setattr(stores, "_PAUSE", 0.0)
+
+
+@pytest.fixture
+def refusing() -> None:
+    fsspec.register_implementation("refusing", Refusing, clobber=True)
 
 
 def texts(error: BaseException) -> str:

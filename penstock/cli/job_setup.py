@@ -126,3 +126,7 @@ class Clock:
     def total(self) -> float:
         """Return the seconds so far."""
         return time.perf_counter() - self.began
+
+    def fields(self, engine: Engine) -> dict[str, Any]:
+        """Return what results tell of a job's end: the seconds, and where it ran."""
+        return {"seconds": self.total(), "engine": engine.name, "device": str(engine.device)}

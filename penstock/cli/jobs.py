@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from penstock import artefact
 from penstock.cli.etl.job import run as run
 from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
@@ -19,7 +18,8 @@ from penstock.cli.registry.promote import promote as promote
 from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 from penstock.cli.results import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult, TuneResult
 from penstock.cli.search_settings import search_of
-from penstock.cli.training import lineage_of, plan_parts, result_fields, row_log, with_evaluators
+from penstock.cli.tracking import tracked
+from penstock.cli.training import TrainingJob, row_log
 from penstock.cli.tuning import TuneOutputs, search_fields
 from penstock.core.errors import MissingInputError
 from penstock.core.progress import Progress
@@ -28,9 +28,9 @@ from penstock.dataset.writing import StagedDataset, WriteResult, check_target, r
 from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_apart, new_run_id, output_directory
 from penstock.pipeline.model import PipelineModel
 from penstock.stages.base import Stage
-from penstock.stages.evaluation.result import Evaluation
 
 
+@tracked
 def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     """Fit a pipeline, evaluate it on rows held out, save the model, and write those rows scored.
 
@@ -48,21 +48,16 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     outputs = _Outputs.of(request)
     joint = outputs.joint_commit()
     joint.check()
-    setup = JobSetup.of(request, request.pipeline)
-    pipeline, evaluators = setup.pipeline(), setup.evaluators()
-    check_evaluators(evaluators, request)
-    with setup.engine.start(progress) as engine:
-        with clock("plan"):
-            source, parts = plan_parts(setup, pipeline, evaluators, request, engine, joint.targets)
-            train, test = parts["train"], parts.get("test")
+    training = TrainingJob.of(request, clock)
+    check_evaluators(training.evaluators, request)
+    with training.start(progress) as engine:
+        source, parts = training.plan(engine, joint.targets)
+        train, test, validation = parts["train"], parts.get("test"), parts.get("validation")
         with joint:
-            model = pipeline.fit(train, validation=parts.get("validation"), options=options, counting=counting)
-            model = with_evaluators(model, setup, evaluators)
-            with clock("evaluate"):
-                metrics = evaluated(model, test, evaluators, request) if test and evaluators else Evaluation()
-            with clock("save"):
-                lineage = lineage_of(request, setup, source)
-                manifest = artefact.seal(model, outputs.model, metrics=metrics, lineage=lineage)
+            model = training.pipeline.fit(train, validation=validation, options=options, counting=counting)
+            model = training.with_evaluators(model)
+            metrics = training.evaluate(model, test)
+            manifest = training.seal(model, outputs.model, metrics, source)
             scored = None
             if outputs.scores is not None and test is not None:
                 with clock("score"):
@@ -71,9 +66,10 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
             if outputs.page is not None:
                 seal_page(outputs.page, metrics, request.pipeline, request, model, engine)
             joint.commit()
-    return FitResult(**result_fields(request, setup, model, rows, metrics, manifest, clock), scored=scored)
+    return FitResult(**training.result_fields(model, rows, metrics, manifest), scored=scored)
 
 
+@tracked
 def tune(request: TuneRequest, progress: Progress | None = None) -> TuneResult:
     """Search parameters of a pipeline, refit the best ones, evaluate them on rows held out, and save the model.
 
@@ -88,30 +84,22 @@ def tune(request: TuneRequest, progress: Progress | None = None) -> TuneResult:
     outputs = TuneOutputs.of(request)
     joint = outputs.joint_commit()
     joint.check()
-    setup = JobSetup.of(request, request.pipeline)
-    pipeline, evaluators = setup.pipeline(), setup.evaluators()
-    search = search_of(pipeline, evaluators, setup, request)
-    with setup.engine.start(progress) as engine:
-        with clock("plan"):
-            source, parts = plan_parts(setup, pipeline, evaluators, request, engine, joint.targets)
-            train, test = parts["train"], parts.get("test")
+    training = TrainingJob.of(request, clock)
+    search = search_of(training.pipeline, training.evaluators, training.setup, request)
+    with training.start(progress) as engine:
+        source, parts = training.plan(engine, joint.targets)
         with joint:
             with clock("search"):
-                result = search.fit(train)
+                result = search.fit(parts["train"])
             assert result.best_model is not None
-            model = with_evaluators(result.best_model, setup, evaluators)
-            with clock("evaluate"):
-                metrics = evaluated(model, test, evaluators, request) if test else Evaluation()
-            with clock("save"):
-                lineage = lineage_of(request, setup, source)
-                manifest = artefact.seal(model, outputs.model, metrics=metrics, lineage=lineage)
+            model = training.with_evaluators(result.best_model)
+            metrics = training.evaluate(model, parts.get("test"))
+            manifest = training.seal(model, outputs.model, metrics, source)
             outputs.seal_table(result)
             outputs.seal_page(result, metrics, request, model, engine)
-            rows = row_log(model, train)
+            rows = row_log(model, parts["train"])
             joint.commit()
-    return TuneResult(
-        **result_fields(request, setup, model, rows, metrics, manifest, clock), **search_fields(result, request)
-    )
+    return TuneResult(**training.result_fields(model, rows, metrics, manifest), **search_fields(result, request))
 
 
 def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
@@ -140,9 +128,7 @@ def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> Eval
         model=str(request.model),
         digest=model.digest,
         **told(metrics, request),
-        seconds=clock.total(),
-        engine=engine.name,
-        device=str(engine.device),
+        **clock.fields(engine),
     )
 
 
@@ -168,9 +154,7 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
         model=str(request.model),
         digest=model.digest,
         scored=scored,
-        seconds=clock.total(),
-        engine=engine.name,
-        device=str(engine.device),
+        **clock.fields(engine),
     )
 
 

@@ -155,6 +155,12 @@ class TrainRequest(EvaluationRequest):
         Where checkpoints outlive the run.
     allow_insecure : bool
         Let ranks of XGBoost listen on all addresses.
+    mlflow : str, optional
+        URI of MLflow to log the run to: parameters, metrics and the model. http://127.0.0.1:5000, say.
+    mlflow_experiment : str, optional
+        Its experiment; the name of the pipeline unless given.
+    mlflow_model : str, optional
+        Register the model under this name.
     """
 
     pipeline: str
@@ -167,6 +173,9 @@ class TrainRequest(EvaluationRequest):
     max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
     checkpoint_dir: str | Path | None = None
     allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
+    mlflow: str | None = None
+    mlflow_experiment: str | None = None
+    mlflow_model: str | None = None
 
     @property
     def shares(self) -> dict[str, float]:
@@ -186,6 +195,9 @@ class TrainRequest(EvaluationRequest):
         for name, share in self.shares.items():
             if not 0 <= share < 1:
                 raise ConfigError(f"{name}_fraction is {share}, expected at least 0 and less than 1")
+        for name in ("mlflow_experiment", "mlflow_model"):
+            if getattr(self, name) is not None and self.mlflow is None:
+                raise ConfigError(f"{name} is given, and mlflow is not", hint="Say where MLflow is: --mlflow URI.")
 
     def _refuse_without_test_rows(self, *names: str) -> None:
         for name in names:

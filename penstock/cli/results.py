@@ -80,6 +80,8 @@ class TrainResult(Metrics, JobResult):
         and how many there were.
     notes : sequence of str
         What trainers have to say: that one has not converged, say.
+    mlflow_run : str or None
+        Id of the run of MLflow that it was logged to.
     """
 
     pipeline: str
@@ -95,6 +97,7 @@ class TrainResult(Metrics, JobResult):
     counts: Sequence[str]
     notes: Sequence[str]
     device_reason: str
+    mlflow_run: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,9 +57,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunResult:
         parameters=hide(setup.plans[0].parameters.model_dump(mode="json", exclude={DATE, RUN_ID})),
         dry_run=request.dry_run,
         runs=runs,
-        seconds=clock.total(),
-        engine=engine.name,
-        device=str(engine.device),
+        **clock.fields(engine),
     )
 
 

@@ -63,9 +63,7 @@ def promote(request: PromoteRequest, progress: Progress | None = None) -> Promot
         champion_metrics=promotion.replaced_metrics,
         rows=promotion.rows or 0,
         run_id=promotion.run_id,
-        seconds=clock.total(),
-        engine=engine.name,
-        device=str(engine.device),
+        **clock.fields(engine),
     )
 
 
@@ -140,29 +138,23 @@ class _Contest:
 
     def decide(self, engine: Engine) -> _Decision:
         """Compare, and promote, until the champion that was compared with is the one that is replaced."""
-        rows = self._rows(engine)
-        for _ in range(_ATTEMPTS - 1):
-            decision, conflict = self._try(rows)
-            if conflict is None:
-                return decision
-        decision, conflict = self._try(rows)
-        if conflict is not None:
-            raise conflict
-        return decision
+        rows, attempt = self._rows(engine), 1
+        while True:
+            champion = self._champion()
+            try:
+                return self._decide_against(champion, rows)
+            except CommitConflictError:
+                if attempt == _ATTEMPTS or self._champion() == champion:
+                    raise
+            attempt += 1
 
-    def _try(self, rows: Dataset) -> tuple[_Decision, CommitConflictError | None]:
-        champion = self._champion()
+    def _decide_against(self, champion: ModelVersion | None, rows: Dataset) -> _Decision:
         promotion = self._compare(rows, champion)
         is_new = champion is None or champion.version != promotion.version
         if not is_new or (promotion.gain is not None and promotion.gain < self.request.min_gain):
-            return _Decision(promotion, False, champion.manifest if champion else None), None
-        try:
-            self.registry.promote(self.saved, self.alias.name, promotion)
-        except CommitConflictError as conflict:
-            if self._champion() == champion:
-                raise
-            return _Decision(promotion, False, None), conflict
-        return _Decision(promotion, True, self.registry.find(promotion.version).manifest), None
+            return _Decision(promotion, False, champion.manifest if champion else None)
+        self.registry.promote(self.saved, self.alias.name, promotion)
+        return _Decision(promotion, True, self.registry.find(promotion.version).manifest)
 
     def _champion(self) -> ModelVersion | None:
         document = self.registry.read()

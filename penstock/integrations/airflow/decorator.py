@@ -1,4 +1,4 @@
-"""Functions that say what a job is told, as tasks of Airflow."""
+"""Functions that return the arguments of a job, as tasks of Airflow."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def penstock_task(
         def fit(ds=None):
             return ["clicks", "--data", f"days/{ds}", "--out", f"models/{ds}", "--overwrite"]
     """
-    told = PenstockJob(job=job, cwd=cwd, python=python, environment=environment)
+    penstock_job = PenstockJob(job=job, cwd=cwd, python=python, environment=environment)
 
     def decorate(function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
         def run(*arguments: Any, **named: Any) -> dict[str, Any]:
-            return told.run(function(*arguments, **named), get_current_context(), logger.info)
+            return penstock_job.run(function(*arguments, **named), get_current_context(), logger.info)
 
         return task(run, **options)
 

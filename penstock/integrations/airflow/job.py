@@ -50,7 +50,7 @@ class PenstockJob:
         log: Callable[[str], object],
         started: Callable[[JobProcess], object] = lambda process: None,
     ) -> dict[str, Any]:
-        """Run it and return what it tells; raises what makes Airflow fail, skip or try again the task.
+        """Run it and return its result; raises what makes Airflow fail, skip or try again the task.
 
         Parameters
         ----------

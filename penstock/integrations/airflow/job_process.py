@@ -74,9 +74,8 @@ class JobProcess:
 
     def _follow(self, process: subprocess.Popen[str], log: Callable[[str], object]) -> tuple[int, dict[str, Any]]:
         printed: deque[str] = deque(maxlen=1)
-        readers = [Thread(target=_read, args=told, daemon=True) for told in (
-            (process.stderr, log), (process.stdout, partial(_log_all_but_last, printed, log)),
-        )]  # fmt: skip
+        streams = (process.stderr, log), (process.stdout, partial(_log_all_but_last, printed, log))
+        readers = [Thread(target=_read, args=stream, daemon=True) for stream in streams]
         for reader in readers:
             reader.start()
         code = process.wait()

@@ -68,9 +68,9 @@ class PenstockOperator(BaseOperator):
         self._process: JobProcess | None = None
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Run the job, and return what it tells."""
-        told = PenstockJob(job=self.job, cwd=self.cwd, python=self.python, environment=self.environment)
-        return told.run(self.arguments, context, self.log.info, self._keep)
+        """Run the job, and return its result, the line of JSON."""
+        job = PenstockJob(job=self.job, cwd=self.cwd, python=self.python, environment=self.environment)
+        return job.run(self.arguments, context, self.log.info, self._keep)
 
     def on_kill(self) -> None:
         """End the job with its task."""

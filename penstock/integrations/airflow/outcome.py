@@ -36,12 +36,12 @@ def raise_unless_done(code: int, printed: Mapping[str, Any]) -> None:
     if code == _NOTHING_NEW:
         raise AirflowSkipException(str(printed.get("reason", "there was nothing to do")))
     if code in _FINAL:
-        raise AirflowFailException(_told(f"{_FINAL[code]}, exit code {code}", printed))
+        raise AirflowFailException(_message(f"{_FINAL[code]}, exit code {code}", printed))
     ended = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
-    raise AirflowException(_told(ended, printed))
+    raise AirflowException(_message(ended, printed))
 
 
-def _told(how: str, printed: Mapping[str, Any]) -> str:
+def _message(how: str, printed: Mapping[str, Any]) -> str:
     error = printed.get("error")
     if not isinstance(error, Mapping):
         return f"{how}; see the log of the task"
