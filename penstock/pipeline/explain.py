@@ -12,6 +12,7 @@ from penstock.core.sizes import show_bytes
 from penstock.dataset.steps import prune
 from penstock.dataset.tasks import SummariseTask
 from penstock.pipeline.cardinality import CountOptions, plan_counts
+from penstock.pipeline.fusion import Pass
 from penstock.pipeline.reuse import columns_read_again
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
@@ -34,8 +35,8 @@ def explain(plan: Plan, dataset: Dataset, counting: CountOptions) -> Explanation
     for level in plan.levels:
         if level.scan is not None:
             scan += 1
-            lines += _scan_lines(scan, level, plan, dataset)
-            lines += _count_lines(scan, level, plan, dataset, counting)
+            lines += _scan_lines(scan, level.scan, plan, dataset)
+            lines += _count_lines(scan, level.scan, plan, dataset, counting)
             lines += _choice_lines(level, plan)
         lines += [line for position in level.trains for line in _train_lines(position, plan, dataset)]
     lines += _hash_lines(plan)
@@ -63,16 +64,15 @@ def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
     return tuple(plan.step(position) for position in range(len(plan.stages)))
 
 
-def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list[str]:
-    assert level.scan is not None
-    probes = level.scan.probes(len(dataset.steps))
+def _scan_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset) -> list[str]:
+    probes = scan.probes(len(dataset.steps))
     work = SummariseTask(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), tuple(probes))
     positions, columns = work.plan()
     lines = [f"scan {number}: reads {len(columns)} column(s): {shorten(columns, 12)}"]
     applied = [work.steps[place].label for place in positions]
     if applied:
         lines.append(f"  applies {', '.join(applied)}")
-    for gather in level.scan.gathers:
+    for gather in scan.gathers:
         users = dict.fromkeys(plan.step(stage).label for stage in gather.stages)
         lines.append(
             f"  gathers {type(gather.statistic).__name__} of {shorten(gather.statistic.columns, 6)} for"
@@ -81,10 +81,9 @@ def _scan_lines(number: int, level: Level, plan: Plan, dataset: Dataset) -> list
     return lines
 
 
-def _count_lines(number: int, level: Level, plan: Plan, dataset: Dataset, counting: CountOptions) -> list[str]:
+def _count_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset, counting: CountOptions) -> list[str]:
     """Return how values are counted; in later scans that is decided once the stages before are fitted."""
-    assert level.scan is not None
-    probes = level.scan.probes(len(dataset.steps))
+    probes = scan.probes(len(dataset.steps))
     if number == 1:
         ahead = replace(dataset, steps=(*dataset.steps, *_steps_that_learn_nothing(plan)))
         return [f"  {line}" for line in plan_counts(ahead, probes, counting).lines()]

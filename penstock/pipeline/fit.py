@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Generator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -68,9 +67,7 @@ class Fit:
     def run(self) -> tuple[Fitted, ...]:
         """Return what each stage learned."""
         course = self.course()
-        passes = sum((level.scan is not None) + len(level.trains) for level in self.plan.levels)
-        held = held_between_passes(self.plan, self.dataset) if passes > 1 else nullcontext(self.dataset)
-        with held as self.dataset:
+        with held_between_passes(self.plan, self.dataset) as self.dataset:
             try:
                 work = next(course)
                 while True:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.core.extras import importing
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
+from penstock.dataset.dataset import Dataset
 
 _TRANSFORMED_BY = {"pyspark": "penstock.engines.spark.frames", "dask": "penstock.engines.dask.frames"}
 

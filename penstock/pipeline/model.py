@@ -252,7 +252,7 @@ class PipelineModel(ModelExports, Displayed):
         scorer = self._scorer(wanted or self.output_columns)
         if isinstance(rows, Mapping):
             return scorer.one(rows)
-        return scorer.many(scorer.rows_of(as_arrow(rows)) if is_table(rows) else rows)
+        return scorer.of_table(as_arrow(rows)) if is_table(rows) else scorer.many(rows)
 
     def _scorer(self, columns: tuple[str, ...]) -> RowScorer:
         prepared: dict[tuple[str, ...], RowScorer] = self.__dict__.setdefault("_scorers", {})

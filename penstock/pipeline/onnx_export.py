@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, PenstockError, SchemaError, did_you_mean
+from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.extras import importing, require_module
-from penstock.dataset.steps import output_schema, prune
 from penstock.io.sinks import JointCommit
 from penstock.io.sinks.staged_file import StagedFile
 from penstock.io.sinks.staging import new_run_id
+from penstock.pipeline.planned_steps import steps_for
 from penstock.stages.capabilities import HasOnnx
 from penstock.stages.onnx_graph import OPSETS, OnnxGraph, Tensor, element_type
 from penstock.stages.step import StageStep, capability
@@ -43,15 +43,10 @@ def onnx_model(
     """
     with importing("onnx", "onnx"):
         require_module("onnx")
-    names = output_schema(steps, schema).names
-    for name in columns:
-        if name not in names:
-            raise SchemaError(f"the model gives no column {name!r}.{did_you_mean(name, names)}", column=name)
-    kept, need = prune(steps, columns)
-    given = pa.schema([field for field in schema if field.name in need])
+    kept, given = steps_for(columns, steps, schema)
     graph = OnnxGraph({field.name: _input_type(field, nullable) for field in given})
     graph.schema = given
-    _add_stages([step for step in kept if isinstance(step, StageStep)], graph)
+    _add_stages(kept, graph)
     lacking = [name for name in columns if name not in graph.columns]
     if lacking:
         raise ConfigError(

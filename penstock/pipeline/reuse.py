@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from penstock.dataset.persisted.persisting import held_as_stored
@@ -12,7 +12,7 @@ from penstock.dataset.steps import prune
 from penstock.dataset.tasks import SummariseTask
 from penstock.frames import ROW
 from penstock.io.persisted import Persistence
-from penstock.io.sources.base import FileSource
+from penstock.io.sources.base import storage_of
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -30,7 +30,7 @@ def columns_read_again(plan: Plan, dataset: Dataset) -> frozenset[str]:
 def _pays(dataset: Dataset) -> bool:
     """Return whether rows are read of files, are not held yet, and come back to the worker that holds them."""
     reader = dataset.reader
-    return reader.persistence is None and isinstance(reader.source, FileSource) and dataset.engine.returns_to_worker
+    return reader.persistence is None and dataset.engine.returns_to_worker and storage_of(reader.source) is not None
 
 
 def _reads(level: Level, plan: Plan, dataset: Dataset) -> Iterator[frozenset[str]]:
@@ -45,15 +45,11 @@ def _reads(level: Level, plan: Plan, dataset: Dataset) -> Iterator[frozenset[str
         yield prune(steps[: len(dataset.steps) + position], trainer.training_columns())[1]
 
 
-@contextmanager
-def held_between_passes(plan: Plan, dataset: Dataset) -> Iterator[Dataset]:
+def held_between_passes(plan: Plan, dataset: Dataset) -> AbstractContextManager[Dataset]:
     """Give the dataset of a fit, whose columns that are read again are held meanwhile, as there is room."""
-    columns = columns_read_again(plan, dataset)
-    if not columns:
-        yield dataset
-        return
-    with held_meanwhile(dataset, columns) as held:
-        yield held
+    passes = sum((level.scan is not None) + len(level.trains) for level in plan.levels)
+    columns = columns_read_again(plan, dataset) if passes > 1 else ()
+    return held_meanwhile(dataset, columns) if columns else nullcontext(dataset)
 
 
 @contextmanager

@@ -195,5 +195,5 @@ def test_an_encoder_of_the_label_transforms_other_rows_than_it_learned_from():
     encoder = PenstockTransformer(st.TargetEncoder("city", label="y"), label="y")
     labels = (CLASSES == "yes").astype(int)
     assert encoder.fit(FRAME, labels).transform(FRAME).shape == (6, 3)
-    with pytest.raises(ConfigError, match="would tell it to the rows that it learned from"):
+    with pytest.raises(ConfigError, match="would leak it to the rows that it learned from"):
         encoder.fit_transform(FRAME, labels)

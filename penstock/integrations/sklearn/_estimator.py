@@ -5,22 +5,26 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.selectors import Selector
+from penstock.engines.base import Engine
 from penstock.engines.local import LocalEngine
 from penstock.integrations.sklearn._tables import features_table
 from penstock.pipeline import Pipeline
 from penstock.stages.base import Stage
-
-if TYPE_CHECKING:
-    from penstock.engines.base import Engine
 
 Stages = Pipeline | Stage | Sequence[Stage | tuple[str, Stage]]
 
@@ -73,11 +77,11 @@ class _PenstockEstimator(BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         """Return an estimator that is not fitted, of the same stages, which never change, and the same engine."""
-        made = type(self)(**self.get_params(deep=False))
+        unfitted = type(self)(**self.get_params(deep=False))
         for name in ("_metadata_request", "_sklearn_output_config"):
             if hasattr(self, name):
-                setattr(made, name, copy.deepcopy(getattr(self, name)))
-        return made
+                setattr(unfitted, name, copy.deepcopy(getattr(self, name)))
+        return unfitted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -120,8 +124,20 @@ class _PenstockEstimator(BaseEstimator):
         self.model_ = without.fit(self._engine().from_arrow(table))
         return self
 
+    def _writer(self, role: str) -> Stage | None:
+        """Return the last stage that writes a column of this role, ``prediction`` or ``probability`` say."""
+        stages = self.model_.stages if hasattr(self, "model_") else self._pipeline().stages
+        return next((stage for stage in reversed(stages) if getattr(stage, role, None) is not None), None)
+
+    def _output(self, X: Any, role: str) -> pa.ChunkedArray:
+        """Return the column of this role that the model writes for `X`."""
+        stage = self._writer(role)
+        if stage is None:
+            raise ConfigError(f"no stage of {type(self).__name__} writes a {role}")
+        return self._transformed(X)[getattr(stage, role)]
+
     def _transformed(self, X: Any) -> pa.Table:
-        """Return what the model makes of `X`."""
+        """Return the rows of `X` as the model transforms them."""
         check_is_fitted(self)
         table = features_table(self, X, names=self._columns)
         return self.model_.transform(self._engine().from_arrow(table)).to_arrow()
@@ -155,12 +171,27 @@ def label_of(pipeline: Pipeline) -> str:
     """Return the one column that stages learn; ConfigError where there is none, or several."""
     labels = {getattr(stage, "label", None) for stage in pipeline.stages} - {None}
     if len(labels) != 1:
-        found = f"several: {', '.join(sorted(map(str, labels)))}" if labels else "none"
+        several = f"several: {', '.join(sorted(map(str, labels)))}"
         raise ConfigError(
-            f"y is the label of a pipeline that learns one, and this one has {found}",
+            f"y is the label of a pipeline that learns one, and this one has {several if labels else 'none'}",
             hint='End it with a stage that learns a label, st.XGBoostClassifier("y") say; names of labels are equal.',
         )
     return str(labels.pop())
+
+
+def checked_labels(estimator: BaseEstimator, y: Any, dtype: Any = None) -> np.ndarray:
+    """Return `y` as an array of one dimension, as scikit-learn checks it.
+
+    Raises
+    ------
+    ValueError
+        There is none; it has several columns; it has NaN or infinity.
+    """
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    labels = column_or_1d(y, dtype=dtype, warn=True)
+    assert_all_finite(labels, input_name="y")
+    return labels  # type: ignore[no-any-return]
 
 
 def supervised(pipeline: Pipeline, X: Any, y: np.ndarray, column: pa.Array, sample_weight: Any) -> Any:

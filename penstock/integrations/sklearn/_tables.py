@@ -21,7 +21,7 @@ def features_table(estimator: Any, X: Any, *, names: list[str] | None = None) ->
     Parameters
     ----------
     estimator : BaseEstimator
-        Is given, or asked for, the number of features and their names.
+        At fit it gets the number of features and their names; later `X` is checked against them.
     X : array of shape (n_samples, n_features), or frame
     names : list of str, optional
         Of the columns that the estimator was fitted on; none at fit.
@@ -99,10 +99,11 @@ def matrix(table: pa.Table) -> np.ndarray:
     """
     columns = [column.to_numpy() for column in table.columns]
     numbers = all(np.issubdtype(column.dtype, np.number) or column.dtype == bool for column in columns)
-    found = np.empty((table.num_rows, len(columns)), np.result_type(*columns) if numbers and columns else object)
+    dtype = np.result_type(*columns) if numbers and columns else object
+    array = np.empty((table.num_rows, len(columns)), dtype)
     for place, column in enumerate(columns):
-        found[:, place] = column
-    return found
+        array[:, place] = column
+    return array
 
 
 def output(table: pa.Table, container: str, X: Any) -> Any:

@@ -8,17 +8,15 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from penstock.core.errors import ConfigError, DataValueError
-from penstock.integrations.sklearn._estimator import _PenstockEstimator, supervised
+from penstock.core.errors import DataValueError
+from penstock.integrations.sklearn._estimator import _PenstockEstimator, checked_labels, supervised
 from penstock.integrations.sklearn._tables import numpy_column, target_array
-from penstock.stages.base import Stage
 
 
 def _gives(score: str) -> Any:
     """Return a test whether the pipeline has a column of such scores, as scikit-learn asks before it calls."""
-    return lambda estimator: estimator._scored_by(score) is not None
+    return lambda estimator: estimator._writer(score) is not None
 
 
 class PenstockClassifier(ClassifierMixin, _PenstockEstimator):
@@ -77,7 +75,8 @@ class PenstockClassifier(ClassifierMixin, _PenstockEstimator):
         PenstockError
             As `Pipeline.fit`.
         """
-        labels = _labels(y, self)
+        labels = checked_labels(self, y)
+        check_classification_targets(labels)
         pipeline, roles = supervised(self._pipeline(), X, labels, target_array(labels), sample_weight)
         self._fit(pipeline, X, roles)
         self.classes_ = np.unique(labels)
@@ -91,42 +90,22 @@ class PenstockClassifier(ClassifierMixin, _PenstockEstimator):
         DataValueError
             A ValueError too: rows have no class, for a feature of theirs is missing.
         """
-        found = self._transformed(X)[self._column("prediction")]
-        if found.null_count:
+        classes = self._output(X, "prediction")
+        if classes.null_count:
             raise DataValueError(
-                f"{found.null_count} row(s) have no class: a feature is missing, and the model takes none that is",
+                f"{classes.null_count} row(s) have no class: a feature is missing, and the model takes none that is",
                 hint="Put st.Imputer before it, or filter these rows; predict_proba gives NaN for them.",
-                rows=found.null_count,
+                rows=classes.null_count,
             )
-        return numpy_column(found).astype(self.classes_.dtype)
+        return numpy_column(classes).astype(self.classes_.dtype)
 
     @available_if(_gives("probability"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, of shape (n_samples, n_classes)."""
-        found = numpy_column(self._transformed(X)[self._column("probability")])
-        return found if found.ndim == 2 else np.column_stack([1 - found, found])
+        probability = numpy_column(self._output(X, "probability"))
+        return probability if probability.ndim == 2 else np.column_stack([1 - probability, probability])
 
     @available_if(_gives("raw_prediction"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the score of the second of two classes, of shape (n_samples,); of each class of more in columns."""
-        return numpy_column(self._transformed(X)[self._column("raw_prediction")])
-
-    def _scored_by(self, score: str) -> Stage | None:
-        """Return the last stage that writes a column of such scores."""
-        stages = self.model_.stages if hasattr(self, "model_") else self._pipeline().stages
-        return next((stage for stage in reversed(stages) if getattr(stage, score, None) is not None), None)
-
-    def _column(self, score: str) -> str:
-        stage = self._scored_by(score)
-        if stage is None:
-            raise ConfigError(f"no stage of {type(self).__name__} writes a {score}")
-        return str(getattr(stage, score))
-
-
-def _labels(y: Any, estimator: Any) -> np.ndarray:
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-    labels = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return labels  # type: ignore[no-any-return]
+        return numpy_column(self._output(X, "raw_prediction"))

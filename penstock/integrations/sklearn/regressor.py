@@ -6,10 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from penstock.core.errors import ConfigError
-from penstock.integrations.sklearn._estimator import _PenstockEstimator, supervised
+from penstock.integrations.sklearn._estimator import _PenstockEstimator, checked_labels, supervised
 from penstock.integrations.sklearn._tables import numpy_column, target_array
 
 
@@ -67,19 +65,10 @@ class PenstockRegressor(RegressorMixin, _PenstockEstimator):
         PenstockError
             As `Pipeline.fit`.
         """
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        values = column_or_1d(y, dtype=np.float64, warn=True)
-        assert_all_finite(values, input_name="y")
+        values = checked_labels(self, y, np.float64)
         pipeline, roles = supervised(self._pipeline(), X, values, target_array(values), sample_weight)
         return self._fit(pipeline, X, roles)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return a float64 for each row."""
-        return numpy_column(self._transformed(X)[self._prediction()])
-
-    def _prediction(self) -> str:
-        names = [name for stage in reversed(self.model_.stages) if (name := getattr(stage, "prediction", None))]
-        if not names:
-            raise ConfigError(f"no stage of {type(self).__name__} writes a prediction")
-        return str(names[0])
+        return numpy_column(self._output(X, "prediction"))

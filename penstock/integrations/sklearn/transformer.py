@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -10,13 +10,11 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted, column_or_1d
 
 from penstock.core.errors import ConfigError
+from penstock.engines.base import Engine
 from penstock.integrations.sklearn._estimator import Stages, _PenstockEstimator
 from penstock.integrations.sklearn._tables import output, target_array
 from penstock.stages.capabilities import TrainingTransformer
 from penstock.stages.step import capability
-
-if TYPE_CHECKING:
-    from penstock.engines.base import Engine
 
 
 class PenstockTransformer(TransformerMixin, _PenstockEstimator):
@@ -80,7 +78,7 @@ class PenstockTransformer(TransformerMixin, _PenstockEstimator):
             values = column_or_1d(y, warn=True)
             check_consistent_length(X, values)
             self._fit(pipeline, X, {self.label: target_array(values)})
-        self._names_out = self._made()
+        self._names_out = self._output_names()
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -89,15 +87,15 @@ class PenstockTransformer(TransformerMixin, _PenstockEstimator):
         Raises
         ------
         ConfigError
-            A stage learns from the label, so that each row would be told its own.
+            A stage learns from the label: a row's features would contain its own label.
         """
         pipeline = self._pipeline()
         for name, stage in zip(pipeline.names, pipeline.stages, strict=True):
             if capability(stage, TrainingTransformer) is not None:
                 raise ConfigError(
-                    f"{name} learns from the label, and would tell it to the rows that it learned from",
-                    hint="Put it and the model into one PenstockClassifier or PenstockRegressor, which gives each row "
-                    "what the others say; fit and transform rows of its own otherwise.",
+                    f"{name} learns from the label, and would leak it to the rows that it learned from",
+                    hint="Put it and the model into one PenstockClassifier or PenstockRegressor, which encodes each "
+                    "row by the others (cross-fitting); or fit on some rows and transform others.",
                     stage=stage.title,
                 )
         return self.fit(X, y, **fit_params).transform(X)
@@ -118,7 +116,7 @@ class PenstockTransformer(TransformerMixin, _PenstockEstimator):
         _check_feature_names_in(self, input_features)
         return np.array(self._names_out, dtype=object)
 
-    def _made(self) -> list[str]:
+    def _output_names(self) -> list[str]:
         schema = self.model_.schema
         features = schema.empty_table().select(self._columns)
         return self.model_.transform(self._engine().from_arrow(features)).schema.names  # type: ignore[no-any-return]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from penstock.core.errors import ConfigError
+from penstock.core.scheduler import Scheduler
 from penstock.core.sizes import parse_bytes, show_bytes
 from penstock.devices import memory_limit
 from penstock.io.fragments import FRAGMENT_BYTES
-
-if TYPE_CHECKING:
-    from penstock.core.scheduler import Scheduler
 
 LARGE = FRAGMENT_BYTES
 """Bytes of counts that any worker can be asked to hold, as it holds so many of rows; for more, values are estimated."""
