@@ -3,16 +3,18 @@ SHELL := /bin/bash
 VENV ?= .venv
 VENV_GPU ?= .venv-gpu
 VENV_AIRFLOW ?= .venv-airflow
+VENV_MLFLOW ?= .venv-mlflow
 AIRFLOW := 3.1.8
 ROWS ?= 200000
 BIN := $(VENV)/bin
 SAMPLE := data/samples/clicks
 PIP := -m pip install --quiet --disable-pip-version-check --no-warn-script-location --use-pep517
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 INSTALL := $(BIN)/python $(PIP)
 # By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: run etl test test-fast test-exhaustive test-gpu test-airflow check dist docs bench lock clean
+.PHONY: run etl test test-fast test-exhaustive test-gpu test-airflow check check-gpu dist docs site notebooks bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
@@ -21,7 +23,7 @@ etl: $(VENV)/.cpu data/samples/trips-csv/_SUCCESS data/samples/zones/_SUCCESS ##
 	$(BIN)/penstock run trips_daily --date 2019-03-01
 
 # A suite starts hundreds of processes: without bytecode each of them compiles what it imports.
-test test-fast test-exhaustive test-gpu: export PYTHONDONTWRITEBYTECODE :=
+test test-fast test-exhaustive test-gpu check-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 # One process is busy with Spark, one with Dask, which both wait now and then, and the third with all else: with Spark
 # itself and MLlib first, in a session of its own.
@@ -29,6 +31,7 @@ test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
 	tools/postgres.sh
+	tools/mlflow.sh $(BIN)/uv $(VENV_MLFLOW)
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup $(ARGS)
 
 test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minutes; without Java or a browser
@@ -39,7 +42,7 @@ test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup tests/conformance/exhaustive.py tests/conformance/exhaustive_gpu.py $(ARGS)
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup --products -m "pairwise or each_value or exhaustive" $(ARGS)
 
-test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 5 GB of packages, in an environment of their own
+test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 8 GB of packages, in an environment of their own
 	tools/java.sh $(VENV_GPU)/bin/python
 	tools/chromium.sh
 	$(VENV_GPU)/bin/python -m pytest --device gpu $(ARGS)
@@ -54,19 +57,36 @@ check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and 
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q --doctest-modules penstock $(addprefix --ignore=penstock/integrations/airflow/,operator.py decorator.py)
 	$(BIN)/python tools/stage_table.py --check
+	$(BIN)/python tools/error_table.py --check
+	$(BIN)/python tools/coming_from.py --check
 	$(BIN)/python tools/package_graph.py --check
 	$(BIN)/python tools/house.py --check
+	$(BIN)/python tools/notebooks.py --check
+	$(SITE) --quiet
 	tools/lock.sh --check $(BIN)/uv
 	tools/newest.sh $(BIN)/uv $(VENV)
+
+check-gpu: $(VENV_GPU)/.gpu ## names and parameters of RAPIDS as tests have them, and the stages on their stand-in for it; without a GPU
+	$(VENV_GPU)/bin/python tools/cudf_spec.py --check
+	$(VENV_GPU)/bin/python -m pytest --engines local tests/test_cudf_stand_in.py tests/test_frames_gpu_contract.py tests/test_gpu_expressions.py tests/conformance/exhaustive_gpu.py $(ARGS)
 
 dist: $(VENV)/.dev ## the sdist and the wheel, tried in a new environment outside the checkout by a new project
 	rm -rf dist
 	$(BIN)/uv build --quiet --out-dir dist
 	tools/try_wheel.sh dist/*.whl
 
-docs: $(VENV)/.dev ## write docs/stages.md from the stages, and the drawing of docs/architecture.md from the imports
+docs: $(VENV)/.dev ## write docs/stages.md, errors.md, coming-from/, and the drawing of docs/architecture.md from the code
 	$(BIN)/python tools/stage_table.py
+	$(BIN)/python tools/error_table.py
+	$(BIN)/python tools/coming_from.py
 	$(BIN)/python tools/package_graph.py
+
+site: $(VENV)/.dev ## the documentation as a site: site/index.html; with SERVE=1, served on loopback and built again as pages change
+	$(if $(SERVE),$(SITE:build=serve),$(SITE))
+
+notebooks: $(VENV)/.notebook ## the notebooks in JupyterLab, in a browser, with Dask and Spark set up too
+	tools/java.sh $(BIN)/python
+	$(BIN)/python -m jupyterlab notebooks
 
 bench: $(VENV)/.dev ## side by side with MLlib, Polars, Dask and XGBoost's own integrations; ROWS=4000000 for the full size
 	tools/java.sh $(BIN)/python
@@ -87,14 +107,18 @@ $(VENV)/.cpu: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
-	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,dev]'
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,connect,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,mlflow,dev]'
+	touch $@ $(VENV)/.cpu
+
+$(VENV)/.notebook: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,sql,optuna,notebook]'
 	touch $@ $(VENV)/.cpu
 
 $(VENV_GPU)/bin/python:
 	PYTHON="$${PYTHON:-python3.12}" tools/venv.sh $(VENV_GPU)
 
 $(VENV_GPU)/.gpu: setup.cfg requirements/gpu.lock | $(VENV_GPU)/bin/python
-	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,dev]'
+	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,connect,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,mlflow,dev]'
 	touch $@
 
 $(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu
@@ -115,4 +139,4 @@ $(VENV_AIRFLOW)/.airflow: setup.cfg
 	touch $@
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) data/samples models out dist .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) $(VENV_MLFLOW) data/samples models out dist site .pytest_cache .mypy_cache .ruff_cache build *.egg-info

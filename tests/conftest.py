@@ -20,7 +20,7 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 
 ENGINES = ("local", "dask", "spark")
-SERVERS = {"s3", "s3_options", "azure", "azure_options", "postgresql", "server"}
+SERVERS = {"s3", "s3_options", "azure", "azure_options", "postgresql", "server", "mlflow_server"}
 """Fixtures that start a store or a database of its own process."""
 
 settings.register_profile("any machine", deadline=None)  # timings are not asserted, and machines are shared
@@ -36,8 +36,13 @@ _PATIENT = {**PATIENT, "OPENBLAS_THREAD_TIMEOUT": "4"}
 with clusters. So do those of the processes that tests start."""
 
 
+_ALONE = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""With --fast a process has a core, and its libraries no threads to wake for a few rows; the whole suite has them."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    os.environ.update({name: value for name, value in _PATIENT.items() if name not in os.environ})
+    variables = _PATIENT | (_ALONE if config.option.fast else {})
+    os.environ.update({name: value for name, value in variables.items() if name not in os.environ})
     for name in _LOOKS:
         os.environ.pop(name, None)
     if config.option.engines is None:
@@ -46,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engines", help="engines to run on, by comma; all, unless --fast")
+    parser.addoption("--connect", action="store_true", help="the engine on Spark in a session of Spark Connect")
     parser.addoption("--products", action="store_true", help="all of the products of which marked tests run a part")
     parser.addoption("--fast", action="store_true", help="the local engine, what is telling, and nothing that is slow")
     parser.addoption("--device", default="cpu", choices=("cpu", "gpu"), help="where partitions are processed")
@@ -164,8 +170,8 @@ def _kills_workers(item: pytest.Item) -> bool:
 class Engines:
     """Starts each engine when it is first asked for, and keeps it for the run."""
 
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, *, connect: bool = False) -> None:
+        self._device, self._connect = device, connect
         self._started: dict[str, Engine] = {}
 
     def get(self, name: str) -> Engine:
@@ -190,7 +196,10 @@ class Engines:
         from penstock.engines.spark import SparkEngine
 
         quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM of tests ends before it is compiled well
-        conf = {"spark.master": "local[2]", "spark.driver.extraJavaOptions": quick}
+        if self._connect:
+            os.environ["SPARK_TESTING"] = "1"  # the server takes any free port, and the client asks for it
+        where = "spark.remote" if self._connect else "spark.master"
+        conf = {where: "local[2]", "spark.driver.extraJavaOptions": quick}
         return SparkEngine(conf=conf, device=self._device)
 
     def close(self) -> None:
@@ -200,9 +209,9 @@ class Engines:
 
 @pytest.fixture(scope="session")
 def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
-    held = Engines(request.config.getoption("--device"))
-    yield held
-    held.close()
+    started = Engines(request.config.getoption("--device"), connect=request.config.getoption("--connect"))
+    yield started
+    started.close()
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Set
 from pathlib import Path
 
 import grimp
+
+from tools.pages import write_or_check
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 BEGIN, END = "<!-- drawn by make docs -->\n", "<!-- end of the drawing -->\n"
@@ -67,15 +68,7 @@ def page(text: str) -> str:
 
 def main() -> int:
     """Write the page, or tell whether it is as it should be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; fail when the drawing is not up to date")
-    text = PAGE.read_text(encoding="utf-8")
-    if not parser.parse_args().check:
-        PAGE.write_text(page(text), encoding="utf-8")
-    elif page(text) != text:
-        print(f"{PAGE.name} does not show today's imports; run: make docs", file=sys.stderr)
-        return 1
-    return 0
+    return write_or_check(__doc__, lambda: {PAGE: page(PAGE.read_text(encoding="utf-8"))}, "today's imports")
 
 
 if __name__ == "__main__":
