@@ -82,7 +82,7 @@ def cpu(stand_in: None) -> LocalEngine:
     return LocalEngine(device="cpu")
 
 
-STAGES = list(discover_examples())
+STAGES = [stage for stage in discover_examples() if "cpu" in stage.tags.devices]
 FIRST = list({type(stage): stage for stage in reversed(STAGES)}.values())
 OF_EACH = ("ordinary", "not_a_number")
 """Tables that every example is tried on; on the others the first of a class."""

@@ -19,6 +19,8 @@ CHECKS = [
 
 
 ELSEWHERE = {
+    st.CumlEstimator: "it is fitted on a GPU: what becomes of scikit-learn's estimators is held to these"
+    " in tests/stages/training/test_cuml.py",
     st.GaussianMixture: "the number of a component means nothing to another library: parameters are held to"
     " scikit-learn's in tests/stages/training/test_gaussian_mixture.py",
     st.KMeans: "the number of a cluster means nothing to another library: centres and costs are held to scikit-learn's"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,25 +17,25 @@ from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.classes import coded_label
 from penstock.stages.target import check_weights
+from penstock.stages.training._finite import finite_matrix
 
 _SHARE = 4
-"""The matrix may take this part of a machine's memory: estimators make copies, and results need room."""
-_VALUE = 8
+"""The matrix may take this part of the memory of a machine or a GPU: estimators make copies, and results need room."""
 _MOST_WARNINGS = 20
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What an estimator is fitted on: features of shape (rows, features), labels, weights."""
+    """What an estimator is fitted on, NumPy or CuPy: features of shape (rows, features), labels, weights."""
 
-    x: np.ndarray
-    label: np.ndarray | None
-    weight: np.ndarray | None
+    x: Any
+    label: Any | None
+    weight: Any | None
 
 
 @dataclass(frozen=True)
 class ToRows:
-    """Turns a frame, whose values were checked before, into rows on the host.
+    """Turns a frame, whose values were checked before, into rows.
 
     Parameters
     ----------
@@ -43,23 +43,35 @@ class ToRows:
     classes : tuple or None
         Labels become their position among these; None takes them as numbers.
     weight : str or None
+    dtype : {"float64", "float32"}
+    on_device : bool
+        Rows stay where the frame is; else they are brought to the host.
     """
 
     features: tuple[str, ...]
     labels: tuple[str, ...]
     classes: tuple[Any, ...] | None
     weight: str | None
+    dtype: str = "float64"
+    on_device: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
         return (*self.features, *self.labels) + (() if self.weight is None else (self.weight,))
 
-    def __call__(self, frame: nw.DataFrame) -> np.ndarray:
-        """Return all columns as one matrix, in the order of `columns`."""
+    def __call__(self, frame: nw.DataFrame) -> Any:
+        """Return all columns as one matrix, in the order of `columns`.
+
+        Raises
+        ------
+        DataValueError
+            A value is too large for float32.
+        """
         if self.classes is not None:
             frame = frame.with_columns(coded_label(self.labels[0], self.classes))
-        return matrices.to_host(matrices.to_matrix(frame, self.columns, "float64"))
+        matrix = (finite_matrix if self.dtype == "float32" else matrices.to_matrix)(frame, self.columns, self.dtype)
+        return matrix if self.on_device else matrices.to_host(matrix)
 
 
 def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
@@ -68,27 +80,42 @@ def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
     Raises
     ------
     ConfigError
-        Before reading: they take more memory than `limit`, or than a quarter of what this process may use.
+        Before reading: they take more memory than `limit`, or than a quarter of what this process, or its GPU, has.
     """
-    _check_size(rank, rows, len(convert.columns), limit)
-    values = np.empty((rows, len(convert.columns)))
+    _check_size(rank, convert, rows, limit)
+    values = _stack(rank.batches("train", convert.columns, convert), rows, convert)
+    width, labels = len(convert.features), len(convert.labels)
+    weight = None
+    if convert.weight is not None:
+        weight = values[:, -1].copy()
+        check_weights(convert.weight, float(weight.max()) if rows else 0.0)
+    label = _label(values[:, width : width + labels], convert)
+    # On a device columns lie one after another, as cuML takes them, and features are a view; elsewhere rows do.
+    return Rows(values[:, :width] if convert.on_device else np.ascontiguousarray(values[:, :width]), label, weight)
+
+
+def _stack(parts: Iterable[Any], rows: int, convert: ToRows) -> Any:
+    """Return the rows of all parts in one matrix, on their device."""
+    values: Any = None if rows else np.empty((0, len(convert.columns)), convert.dtype)
     begin = 0
-    for part in rank.batches("train", convert.columns, convert):
+    for part in parts:
+        if values is None:
+            values = np.empty_like(part, shape=(rows, len(convert.columns)), order="F" if convert.on_device else "C")
         values[begin : begin + len(part)] = part
         begin += len(part)
-    width, labels = len(convert.features), len(convert.labels)
-    weight = values[:, -1].copy() if convert.weight is not None else None
-    if weight is not None:
-        check_weights(convert.weight, weight.max(initial=0.0))
-    return Rows(np.ascontiguousarray(values[:, :width]), _label(values[:, width : width + labels], convert), weight)
+    return values
 
 
-def _label(values: np.ndarray, convert: ToRows) -> np.ndarray | None:
+def _label(values: Any, convert: ToRows) -> Any | None:
     if not convert.labels:
         return None
     if convert.classes is not None:
-        return class_values(convert.classes)[values[:, 0].astype(np.intp)]
+        return values[:, 0].astype("int32") if convert.on_device else class_values(convert.classes)[_places(values)]
     return values[:, 0].copy() if len(convert.labels) == 1 else values.copy()
+
+
+def _places(values: np.ndarray) -> np.ndarray:
+    return values[:, 0].astype(np.intp)
 
 
 def class_values(classes: tuple[Any, ...]) -> np.ndarray:
@@ -102,17 +129,27 @@ def class_values(classes: tuple[Any, ...]) -> np.ndarray:
     return np.array(classes, dtype=object if isinstance(classes[0], str) else None)
 
 
-def _check_size(rank: Rank, rows: int, columns: int, limit: int | None) -> None:
-    needed = rows * columns * _VALUE
-    allowed = devices.memory_limit() // _SHARE if limit is None else limit
-    size = f"{rows:,} rows x {columns} columns x {_VALUE} bytes = {needed:,} bytes"
-    if needed > allowed:
-        source = "memory_limit" if limit is not None else "a quarter of the memory that the process may use"
+def _check_size(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> None:
+    columns, value = len(convert.columns), np.dtype(convert.dtype).itemsize
+    needed = rows * columns * value
+    allowed, source = _most_bytes(rank, convert, limit)
+    size = f"{rows:,} rows x {columns} columns x {value} bytes = {needed:,} bytes"
+    if allowed is not None and needed > allowed:
         raise ConfigError(
             f"{size} do not fit on one rank: the limit is {allowed:,} bytes, {source}",
             hint="Take a sample or fewer columns, raise memory_limit, or use a stage that trains on all ranks.",
         )
     rank.report(0, f"reading {size} on one rank")
+
+
+def _most_bytes(rank: Rank, convert: ToRows, limit: int | None) -> tuple[int | None, str]:
+    """Return how large the matrix may be, None where nobody knows, and what says so."""
+    if limit is not None:
+        return limit, "memory_limit"
+    if not convert.on_device:
+        return devices.memory_limit() // _SHARE, "a quarter of the memory that the process may use"
+    memory = devices.use(rank.kind).memory
+    return None if memory is None else memory // _SHARE, "a quarter of the memory of the GPU"
 
 
 def fit(estimator: Any, rows: Rows, weight_argument: str | None, threads: int) -> list[str]:
@@ -144,7 +181,7 @@ def fit(estimator: Any, rows: Rows, weight_argument: str | None, threads: int) -
 
 @contextmanager
 def values_refused(what: str, features: tuple[str, ...]) -> Iterator[None]:
-    """Tell a ValueError of scikit-learn as one about the features."""
+    """Tell a ValueError of an estimator as one about the features."""
     try:
         yield
     except (ConfigError, DataValueError):

@@ -1,0 +1,135 @@
+"""What is known of each estimator of cuML: what it does, and how what it learns is kept, or why it is refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.errors import ConfigError, did_you_mean
+from penstock.stages.training.cuml._table import TABLE, VERSION
+
+_REFUSED = "refused: "
+_STAGE = "stage:"
+REASONS = {
+    "converts in part": "is converted to scikit-learn's in some of its modes only",
+    "learns labels alone": "learns labels, and takes no features",
+    "no twin": "has no as_sklearn(), so what it learns could not score without a GPU",
+    "scores no rows": "has neither predict nor transform",
+    "time series": "forecasts one series, and takes no features",
+    "transductive": "says something of the rows that it is fitted on, and of no others",
+    "twin outside scikit-learn": "becomes an estimator outside scikit-learn, which skops does not store",
+}
+"""Why what an estimator learns cannot be kept, by the words of the table."""
+INSTEAD = {
+    "BernoulliNB": "NaiveBayes", "CD": "LinearRegression", "ComplementNB": "NaiveBayes", "GaussianNB": "NaiveBayes",
+    "KBinsDiscretizer": "KBinsDiscretizer", "LabelEncoder": "StringIndexer", "Lars": "LinearRegression",
+    "MBSGDClassifier": "LogisticRegression", "MBSGDRegressor": "LinearRegression", "MaxAbsScaler": "MaxAbsScaler",
+    "MinMaxScaler": "MinMaxScaler", "MissingIndicator": "MissingIndicator", "MultinomialNB": "NaiveBayes",
+    "Binarizer": "Binarizer", "Normalizer": "Normalizer", "OrdinalEncoder": "StringIndexer",
+    "PolynomialFeatures": "PolynomialExpansion", "PowerTransformer": "PowerTransformer", "QN": "LogisticRegression",
+    "QuantileTransformer": "QuantileTransformer", "RobustScaler": "RobustScaler", "SGD": "LinearRegression",
+    "SimpleImputer": "Imputer", "TargetEncoder": "TargetEncoder",
+}  # fmt: skip
+"""The stage of this library that does the same, or the same task, of estimators that are refused."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table.
+
+    Attributes
+    ----------
+    name : str
+        Below ``cuml``: "KMeans", "naive_bayes.GaussianNB".
+    kind : str
+        "classifier", "regressor", "clusterer", "transformer", "outlier_detector", or "other".
+    methods : tuple of str
+        Those that score rows which it was not fitted on.
+    weights : str or None
+        The argument of `fit` for weights.
+    labels : {"none", "one", "several"}
+        How many `fit` has to be given; one or several where it takes several.
+    twin : str or None
+        The estimator for a CPU that `as_sklearn` makes of it: module and class.
+    kept : str
+        "stage:KMeans", as the state of a stage; "sklearn", by skops, or "sklearn, two classes"; "refused: <reason>".
+
+    Examples
+    --------
+    >>> entry = entries()["PCA"]
+    >>> entry.stage, entry.twin, entry.refusal, entries()["TSNE"].refusal
+    ('PCA', 'sklearn.decomposition.PCA', None, 'transductive')
+    """
+
+    name: str
+    kind: str
+    methods: tuple[str, ...]
+    weights: str | None
+    labels: str
+    twin: str | None
+    kept: str
+
+    @property
+    def stage(self) -> str | None:
+        """The stage whose state it becomes."""
+        return self.kept.removeprefix(_STAGE) if self.kept.startswith(_STAGE) else None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why it is refused, a key of `REASONS`."""
+        return self.kept.removeprefix(_REFUSED) if self.kept.startswith(_REFUSED) else None
+
+    @property
+    def two_classes(self) -> bool:
+        """Whether it is converted where it has learned two classes, and not where more."""
+        return self.kept.endswith("two classes")
+
+
+@functools.cache
+def entries() -> Mapping[str, Entry]:
+    """Return the lines of the table by the name of the class, which is the last part of an estimator's name."""
+    _, *rows = ([None if cell == "-" else cell for cell in _cells(line)] for line in TABLE.splitlines())
+    found = [Entry(name, kind, tuple((methods or "").split()), *rest) for name, kind, methods, *rest in rows]  # type: ignore[arg-type]
+    return {each.name.rpartition(".")[2]: each for each in found}
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")]
+
+
+def entry_of(estimator: Any, stage: str) -> Entry:
+    """Return what is known of an estimator of cuML.
+
+    Raises
+    ------
+    ConfigError
+        It is none, or one that needs several GPUs, or one whose learned state cannot be kept.
+    """
+    name, module = type(estimator).__name__, type(estimator).__module__
+    if module.partition(".")[0] != "cuml":
+        raise ConfigError(
+            f"estimator is {estimator!r:.200}, expected an estimator of cuML",
+            hint="Pass an instance, as cuml.KMeans(n_clusters=8); SklearnEstimator takes those of scikit-learn.",
+            stage=stage,
+        )
+    if module.startswith("cuml.dask.") or module.endswith("_mg"):
+        problem = f"{module}.{name} is an estimator of several GPUs, expected one of a single GPU"
+        raise ConfigError(problem, hint="Pass cuml's own of that name: one rank trains.", stage=stage)
+    if name not in entries():
+        known = did_you_mean(name, entries())
+        raise ConfigError(f"{name} is none of the estimators of cuML {VERSION}.{known}", hint=_HINT, stage=stage)
+    return _kept(entries()[name], stage)
+
+
+def _kept(entry: Entry, stage: str) -> Entry:
+    if entry.refusal is None:
+        return entry
+    instead = INSTEAD.get(entry.name.rpartition(".")[2])
+    hint = _HINT if instead is None else f"Take {instead} of this library."
+    problem = f"cuml.{entry.name} {REASONS[entry.refusal]}: it cannot be kept, and is not fitted"
+    raise ConfigError(problem, hint=hint, stage=stage)
+
+
+_HINT = "Take scikit-learn's own with SklearnEstimator, or an estimator of the table in docs/gpu.md."
