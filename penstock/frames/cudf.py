@@ -220,6 +220,29 @@ def to_matrix(native: Any, columns: Sequence[str], rows: int, dtype: str) -> Any
     return cupy.ascontiguousarray(native[list(columns)].to_cupy(dtype=dtype, na_value=float("nan")))
 
 
+def elements(native: Any, names: Sequence[str]) -> Any:
+    """Return the elements of a series of lists, all of one length, as a frame; NaN for null."""
+    import cupy
+
+    leaves, missing = native.list.leaves, native.isna()
+    if leaves.isna().any() or missing.any():
+        leaves = leaves.astype("float32" if leaves.dtype == "float32" else "float64")
+        known = leaves.to_cupy(na_value=float("nan")).reshape(-1, len(names))
+        rows = cupy.full((len(native), len(names)), float("nan"), dtype=known.dtype)
+        rows[~missing.to_cupy()] = known
+    else:
+        rows = leaves.to_cupy().reshape(-1, len(names))
+    turned = cupy.ascontiguousarray(rows.T)
+    return cudf().DataFrame({name: turned[place] for place, name in enumerate(names)})
+
+
+def empty(shape: int | tuple[int, ...]) -> Any:
+    """Return a float64 array of CuPy that nothing was written to."""
+    import cupy
+
+    return cupy.empty(shape)
+
+
 def to_host(values: Any) -> np.ndarray:
     """Return an array as NumPy."""
     return values if isinstance(values, np.ndarray) else values.get()

@@ -69,10 +69,15 @@ def to_matrix(frame: nw.DataFrame, columns: Sequence[str], dtype: str = "float32
     return native.to_numpy(order="c").reshape(len(frame), len(columns))
 
 
-def to_rows(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
+def to_rows(frame: nw.DataFrame, columns: Sequence[str], *, narrow: bool = False) -> Any:
     """Return columns as the rows of a C-ordered float64 matrix, NaN for null: NumPy or CuPy, as :func:`to_matrix`.
 
     It is not to be written to: where no copy is needed, it is the frame's own memory.
+
+    Parameters
+    ----------
+    narrow : bool
+        Where all columns are float32, the matrix may be, too.
 
     Examples
     --------
@@ -83,8 +88,11 @@ def to_rows(frame: nw.DataFrame, columns: Sequence[str]) -> Any:
     """
     if frames.is_gpu(frame):
         return np.stack([to_matrix(frame, (name,), "float64")[:, 0] for name in columns])
-    native = nw.to_native(frame.select(nw.col(*columns).cast(nw.Float64)))
-    return native.to_numpy(order="fortran").reshape(len(frame), len(columns)).T
+    native = nw.to_native(frame.select(*columns))
+    if set(native.dtypes) != {pl.Float32}:  # which side by side, as the elements of a vector are, are cast in one go
+        native, narrow = native.cast(pl.Float64), True
+    rows = native.to_numpy(order="fortran").reshape(len(frame), len(columns)).T
+    return rows if narrow else rows.astype(np.float64, copy=False)
 
 
 def list_lengths(frame: nw.DataFrame, name: str) -> np.ndarray:
@@ -177,6 +185,11 @@ def concatenated(values: Sequence[Any]) -> Any:
     array([1, 2])
     """
     return sparse.vstack(values, format="csr") if sparse.issparse(values[0]) else np.concatenate(values)
+
+
+def empty(shape: int | tuple[int, ...], kind: Kind) -> Any:
+    """Return a float64 array on the device, to be written to: what it holds is whatever was there in memory."""
+    return cudf.empty(shape) if kind == "gpu" else np.empty(shape)
 
 
 def to_host(values: Any) -> np.ndarray:

@@ -68,7 +68,7 @@ class DataFrame(FrameRows, Refusals, Checked, owner="cudf.DataFrame"):
 
     def to_cupy(self, dtype: Any = None, na_value: Any = None) -> ndarray:
         """Return a matrix, its columns one after the other in memory."""
-        columns = [self[name].to_cupy(dtype, na_value=na_value).get() for name in self._columns]
+        columns = [self[name].to_cupy(dtype, na_value=na_value)._host for name in self._columns]
         return ndarray._of(np.asfortranarray(np.stack(columns, axis=1)))
 
     @property
@@ -140,7 +140,7 @@ class DataFrame(FrameRows, Refusals, Checked, owner="cudf.DataFrame"):
         """Return the extreme of each row, of NaN where there is null, so that integers become floating."""
         if axis != 1:
             raise NotImplementedError("extremes of columns are not in the stand-in")
-        return Series(function.reduce(self.to_cupy().get(), axis=1), index=self._index)
+        return Series(function.reduce(self.to_cupy()._host, axis=1), index=self._index)
 
 
 def _refuse_index(wanted: bool | None) -> None:

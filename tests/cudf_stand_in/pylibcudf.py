@@ -19,7 +19,8 @@ class Column(Checked, owner="pylibcudf.Column"):
     @classmethod
     def from_array(cls, obj: ndarray) -> Column:
         made = cls.__new__(cls)
-        made._values = pa.array(obj.get()) if obj.ndim == 1 else _lists(obj.get())
+        host = obj._host.copy()
+        made._values = pa.array(host) if host.ndim == 1 else _lists(host)
         return made
 
 

@@ -49,7 +49,7 @@ def _values(data: Any, kind: pa.DataType | None, length: int, nan_as_null: bool)
         raise NotImplementedError("a column of one of pandas' own types is not in the stand-in")
     if is_scalar(data):
         return _repeated(data, kind, length, nan_as_null)
-    values = data.get() if isinstance(data, ndarray) else data
+    values = data._host.copy() if isinstance(data, ndarray) else data
     return _from_host(values, kind, nan_as_null)
 
 

@@ -132,7 +132,7 @@ class NaiveBayes(Trainer):
     model_type: str = field(default="multinomial", metadata=one_of(*_bayes.MODEL_TYPES))
     vector_size: int | None = field(default=None, metadata=in_range(least=1, most=2**31, whole=True))
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
     takes_vectors: ClassVar[bool] = True
 
     @property

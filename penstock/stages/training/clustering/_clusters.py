@@ -9,16 +9,25 @@ that all points together give, to the bit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
+from penstock.frames import matrices
 from penstock.spmd import Rank
-from penstock.stages.training.clustering._lloyd import Points, nearest_by, rounding, rows_at_a_time, squared_distances
+from penstock.stages.training.clustering._lloyd import (
+    Points,
+    in_threads,
+    nearest_by,
+    rounding,
+    rows_at_a_time,
+    squared_distances,
+)
 from penstock.stages.training.exact.sums import Split
 
 _SLACK = 1 + 1e-12
-Places = slice | np.ndarray
+Places = Any
+"""A slice, or an array of int where the points are."""
 
 
 class Clusters:
@@ -37,11 +46,11 @@ class Clusters:
     def __init__(self, points: Points) -> None:
         self.compared = 0
         self._points = points
-        self._places = np.full(len(points.weight), -1)
-        self._lead = np.full(len(points.weight), -np.inf)
+        self._places = np.full_like(points.weight, -1, dtype=np.int64)
+        self._lead = np.full_like(points.weight, -np.inf)
         """By how much the centre of a point is nearer than any other, at least."""
-        self._exact = Split.of(points.largest_weight * np.append(1.0, points.largest), points.count)
-        self._reach = 2 * float(np.max(points.sizes, initial=0.0))
+        self._exact = Split.of(points.largest_weight * np.append(1.0, points.largest), points.count, points.kind)
+        self._reach = 2 * float(points.sizes.max() if len(points.sizes) else 0.0)
         self._centres: np.ndarray | None = None
         self._sums = np.zeros(())
 
@@ -58,8 +67,7 @@ class Clusters:
         falls = self._falls(centres)
         threads, rows = self._points.threads, len(self._places)
         runs = [slice(rows * each // threads, rows * (each + 1) // threads) for each in range(threads)]
-        with ThreadPoolExecutor(threads) as pool:
-            gains = list(pool.map(lambda run: self._follow(run, centres, falls), runs))
+        gains = in_threads(lambda run: self._follow(run, centres, falls), runs)
         self._sums = self._sums + np.sum([gain for gain, _ in gains], axis=0)
         self.compared = sum(compared for _, compared in gains)
         sums = rank.allreduce(self._sums).sum(axis=0)
@@ -81,17 +89,18 @@ class Clusters:
 
     def _follow(self, run: slice, centres: np.ndarray, falls: np.ndarray) -> tuple[np.ndarray, int]:
         """Return what the clusters gain, as they are summed, in a run of points, and how many were compared."""
-        lead = self._lead[run]
-        lead -= falls[self._places[run]]
+        kind, columns = self._points.kind, centres.shape[1] + 1
+        lead, placed = self._lead[run], matrices.to_device(centres, kind)
+        lead -= matrices.to_device(falls, kind)[self._places[run]]
         doubtful = run.start + np.flatnonzero(lead <= self._doubt(centres))
-        step = rows_at_a_time(*centres.shape)
-        room = np.empty((2, centres.shape[1] + 1, step if len(doubtful) else 0))
-        gained = np.zeros((2, len(centres), centres.shape[1] + 1))
+        step = rows_at_a_time(kind, *centres.shape)
+        room = np.empty_like(lead, shape=(2, columns, min(step, len(lead)) if len(doubtful) else 0))
+        gained = np.zeros_like(lead, shape=(2, len(centres), columns))
         for places in _pieces(doubtful, run, step):
-            gained += self._moved(places, centres, room)
-        return gained, len(doubtful)
+            gained += self._moved(places, placed, room)
+        return matrices.to_host(gained), len(doubtful)
 
-    def _moved(self, places: Places, centres: np.ndarray, room: np.ndarray) -> np.ndarray | float:
+    def _moved(self, places: Places, centres: Any, room: Any) -> Any:
         """Find the nearest centres of some points anew, and return what the clusters gain."""
         vectors, before = self._points.vectors[:, places], self._places[places].copy()
         now, self._lead[places] = nearest_by(vectors, centres, self._points.sizes[places])
@@ -108,7 +117,7 @@ class Clusters:
         return self._exact.by_group(now, values, len(centres), spare, before)
 
 
-def _pieces(doubtful: np.ndarray, run: slice, step: int) -> Iterator[Places]:
+def _pieces(doubtful: Any, run: slice, step: int) -> Iterator[Places]:
     """Yield the places of some points of a run, or of all where that is most of them, a few at a time."""
     if 2 * len(doubtful) > run.stop - run.start:
         yield from (slice(start, min(start + step, run.stop)) for start in range(run.start, run.stop, step))

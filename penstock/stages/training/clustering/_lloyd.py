@@ -11,18 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from penstock.frames import Kind, matrices
 from penstock.spmd import Rank
 from penstock.stages.training.exact.sums import Split
 
-_AT_A_TIME = 2**17
-"""Numbers held at a time, a MiB: several such arrays fit a processor's cache."""
+_AT_A_TIME = {"cpu": 2**17, "gpu": 2**24}
+"""Numbers held at a time: a MiB, as several such arrays fit a processor's cache; or 128, which keep a GPU busy."""
 _EPSILON = 2.0**-52
 
-Terms = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
+Part = TypeVar("Part")
+Made = TypeVar("Made")
+Terms = Callable[[Any, Any, Any, Any], None]
 """Writes what is added up, a column for each vector, to its last argument: of vectors, weights and nearest centres."""
 
 
@@ -32,9 +35,9 @@ class Points:
 
     Parameters
     ----------
-    vectors : numpy.ndarray of shape (n_features, n_rows), float64
-        Less the origin, so that squares do not cancel where data is far from zero.
-    weight : numpy.ndarray of shape (n_rows,), float64
+    vectors : array of shape (n_features, n_rows), float64
+        Less the origin, so that squares do not cancel where data is far from zero. Of NumPy or CuPy, as `kind` says.
+    weight : array of shape (n_rows,), float64
         Above 0.
     first, count : int
         The number of the first row among those of all ranks, and how many all have.
@@ -42,27 +45,29 @@ class Points:
         No value of a feature is further from zero, on any rank.
     largest_weight : float
     threads : int
-    sizes : numpy.ndarray of shape (n_rows,), float64
+        1 on a GPU.
+    sizes : array of shape (n_rows,), float64
         The lengths of the vectors.
+    kind : {"cpu", "gpu"}
     """
 
-    vectors: np.ndarray
-    weight: np.ndarray
+    vectors: Any
+    weight: Any
     first: int
     count: int
     largest: np.ndarray
     largest_weight: float
     threads: int
-    sizes: np.ndarray
+    sizes: Any
+    kind: Kind
 
     @classmethod
-    def of(
-        cls, rank: Rank, vectors: np.ndarray, weight: np.ndarray, largest: np.ndarray, largest_weight: float
-    ) -> Points:
+    def of(cls, rank: Rank, vectors: Any, weight: Any, largest: np.ndarray, largest_weight: float) -> Points:
         """Return the points of a rank, which asks the others how many they have."""
         counts = rank.gather(len(weight))
         first, count = sum(counts[: rank.index]), sum(counts)
-        return cls(vectors, weight, first, count, largest, largest_weight, rank.threads, lengths(vectors))
+        threads = rank.threads if rank.kind == "cpu" else 1
+        return cls(vectors, weight, first, count, largest, largest_weight, threads, lengths(vectors), rank.kind)
 
     @property
     def largest_square(self) -> float:
@@ -71,10 +76,20 @@ class Points:
 
     def share(self, work: Callable[[Sequence[slice]], Any], clusters: int) -> list[Any]:
         """Return what `work` makes, in each thread, of runs of rows whose distances from so many centres fit memory."""
-        step = rows_at_a_time(clusters, len(self.vectors))
+        step = rows_at_a_time(self.kind, clusters, len(self.vectors))
         runs = [slice(start, start + step) for start in range(0, len(self.weight), step)]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, [runs[place :: self.threads] for place in range(self.threads)]))
+        return in_threads(work, [runs[place :: self.threads] for place in range(self.threads)])
+
+
+def in_threads(work: Callable[[Part], Made], parts: Sequence[Part]) -> list[Made]:
+    """Return what `work` makes of each part, in a thread for each; of a single one in the thread of the caller.
+
+    CuPy's current device is that of a thread.
+    """
+    if len(parts) == 1:
+        return [work(parts[0])]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(work, parts))
 
 
 def lengths(vectors: Any) -> Any:
@@ -85,7 +100,9 @@ def lengths(vectors: Any) -> Any:
     >>> lengths(np.array([[3.0], [4.0]])).tolist()
     [5.0]
     """
-    return np.sqrt(np.einsum("ij,ij->j", vectors, vectors))
+    if isinstance(vectors, np.ndarray):
+        return np.sqrt(np.einsum("ij,ij->j", vectors, vectors))
+    return np.sqrt(squared_distances(vectors, np.zeros_like(vectors[:, :1])))  # CuPy's einsum copies the vectors
 
 
 def rounding(features: int) -> float:
@@ -120,7 +137,7 @@ def nearest_by(vectors: Any, centres: Any, sizes: Any) -> tuple[Any, Any]:
     squares = np.einsum("ij,ij->i", centres, centres)
     scores = (-2.0 * centres) @ vectors
     scores += squares[:, None]
-    found, rows = scores.argmin(axis=0), np.arange(vectors.shape[1])
+    found, rows = scores.argmin(axis=0), np.arange(vectors.shape[1], like=vectors)
     best = scores[found, rows]
     scores[found, rows] = np.inf
     second = scores.min(axis=0)
@@ -171,35 +188,37 @@ def directed(vectors: Any) -> Any:
     return moderate / np.sqrt(squared_distances(moderate, np.zeros_like(moderate[:, :1])))
 
 
-def assigned(vectors: Any, centres: Any) -> Any:
+def assigned(vectors: Any, centres: Any, kind: Kind) -> Any:
     """Return the place of the nearest centre of each row, as `nearest`, in memory that does not grow with both."""
-    step = rows_at_a_time(*centres.shape)
+    step = rows_at_a_time(kind, *centres.shape)
     starts = range(0, max(vectors.shape[1], 1), step)
     return np.concatenate([nearest(vectors[:, start : start + step], centres) for start in starts])
 
 
-def rows_at_a_time(clusters: int, features: int) -> int:
-    """Return of how many rows features, and distances from so many centres, fit a core's cache."""
-    return max(_AT_A_TIME // max(clusters, features + 1), 1)
+def rows_at_a_time(kind: Kind, clusters: int, features: int) -> int:
+    """Return of how many rows features, and distances from so many centres, are held at a time."""
+    return max(_AT_A_TIME[kind] // max(clusters, features + 1), 1)
 
 
-def totals(rank: Rank, points: Points, centres: np.ndarray, largest: np.ndarray, terms: Terms) -> np.ndarray:
+def totals(rank: Rank, points: Points, centres: Any, largest: np.ndarray, terms: Terms) -> np.ndarray:
     """Return the sums of terms over the points of each cluster, on all ranks: shape (n_clusters, n_columns).
 
-    One pass over the points and one all-reduce. `largest` bounds the terms of each column.
+    One pass over the points and one all-reduce. `centres` are where the points are, and `largest` bounds the terms of
+    each column.
     """
-    exact = Split.of(largest, points.count)
+    exact = Split.of(largest, points.count, points.kind)
 
     def summed(runs: Sequence[slice]) -> np.ndarray:
-        sums = np.zeros((2, len(centres), len(largest)))
-        room = np.empty((2, len(largest), rows_at_a_time(*centres.shape) if runs else 0))
+        sums = np.zeros_like(points.weight, shape=(2, len(centres), len(largest)))
+        step = min(rows_at_a_time(points.kind, *centres.shape), len(points.weight))
+        room = np.empty_like(points.weight, shape=(2, len(largest), step if runs else 0))
         for rows in runs:
             vectors, weight = points.vectors[:, rows], points.weight[rows]
             values, spare = room[:, :, : len(weight)]
             found = nearest(vectors, centres, points.sizes[rows])
             terms(vectors, weight, found, values)
             sums += exact.by_group(found, values, len(centres), spare)
-        return sums
+        return matrices.to_host(sums)
 
     whole: np.ndarray = rank.allreduce(np.sum(points.share(summed, len(centres)), axis=0)).sum(axis=0)
     return whole
@@ -208,9 +227,10 @@ def totals(rank: Rank, points: Points, centres: np.ndarray, largest: np.ndarray,
 def sizes_and_costs(rank: Rank, points: Points, centres: np.ndarray) -> np.ndarray:
     """Return of each cluster how many rows it has, and the weighted sum of their squared distances from its centre."""
     largest = np.array([1.0, points.largest_weight * points.largest_square])
+    placed = matrices.to_device(centres, points.kind)
 
-    def terms(vectors: np.ndarray, weight: np.ndarray, found: np.ndarray, out: np.ndarray) -> None:
+    def terms(vectors: Any, weight: Any, found: Any, out: Any) -> None:
         out[0] = 1.0
-        out[1] = weight * squared_distances(vectors, centres[found].T)
+        out[1] = weight * squared_distances(vectors, placed[found].T)
 
-    return totals(rank, points, centres, largest, terms)
+    return totals(rank, points, placed, largest, terms)

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.frames import matrices
 from penstock.stages.training.clustering._mixture import Mixture, maximised, shares, sum_of_squares
 from penstock.stages.training.exact.design import Rows
-from penstock.stages.training.exact.gram import RowSlices, host
+from penstock.stages.training.exact.gram import RowSlices
 from penstock.stages.training.exact.products import Coefficients, ProductDesign
 from penstock.stages.training.exact.sums import Split
 
@@ -38,13 +38,13 @@ class MixtureDesign(ProductDesign):
         products = sums[2:].reshape(2, len(mixture.weights), len(self.bounds), -1)
         return maximised(mixture, work.slices.join(products), floor), float(sums[0] + sums[1])
 
-    def vectors(self) -> tuple[np.ndarray, np.ndarray]:
+    def vectors(self) -> tuple[Any, Any]:
         """Return the features of this rank's rows of a weight above 0, and the weights of these rows."""
         count = len(self.bounds) - 1
-        each = [(matrices.to_host(rows.x[:count]), host(rows)[1]) for rows in self._rows]
-        weight = np.concatenate([np.empty(0), *(part for _, part in each)])
-        vectors = np.concatenate([np.empty((count, 0)), *(part for part, _ in each)], axis=1)
-        return vectors[:, weight > 0], weight[weight > 0]
+        none = matrices.empty((count + 1, 0), self.kind)
+        weight = np.concatenate([none[0], *(rows.weighted(np.ones_like(rows.label)) for rows in self._rows)])
+        vectors = np.concatenate([none[1:], *(rows.x[:count] for rows in self._rows)], axis=1)
+        return (vectors[:, weight > 0], weight[weight > 0]) if self.weighted else (vectors, weight)
 
     def variances(self) -> tuple[np.ndarray, float]:
         """Return the variances of the features in the rows of all ranks, and the weight of these rows."""
@@ -101,7 +101,8 @@ class _Step:
         """Yield the distances from each mean, and a 1, times the root of the share, divided as slices want them."""
         units = np.ldexp(1.0, -self.slices.exponents)[:, None]
         divided = rows.x * matrices.to_device(units, self.grid.kind)
-        for centre, root in zip(self.centres, roots, strict=True):
-            apart = divided - matrices.to_device(centre[:, None] * units, self.grid.kind)
+        centres = matrices.to_device(self.centres[:, :, None] * units, self.grid.kind)
+        for centre, root in zip(centres, roots, strict=True):
+            apart = divided - centre
             apart *= root
             yield apart

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from penstock.frames import matrices
 from penstock.io.fragments import hash_rows
 from penstock.spmd import Rank
 from penstock.stages.training.clustering._lloyd import Points, nearest, squared_distances, totals
@@ -37,7 +39,8 @@ def seeds(rank: Rank, points: Points, *, k: int, init_mode: str, init_steps: int
     candidates = _distinct(_oversampled(rank, points, k, init_steps, seed))[0]
     if len(candidates) < k:
         candidates = _distinct(np.concatenate([candidates, _first(rank, points, k, seed)]))[0]
-    weight = totals(rank, points, candidates, np.array([points.largest_weight]), _weights)[:, 0]
+    placed = matrices.to_device(candidates, points.kind)
+    weight = totals(rank, points, placed, np.array([points.largest_weight]), _weights)[:, 0]
     return plus_plus(candidates, weight, k, seed)
 
 
@@ -53,19 +56,19 @@ def sample(rank: Rank, points: Points, seed: int) -> tuple[np.ndarray, np.ndarra
     return _distinct(gathered[:, :-1], gathered[:, -1])
 
 
-def _weights(_: np.ndarray, weight: np.ndarray, __: np.ndarray, out: np.ndarray) -> None:
+def _weights(_: Any, weight: Any, __: Any, out: Any) -> None:
     out[0] = weight
 
 
-def gather(rank: Rank, rows: np.ndarray) -> np.ndarray:
-    """Return the rows of all ranks, in the order of the ranks."""
-    return np.ascontiguousarray(np.concatenate(rank.gather(rows)))
+def gather(rank: Rank, rows: Any) -> np.ndarray:
+    """Return a few rows of all ranks on the host, in the order of the ranks."""
+    return np.ascontiguousarray(np.concatenate(rank.gather(matrices.to_host(rows))))
 
 
 def _oversampled(rank: Rank, points: Points, k: int, steps: int, seed: int) -> np.ndarray:
     """Return one point, and about 2 k more a step, likelier the further they are from those before."""
     candidates = added = _first(rank, points, 1, seed)
-    distances = np.full(len(points.weight), np.inf)
+    distances = np.full_like(points.weight, np.inf)
     for step in range(steps):
         distances = np.minimum(distances, _distances(points, added))
         cost = _cost(rank, points, distances)
@@ -77,24 +80,25 @@ def _oversampled(rank: Rank, points: Points, k: int, steps: int, seed: int) -> n
     return candidates
 
 
-def _distances(points: Points, centres: np.ndarray) -> np.ndarray:
+def _distances(points: Points, centres: np.ndarray) -> Any:
     """Return the squared distance of each point from the nearest of `centres`; infinite when there is none."""
-    found = np.full(len(points.weight), np.inf)
+    found, placed = np.full_like(points.weight, np.inf), matrices.to_device(centres, points.kind)
 
     def fill(runs: Sequence[slice]) -> None:
         for rows in runs:
             vectors = points.vectors[:, rows]
-            found[rows] = squared_distances(vectors, centres[nearest(vectors, centres, points.sizes[rows])].T)
+            found[rows] = squared_distances(vectors, placed[nearest(vectors, placed, points.sizes[rows])].T)
 
     if len(centres):
         points.share(fill, len(centres))
     return found
 
 
-def _cost(rank: Rank, points: Points, distances: np.ndarray) -> float:
-    exact = Split.of(np.array([points.largest_weight * points.largest_square]), points.count)
-    terms = (points.weight * distances)[None]
-    return float(rank.allreduce(exact.by_group(np.zeros(terms.size, dtype=np.int64), terms, 1)).sum())
+def _cost(rank: Rank, points: Points, distances: Any) -> float:
+    exact = Split.of(np.array([points.largest_weight * points.largest_square]), points.count, points.kind)
+    together = np.zeros_like(points.weight, dtype=np.int64)
+    sums = exact.by_group(together, (points.weight * distances)[None], 1)
+    return float(rank.allreduce(matrices.to_host(sums)).sum())
 
 
 def _first(rank: Rank, points: Points, n: int, seed: int) -> np.ndarray:
@@ -104,15 +108,18 @@ def _first(rank: Rank, points: Points, n: int, seed: int) -> np.ndarray:
     Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006.
     """
     times = -np.log1p(-_draws(points, seed, _FIRST)) / points.weight
-    soon = np.flatnonzero(times <= np.partition(times, n - 1)[n - 1]) if len(times) > n else np.arange(len(times))
+    if len(times) > n:
+        soon = np.flatnonzero(times <= np.partition(times, n - 1)[n - 1])
+    else:
+        soon = np.arange(len(times), like=times)
     own = soon[np.argsort(times[soon], kind="stable")[:n]]
     rows = gather(rank, np.column_stack([times[own], points.vectors[:, own].T]))
     return rows[np.argsort(rows[:, 0], kind="stable")[:n], 1:]
 
 
-def _draws(points: Points, seed: int, stream: int) -> np.ndarray:
+def _draws(points: Points, seed: int, stream: int) -> Any:
     """Return a fraction in [0, 1) for each point."""
-    rows = np.arange(points.first, points.first + len(points.weight), dtype=np.uint64)
+    rows = np.arange(points.first, points.first + len(points.weight), dtype=np.uint64, like=points.weight)
     return hash_rows(rows, _stream(seed, stream))
 
 

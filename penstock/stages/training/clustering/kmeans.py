@@ -86,8 +86,8 @@ class KMeans(Trainer):
     ranks. Of up to 10,000 rows k-means|| draws none and takes all as candidates: then not even their order matters.
 
     Each rank reads its rows once and keeps them as float64, 8 bytes a value: in float32 rows that are nearly as near to
-    two centres would change sides. A round is one pass over them and one all-reduce. Training runs on the CPU: where
-    the rows fit into the memory of one GPU, prefer cuML's KMeans, which `SklearnEstimator` takes.
+    two centres would change sides. A round is one pass over them and one all-reduce. Rows on a GPU stay there: the host
+    sees candidates, centres and sums of clusters. The model is that of a CPU to 1e-9.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class KMeans(Trainer):
     prediction: str = "prediction"
     distance: str | None = None
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
 
     @property
     def _by_angle(self) -> bool:
@@ -168,19 +168,20 @@ class KMeans(Trainer):
         """Of two directions half of the squared distance is one minus their cosine."""
         return 0.5 if self._by_angle else 1.0
 
-    def _read(self, rank: Rank, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return this rank's rows, checked before, and their weights."""
+    def _read(self, rank: Rank, origin: np.ndarray) -> tuple[Any, Any]:
+        """Return this rank's rows, checked before, and their weights, on its device."""
+        start = matrices.to_device(origin[:, None], rank.kind)
 
-        def convert(frame: nw.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-            vectors = matrices.to_host(self._vectors(frame)) - origin[:, None]
+        def convert(frame: nw.DataFrame) -> tuple[Any, Any]:
+            vectors = self._vectors(frame) - start
             if self.weight is None:
-                return vectors, np.ones(vectors.shape[1])
-            weight = matrices.to_host(matrices.to_matrix(frame, (self.weight,), "float64"))[:, 0]
+                return vectors, np.ones_like(vectors[0])
+            weight = matrices.to_matrix(frame, (self.weight,), "float64")[:, 0]
             return vectors[:, weight > 0], weight[weight > 0]
 
         batches = list(rank.batches("train", self.training_columns(), convert))
-        weight = np.concatenate([np.empty(0), *(part for _, part in batches)])
-        return _stacked([part for part, _ in batches], len(weight), len(origin)), weight
+        weight = np.concatenate([matrices.empty(0, rank.kind), *(part for _, part in batches)])
+        return _stacked([part for part, _ in batches], matrices.empty((len(origin), len(weight)), rank.kind)), weight
 
     def _iterate(self, rank: Rank, points: _lloyd.Points, origin: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the centres and the number of rounds; centres are rounded as they are stored, before they are used."""
@@ -252,7 +253,7 @@ class KMeans(Trainer):
         centres = np.column_stack([fitted["centres"][name].to_numpy() for name in self.inputs()]) - origin
         centres = matrices.to_device(centres, kind)
         vectors = np.where(missing, 1.0, vectors) - matrices.to_device(origin[:, None], kind)
-        found = _lloyd.assigned(vectors, centres)
+        found = _lloyd.assigned(vectors, centres, kind)
         results = {self.prediction: found.astype("int32")}
         if self.distance:
             results[self.distance] = _lloyd.squared_distances(vectors, centres[found].T) * self._scale
@@ -268,10 +269,9 @@ def _reach(extreme: Extreme, origin: float) -> float:
     return max(float(extreme.max) - origin, origin - float(extreme.min), 0.0)
 
 
-def _stacked(batches: list[np.ndarray], rows: int, width: int) -> np.ndarray:
-    """Return the vectors of all batches in one matrix; each batch is freed as it is copied."""
-    whole = np.empty((width, rows))
-    end = rows
+def _stacked(batches: list[Any], whole: Any) -> Any:
+    """Return `whole`, filled with the vectors of all batches; each batch is freed as it is copied."""
+    end = whole.shape[1]
     while batches:
         part = batches.pop()
         whole[:, end - part.shape[1] : end] = part

@@ -209,7 +209,9 @@ class Design:
     def _of_blocks(self, work: Work, length: int) -> Iterator[np.ndarray]:
         """Return what `work` makes, in each thread, of its share of this rank's blocks of so many rows."""
         blocks = list(self._blocks(length))
-        return self._pool.map(work, [blocks[place :: self._threads] for place in range(self._threads)])
+        # CuPy's current device is that of a thread: on a GPU work stays in the one of the rank.
+        run = self._pool.map if self._threads > 1 else map
+        return iter(run(work, [blocks[place :: self._threads] for place in range(self._threads)]))
 
     def _length(self, width: int) -> int:
         """Return how many rows are looked at together, where so many terms are made of each."""

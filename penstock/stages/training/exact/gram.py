@@ -76,11 +76,11 @@ class RowSlices:
         """Return the products of a matrix that was divided by ``2**exponents``, which is written over."""
         rows, slices = divided.shape[-2], self._cut(divided)
         each = [
-            matrices.to_host(slices[..., one * rows : (one + 1) * rows, :] @ self._besides(slices, one, rows))
+            slices[..., one * rows : (one + 1) * rows, :] @ self._besides(slices, one, rows)
             for one in range(self.count)
             if self._others(one)
         ]
-        exact = np.concatenate(each, axis=-1)
+        exact = matrices.to_host(np.concatenate(each, axis=-1))
         large = self._large.repeat(rows)
         coarse = (exact + large) - large
         return np.stack([coarse, exact - coarse])

@@ -132,7 +132,7 @@ class FeatureGrid:
 
     def room(self, rows: int) -> Any:
         """Return an array for the halves of so many rows."""
-        return matrices.to_device(np.empty((2 * len(self.exponents), rows)), self.kind)
+        return matrices.empty((2 * len(self.exponents), rows), self.kind)
 
     def _large(self, above: int) -> Any:
         return matrices.to_device(np.ldexp(1.5, self.exponents + above)[:, None], self.kind)
@@ -267,8 +267,7 @@ class _Round:
     def __call__(self, parts: Sequence[Rows]) -> np.ndarray:
         """Return two parts of each sum, one after the other; those of several ranks may be added."""
         sums = np.zeros((2, len(self.large), self.coefficients.outputs, 2 * len(self.grid.exponents)))
-        size = len(self.asked), sum(rows.x.shape[1] for rows in parts)
-        losses = matrices.to_device(np.empty(size), self.grid.kind)
+        losses = matrices.empty((len(self.asked), sum(rows.x.shape[1] for rows in parts)), self.grid.kind)
         room, end = self.grid.room(self.length if parts else 0), 0
         for rows in parts:
             halves = self.grid.halves(rows.x, room)
@@ -287,8 +286,8 @@ class _Round:
     def _products(self, residuals: Sequence[Any], halves: Any) -> np.ndarray:
         """Return the products of each slice, of shape (slices, outputs, 2 * features)."""
         slices = np.concatenate(self.residuals.cut(np.concatenate(residuals)))
-        products = [matrices.to_host(slices @ half.T) for half in _parted(halves)]
-        return np.concatenate(products, axis=1).reshape(len(self.large), self.coefficients.outputs, -1)
+        products = matrices.to_host(np.concatenate([slices @ half.T for half in _parted(halves)], axis=1))
+        return products.reshape(len(self.large), self.coefficients.outputs, -1)
 
     def _summed(self, losses: Any) -> np.ndarray:
         """Return two parts of the sums of the losses; many at a time, as calls for a few would take longer."""

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.frames import Kind, matrices
 
 _BY_PRODUCT = 32
-"""Up to so many groups a matrix product is faster than adding term by term to the sum of its group."""
+"""On a CPU a matrix product is faster than adding term by term to the sum of its group, up to so many groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,29 +59,31 @@ class Split:
 
     def sums(self, terms: Any) -> np.ndarray:
         """Return the sums of both parts, of shape (2, n_sums); those of several ranks may be added."""
-        return np.stack([matrices.to_host(part.sum(axis=1)) for part in self.parts(terms)])
+        return matrices.to_host(np.stack([part.sum(axis=1) for part in self.parts(terms)]))
 
     def by_group(
         self,
-        groups: np.ndarray,
-        values: np.ndarray,
+        groups: Any,
+        values: Any,
         n_groups: int,
-        room: np.ndarray | None = None,
-        before: np.ndarray | None = None,
-    ) -> np.ndarray:
+        room: Any | None = None,
+        before: Any | None = None,
+    ) -> Any:
         """Return the sums of both parts, of shape (2, n_groups, n_sums); those of several ranks may be added.
 
         Parameters
         ----------
-        groups : numpy.ndarray of shape (n_terms,) of int
-        values : numpy.ndarray of shape (n_sums, n_terms), float64
+        groups : array of shape (n_terms,) of int
+            Of NumPy or CuPy, as all arrays here and the sums.
+        values : array of shape (n_sums, n_terms), float64
             They are written over.
-        room : numpy.ndarray, optional
+        room : array, optional
             Of the shape of `values`, to be written over.
-        before : numpy.ndarray of shape (n_terms,) of int, optional
+        before : array of shape (n_terms,) of int, optional
             The groups that terms are in already, and are taken from; -1 for none.
         """
-        add = _by_bins if n_groups > _BY_PRODUCT else _by_product
+        # A GPU would tell the host the largest group before each count.
+        add = _by_bins if n_groups > _BY_PRODUCT and isinstance(groups, np.ndarray) else _by_product
         return add(groups, self.parts(values, room, values), n_groups, before)
 
 
@@ -92,10 +94,8 @@ def _by_bins(groups: np.ndarray, parts: tuple[np.ndarray, ...], n_groups: int, b
     return sums.swapaxes(1, 2)
 
 
-def _by_product(
-    groups: np.ndarray, parts: tuple[np.ndarray, ...], n_groups: int, before: np.ndarray | None
-) -> np.ndarray:
-    each = np.arange(n_groups)[:, None]
+def _by_product(groups: Any, parts: tuple[Any, ...], n_groups: int, before: Any | None) -> Any:
+    each = np.arange(n_groups, like=groups)[:, None]
     members = (groups == each).astype(np.float64)
     if before is not None:
         members -= before == each
