@@ -77,7 +77,7 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
 
 
 OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
-PAGES = ["relational", "etl", "storage", "persist", "evaluation", "export", *OWN]
+PAGES = ["vectors", "relational", "etl", "storage", "persist", "evaluation", "export", *OWN]
 LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in ("search", "training")]
 
 

@@ -38,6 +38,7 @@ COUNTERPARTS = {
         "regression.GeneralizedLinearRegression",
         "linear_model.GammaRegressor linear_model.PoissonRegressor linear_model.TweedieRegressor",
     ),
+    "ElementwiseProduct": ("feature.ElementwiseProduct", ""),
     "HashingTF": ("feature.HashingTF", "feature_extraction.text.HashingVectorizer"),
     "IDF": ("feature.IDF", "feature_extraction.text.TfidfTransformer"),
     "Imputer": ("feature.Imputer", "impute.SimpleImputer"),
@@ -91,6 +92,8 @@ COUNTERPARTS = {
         "feature_selection.GenericUnivariateSelect",
     ),
     "VarianceThresholdSelector": ("feature.VarianceThresholdSelector", "feature_selection.VarianceThreshold"),
+    "VectorAssembler": ("feature.VectorAssembler", ""),
+    "VectorSlicer": ("feature.VectorSlicer", ""),
     "XGBoostClassifier": ("classification.GBTClassifier", "ensemble.HistGradientBoostingClassifier"),
     "XGBoostRegressor": ("regression.GBTRegressor", "ensemble.HistGradientBoostingRegressor"),
 }

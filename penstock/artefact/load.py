@@ -40,6 +40,8 @@ from penstock.stages.base import Blob, Fitted, Stage
 from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
 from penstock.stages.step import StageStep
+from penstock.stages.vectors import over
+from penstock.stages.vectors.over import check_sizes, over_elements
 
 FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, *BLOB_KINDS})
 
@@ -161,19 +163,23 @@ class _Loader:
             mine = is_part(path, number, blob=mark == "$blob")
             if path not in self.contents.files or path in self.used or not mine:
                 raise ArtifactError(f"{stage.title} refers to {path!r}, which is no part of it", path=path)
-            return self._table(path) if mark == "$table" else self._blob(path, stage)
+            return self._table(path) if mark == "$table" else self._blob(path, names, stage.title)
 
-        state = decode(self._parse(state_path(number)), part)
-        if not isinstance(state, dict):
-            raise ArtifactError(f"{state_path(number)} is no object", path=state_path(number))
+        path = state_path(number)
+        document = self._parse(path)
+        if not isinstance(document, dict):
+            raise ArtifactError(f"{path} is no object", path=path)
+        demand(path, lambda: check_sizes(stage, document))
+        names = _inputs(over_elements(stage, document)[0])
+        state: Fitted = decode(document, part)
         return state
 
     def _table(self, path: str) -> pa.Table:
         return read_table(self._take(path), self.contents.rows(path), path)
 
-    def _blob(self, path: str, stage: Stage) -> Blob:
+    def _blob(self, path: str, names: tuple[str, ...], stage: str) -> Blob:
         blob = Blob(str(kind_of(path)), self._take(path))
-        check_blob(blob, path, _inputs(stage), stage.title, trusted=self.trusted)
+        check_blob(blob, path, names, stage, trusted=self.trusted)
         return blob
 
     def _parse(self, path: str) -> Any:
@@ -226,9 +232,7 @@ def _check_schema(stages: Sequence[Stage], fitted: Sequence[Fitted], schema: pa.
     for position, (stage, learned) in enumerate(zip(stages, fitted, strict=True)):
         try:
             require(schema, stage.inputs(), stage=stage.title)
-            shape = stage.fitted_shape(schema, learned)
-            if shape is not None:
-                shape.check(learned, "")
+            over.check_fitted(stage, schema, learned)
             schema = StageStep(stage, learned, position).output_schema(schema)
         except Exception as error:  # as above
             message = f"{stage.title} does not fit {SCHEMA}, or what it learned: {error}"

@@ -31,6 +31,7 @@ from penstock.io.sinks import (
     output_directory,
 )
 from penstock.io.sinks.part_folder import PartFolder
+from penstock.stages.vectors.over import over_elements
 
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",
@@ -137,7 +138,7 @@ def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
         own = {} if given is None else {"name": given}
         stages.append({"stage": name, **own, "version": stage.version, "parameters": parameters})
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
-        _check_blobs(encoder, stage.inputs())
+        _check_blobs(encoder, over_elements(stage, fitted)[0].inputs())
         encoders.append(encoder)
     pipeline: dict[str, Json] = {"stages": stages}
     if model.evaluators:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.core.errors import ConfigError, SchemaError, class_name
@@ -146,3 +146,25 @@ def without_index(names: Sequence[str], where: str, declared: Sequence[str] = ()
             stacklevel=2,
         )
     return [name for name in names if name not in index]
+
+
+def element_names(name: str, size: int) -> tuple[str, ...]:
+    """Return the names of the elements of a vector, as MLlib names them.
+
+    Examples
+    --------
+    >>> element_names("v", 2)
+    ('v_0', 'v_1')
+    """
+    return tuple(f"{name}_{place}" for place in range(size))
+
+
+def expand(names: Iterable[str], sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Return names with those of the elements in the place of each vector, whose lengths `sizes` has.
+
+    Examples
+    --------
+    >>> expand(("x", "v"), {"v": 2})
+    ('x', 'v_0', 'v_1')
+    """
+    return tuple(each for name in names for each in (element_names(name, sizes[name]) if name in sizes else (name,)))

@@ -76,6 +76,17 @@ def is_numeric(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
+def is_vector(kind: pa.DataType) -> bool:
+    """Return whether columns of a type can be dense vectors: it is a list of numbers or booleans.
+
+    Examples
+    --------
+    >>> is_vector(pa.list_(pa.float32())), is_vector(pa.list_(pa.string())), is_vector(pa.float32())
+    (True, False, False)
+    """
+    return bool(pa.types.is_list(kind) and is_numeric(kind.value_type))
+
+
 def numeric() -> Selector:
     """Select integer, floating and boolean columns."""
     return Selector(partial(_is_of, is_numeric))

@@ -35,6 +35,7 @@ from penstock.expressions.rowwise import condition_columns
 from penstock.frames import ROW
 from penstock.frames.interchange import refuse_stream
 from penstock.frames.pandas import to_pandas
+from penstock.frames.predicates import Predicate, columns_read, matching
 from penstock.io.fragments import Fragment, Sample, kept_rows
 from penstock.io.sources.base import Reader
 from penstock.statistics.base import check_statistics
@@ -238,7 +239,7 @@ class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Dis
         partitioned = HashPartitioned(work)
         return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
 
-    def first_where(self, predicate: nw.Expr, columns: Sequence[str]) -> tuple[str, int] | None:
+    def first_where(self, predicate: Predicate, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.
 
         None also where a step has made new rows, which are not those of a file. Read are `columns`, and what the
@@ -246,7 +247,7 @@ class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Dis
         """
         if any(step.makes_rows for step in self.steps):
             return None
-        numbered = self.scan(tuple(dict.fromkeys([*columns, *frames.roots(predicate, self.schema), ROW])))
+        numbered = self.scan(tuple(dict.fromkeys([*columns, *columns_read(predicate, self.schema), ROW])))
         task = partial(_first_row, numbered, predicate)
         for fragment in self.fragments:
             for row in self.engine.map(task, [fragment], label="locate"):
@@ -281,8 +282,8 @@ def check_callable(value: Any, what: str) -> None:
         )
 
 
-def _first_row(scan: ReadTask, predicate: nw.Expr, fragment: Fragment) -> int | None:
-    bad = scan.frame(fragment, RowLog()).filter(predicate)
+def _first_row(scan: ReadTask, predicate: Predicate, fragment: Fragment) -> int | None:
+    bad = matching(scan.frame(fragment, RowLog()), predicate)
     return int(bad[ROW][0]) if len(bad) else None
 
 

@@ -29,6 +29,7 @@ from penstock.core.names import check_names
 from penstock.dataset.task_errors import described, hint_for, place_of
 from penstock.frames import ROW, Kind
 from penstock.frames.on_host import filter_rows
+from penstock.frames.predicates import matching
 from penstock.io.fragments import Fragment
 
 
@@ -308,7 +309,7 @@ def with_row(error: PenstockError, frame: nw.DataFrame) -> PenstockError:
         return error
     if ROW not in frame.columns:
         return error
-    bad = frame.filter(error.predicate)[ROW]
+    bad = matching(frame, error.predicate)[ROW]
     return error.at(row=int(bad[0])) if len(bad) else error
 
 

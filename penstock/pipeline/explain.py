@@ -16,6 +16,7 @@ from penstock.pipeline.fusion import Pass
 from penstock.pipeline.reuse import columns_read_again
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
+from penstock.stages.vectors import over
 from penstock.statistics.distinct.partitionable import partitionable_among
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def _count_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset, counting
 def _steps_that_learn_nothing(plan: Plan) -> tuple[StageStep, ...]:
     """Return the stages as steps, those applied that can be: what a first scan reads depends on no others."""
     return tuple(
-        replace(step, fitted=step.stage.finish({}))
-        if as_trainer(step.stage, schema) is None and not step.stage.statistics(schema)
+        replace(step, fitted=over.finish(step.stage, {}))
+        if as_trainer(step.stage, schema) is None and not over.statistics(step.stage, schema)
         else step
         for step, schema in zip(unfitted_steps(plan), plan.schemas, strict=False)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from penstock.core.errors import ConfigError
 from penstock.stages.base import Fitted
 from penstock.stages.capabilities import HasCoefficients, HasImportances
 from penstock.stages.step import StageStep, capability
+from penstock.stages.vectors.over import over_elements
 
 Capability = TypeVar("Capability")
 
@@ -37,10 +38,10 @@ def _last(
     steps: Sequence[StageStep], kind: Callable[..., Capability], what: str, others: str
 ) -> tuple[Capability, Fitted]:
     for step in reversed(steps):
-        stage = capability(step.stage, kind)
-        if stage is not None:
+        if capability(step.stage, kind) is not None:
             assert step.fitted is not None
-            return stage, step.fitted
+            inner, fitted = over_elements(step.stage, step.fitted)
+            return cast(Capability, inner), fitted
     raise ConfigError(
         f"no stage of the model has {what}; its stages are {', '.join(step.label for step in steps) or 'none'}",
         hint=f"Those of {others}. What moved one prediction: contributions=True of the XGBoost stages (SHAP values).",

@@ -22,6 +22,7 @@ from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer
+from penstock.stages.vectors import over
 from penstock.statistics.base import State
 from penstock.statistics.distinct.footprint import Found
 from penstock.statistics.distinct.partitionable import as_partitionable
@@ -108,7 +109,7 @@ class Fit:
     def _note(self, learned: set[int]) -> None:
         for position in sorted(learned):
             stage, fitted = self.plan.stages[position], self.fitted[position]
-            notes = [] if fitted is None else stage.notes(fitted)
+            notes = [] if fitted is None else over.notes(stage, fitted)
             self.report.notes += [presentable(f"{self.plan.step(position).label}: {note}") for note in notes]
 
     def _surprises(self, position: int) -> bool:
@@ -168,7 +169,7 @@ class Fit:
 
     def learn(self, stage: Stage, results: Mapping[str, Any]) -> Fitted:
         """Return what a stage learns from its statistics."""
-        return stage.finish(results)
+        return over.finish(stage, results)
 
     def _gather(self, scan: Pass) -> dict[int, dict[str, Any]]:
         began = time.perf_counter()

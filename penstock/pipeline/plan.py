@@ -21,6 +21,7 @@ from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
+from penstock.stages.vectors import over
 from penstock.statistics.base import Statistic, check_statistics
 
 
@@ -57,7 +58,7 @@ class Plan:
         Of the stages `gathered`, trainers, the statistics are there, and are not asked for again if they stay the same.
         """
         done = {position: (self.stages[position], state) for position, state in fitted.items()}
-        known = {position: self.stages[position].statistics(self.schemas[position]) for position in gathered}
+        known = {position: over.statistics(self.stages[position], self.schemas[position]) for position in gathered}
         return plan(self.given, self.schemas[0], done, known, self.names)
 
     def trainer(self, position: int) -> Trainer | None:
@@ -174,7 +175,7 @@ def _checked_schema(step: StageStep, schema: pa.Schema) -> pa.Schema:
 
 
 def _statistics(step: StageStep, stage: Stage, schema: pa.Schema) -> Mapping[str, Statistic]:
-    statistics: Any = stage.statistics(schema)
+    statistics: Any = over.statistics(stage, schema)
     label = step.label
     if not isinstance(statistics, Mapping):
         problem = f"statistics of {label} returned {statistics!r}, expected a dict of statistics by name"

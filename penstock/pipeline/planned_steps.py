@@ -41,7 +41,7 @@ def steps_for(
 
 def planned(steps: Sequence[StageStep], schema: pa.Schema) -> Iterator[Applied]:
     """Yield what applies fitted steps to frames of a schema on a CPU, group by group, as `run` does step by step."""
-    for is_lazy, group in groupby(steps, key=lambda step: step.stage.tags.lazy):
+    for is_lazy, group in groupby(steps, key=lambda step: step.is_lazy):
         together = tuple(group)
         yield PlannedSteps(together, schema) if is_lazy else partial(run, together)
         schema = output_schema(together, schema)

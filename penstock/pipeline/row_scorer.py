@@ -15,6 +15,7 @@ from penstock.pipeline.planned_steps import Applied, planned, steps_for
 from penstock.pipeline.row_values import REFUSALS, taking, taking_all
 from penstock.stages.base import RowFunction
 from penstock.stages.step import StageStep
+from penstock.stages.vectors import over
 
 MOST_SINGLE = 8
 """Rows up to which one after the other takes less time than a frame of them all."""
@@ -117,7 +118,7 @@ class RowScorer:
 
 def _function(step: StageStep, schema: pa.Schema) -> RowFunction:
     assert step.fitted is not None
-    found = step.stage.row_function(schema, step.fitted)
+    found = over.row_function(step.stage, schema, step.fitted)
     return _told(step, found if found is not None else _by_frame(step, schema))
 
 

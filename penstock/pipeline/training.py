@@ -12,6 +12,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.spmd import PreparedInputs, Rank, SpmdOptions
 from penstock.stages.base import Fitted
 from penstock.stages.trainer import Trainer
+from penstock.stages.vectors import over
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class TrainerBody:
 
     def __call__(self, rank: Rank) -> Fitted:
         """Train on one rank."""
-        return self.stage.train(replace(rank, inputs=self.inputs), self.learned)
+        return over.train(self.stage, replace(rank, inputs=self.inputs), self.learned)
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class JointBody:
     def __call__(self, rank: Rank) -> list[Fitted]:
         """Train all on one rank."""
         alone = replace(rank, inputs=self.inputs, checkpoint=None, checkpoint_interval=sys.maxsize)
-        return self.stage.train_together(alone, [(body.stage, body.learned) for body in self.bodies])
+        return over.train_together(alone, [(body.stage, body.learned) for body in self.bodies])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.core.errors import PenstockError
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
+from penstock.stages.vectors import over
 
 
 class SharedSteps:
@@ -61,6 +62,6 @@ class SharedSteps:
 
 def _learned(stage: Stage, results: Mapping[str, Any]) -> Fitted | PenstockError:
     try:
-        return stage.finish(results)
+        return over.finish(stage, results)
     except PenstockError as error:
         return error

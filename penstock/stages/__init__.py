@@ -94,6 +94,9 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.text.text_length import TextLength as TextLength
     from penstock.stages.preprocessing.text.tokenizer import RegexTokenizer as RegexTokenizer
     from penstock.stages.preprocessing.text.tokenizer import Tokenizer as Tokenizer
+    from penstock.stages.preprocessing.vectors.elementwise_product import ElementwiseProduct as ElementwiseProduct
+    from penstock.stages.preprocessing.vectors.vector_assembler import VectorAssembler as VectorAssembler
+    from penstock.stages.preprocessing.vectors.vector_assembler import VectorSlicer as VectorSlicer
     from penstock.stages.training.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from penstock.stages.training.calibration.isotonic_regression import IsotonicRegression as IsotonicRegression
     from penstock.stages.training.calibration.probability_calibrator import (
@@ -102,6 +105,7 @@ if TYPE_CHECKING:
     from penstock.stages.training.calibration.threshold_tuner import ThresholdTuner as ThresholdTuner
     from penstock.stages.training.clustering.gaussian_mixture import GaussianMixture as GaussianMixture
     from penstock.stages.training.clustering.kmeans import KMeans as KMeans
+    from penstock.stages.training.cuml.cuml_estimator import CumlEstimator as CumlEstimator
     from penstock.stages.training.linear.generalized_linear_regression import (
         GeneralizedLinearRegression as GeneralizedLinearRegression,
     )

@@ -12,8 +12,8 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
-from penstock.core.names import column_names
-from penstock.core.selectors import Columns, Selector, is_numeric, resolve
+from penstock.core.names import column_names, expand
+from penstock.core.selectors import Columns, Selector, is_numeric, is_vector, resolve
 from penstock.stages.parameter_checks import check_choice as check_choice
 from penstock.stages.parameter_checks import check_declared
 from penstock.stages.parameter_checks import check_number as check_number
@@ -62,6 +62,8 @@ class Tags:
         need `SpmdOptions.allow_insecure`.
     hashes : bool
         It takes hashes of values for places, so that there may be any number of them.
+    vectors : bool
+        Of a stage that takes columns of numbers: a dense vector may be among them, and stands for its elements.
     skips_nulls : bool
         Nulls in columns that are read at fit alone are left out; those of others are labels, and refused.
     lazy : bool
@@ -79,6 +81,7 @@ class Tags:
     single_rank: bool = False
     opens_ports: bool = False
     hashes: bool = False
+    vectors: bool = False
     skips_nulls: bool = False
     lazy: bool = False
     tells_labels: str = ""
@@ -229,12 +232,21 @@ class SelectedColumns(Stage):
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check their types."""
         names = resolve(self.columns, schema, self.title)
-        check_types(self, schema, names)
+        check_types(self, schema, names, vectors=self.tags.vectors)
         return dataclasses.replace(self, columns=names)
 
     def inputs(self) -> tuple[str, ...]:
         """Return the columns."""
         return self.columns  # type: ignore[return-value]
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that it works on; the stage is bound."""
+        return self.columns  # type: ignore[return-value]
+
+    def over_elements(self, sizes: Mapping[str, int]) -> Self:
+        """Return the same stage over the elements of vectors of these lengths."""
+        return dataclasses.replace(self, columns=expand(self.number_columns, sizes))
 
     def outputs(self) -> tuple[str, ...]:
         """Return none, unless the stage makes columns."""
@@ -276,6 +288,11 @@ class ColumnStage(SelectedColumns):
     def pairs(self) -> list[tuple[str, str]]:
         """Return (column, output) names; what `inputs` has besides `columns` is not among them."""
         return list(zip(self.columns, self.outputs(), strict=True))  # type: ignore[arg-type]
+
+    def over_elements(self, sizes: Mapping[str, int]) -> Self:
+        """Return the same stage over the elements of vectors, each of which becomes an element of the result."""
+        outputs = expand(self.outputs(), {out: sizes[name] for name, out in self.pairs() if name in sizes})
+        return dataclasses.replace(super().over_elements(sizes), output_columns=outputs)
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return the type that a column of type `kind` becomes."""
@@ -325,11 +342,11 @@ def named_outputs(stage: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(outputs)
 
 
-def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...]) -> None:
-    """Raise SchemaError for a column of a type that the stage does not take."""
+def check_types(stage: Stage, schema: pa.Schema, names: tuple[str, ...], *, vectors: bool = False) -> None:
+    """Raise SchemaError for a column of a type that the stage does not take; with `vectors` they may be among them."""
     for name in names:
         kind = schema.field(name).type
-        if not _ACCEPTS[stage.tags.accepts](kind):
+        if not (_ACCEPTS[stage.tags.accepts](kind) or (vectors and is_vector(kind))):
             raise wrong_type(stage.title, name, kind, f"{stage.tags.accepts} columns")
 
 

@@ -15,8 +15,19 @@ import pyarrow as pa
 from penstock.dataset.steps import RowLog
 
 if TYPE_CHECKING:
-    from penstock.stages.base import Fitted
+    from penstock.stages.base import Fitted, Stage
     from penstock.stages.onnx_graph import OnnxGraph
+
+
+class NumbersTaker(Protocol):
+    """A stage that works on columns of numbers, whichever they are; with the tag `vectors`, on dense vectors too."""
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns of numbers; the stage is bound."""
+
+    def over_elements(self, sizes: Mapping[str, int]) -> Stage:
+        """Return the same stage over the elements of those columns that are vectors, with their lengths."""
 
 
 class SchemaLearner(Protocol):

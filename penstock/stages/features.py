@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from penstock.core.errors import SchemaError
+from penstock.core.selectors import is_vector
 from penstock.frames import sparse
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Features:
             Lists that are not the two columns of one vector, or not of their types.
         """
         lists = [name for name in columns if pa.types.is_list(schema.field(name).type)]
+        lists = [name for name in lists if not is_dense(name, schema)]
         if not lists:
             return cls(tuple(columns))
         vector = lists[0].rpartition("_")[0]
@@ -63,6 +65,21 @@ class Features:
     def numbers(self) -> tuple[str, ...]:
         """Those that are numbers."""
         return tuple(name for name in self.columns if self.vector is None or name not in sparse.columns(self.vector))
+
+
+def is_dense(name: str, schema: pa.Schema) -> bool:
+    """Return whether a column holds dense vectors: lists of numbers that are no part of a sparse vector.
+
+    Examples
+    --------
+    >>> schema = pa.schema([("v", pa.list_(pa.float32())), *sparse.fields(["tf"]).items()])
+    >>> [is_dense(name, schema) for name in schema.names]
+    [True, False, False]
+    """
+    if not is_vector(schema.field(name).type):
+        return False
+    of_sparse = sparse.columns(name.rpartition("_")[0])
+    return name not in of_sparse or not set(of_sparse) <= set(schema.names)
 
 
 def refuse_vectors(stage: Stage, columns: Sequence[str], schema: pa.Schema) -> None:

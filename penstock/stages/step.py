@@ -16,6 +16,7 @@ from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.capabilities import ColumnChooser, RowFilter, SchemaLearner, StatePruner, TrainingTransformer
+from penstock.stages.vectors import over
 
 Capability = TypeVar("Capability")
 
@@ -46,6 +47,11 @@ class StageStep(Step):
     @property
     def keeps_rows(self) -> bool:  # type: ignore[override]
         return self.stage.tags.keeps_rows
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether it takes lazy frames too."""
+        return self.stage.tags.lazy and over.SIZES not in (self.fitted or {})
 
     @property
     def label(self) -> str:
@@ -88,7 +94,7 @@ class StageStep(Step):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         learner = capability(self.stage, SchemaLearner)
         if self.fitted is None or learner is None:
-            return self.stage.output_schema(schema)
+            return over.output_schema(self.stage, schema)
         return learner.learned_schema(schema, self.fitted)
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
@@ -110,7 +116,7 @@ class StageStep(Step):
             return row_filter.filter(frame, fitted, log)
         if self.training and (encoder := capability(self.stage, TrainingTransformer)) is not None:
             return encoder.transform_training(frame, fitted)
-        return self.stage.transform(frame, fitted)
+        return over.transform(self.stage, frame, fitted)
 
 
 def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | None:

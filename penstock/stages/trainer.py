@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, DataValueError
+from penstock.core.names import expand
 from penstock.core.schemas import require
 from penstock.core.selectors import Columns, numeric, resolve
 from penstock.stages.base import Fitted, Stage, check_types, normalise_columns, with_fields
@@ -110,7 +111,8 @@ class Trainer(Stage):
         if not self.takes_vectors:
             refuse_vectors(self, names, schema)
         numbers = Features.of(names, schema, self.title).numbers if self.takes_vectors else names
-        check_types(self, schema, (*numbers, *self._weights))
+        check_types(self, schema, numbers, vectors=self.tags.vectors)
+        check_types(self, schema, self._weights)
         for role, name in aside.items():
             if name in names:
                 raise ConfigError(f"{role} {name!r} is among the features", column=name, stage=self.title)
@@ -130,6 +132,15 @@ class Trainer(Stage):
 
     def inputs(self) -> tuple[str, ...]:
         return self.features  # type: ignore[return-value]
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The features; the stage is bound."""
+        return self.features  # type: ignore[return-value]
+
+    def over_elements(self, sizes: Mapping[str, int]) -> Self:
+        """Return the same trainer of the elements of vectors of these lengths."""
+        return dataclasses.replace(self, features=expand(self.number_columns, sizes))  # type: ignore[type-var]
 
     def training_columns(self) -> tuple[str, ...]:
         """Return the columns that are read at fit: the features, and those of other roles."""

@@ -127,11 +127,11 @@ class Gram(Statistic):
 
         Rows are looked at one by one only where the extremes say that some are bad.
         """
-        values = matrices.to_rows(frame, self.columns)
+        values = matrices.to_rows(frame, self.columns, narrow=not self.weighted)
         invalid, extremes = [0] * len(self._checks), _extremes(values)
         if not self._are_valid(*extremes):
             valid, invalid = valid_rows(frame, self._checks)
-            values = matrices.to_rows(valid, self.columns)
+            values = matrices.to_rows(valid, self.columns, narrow=not self.weighted)
             extremes = _extremes(values)
         return {"invalid": invalid, **self._sums(values, extremes)}
 
@@ -190,7 +190,8 @@ def _extremes(values: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest number of each column, NaN where there is one; infinities without rows."""
     if not values.shape[1]:
         return np.full(len(values), np.inf), np.full(len(values), -np.inf)
-    return matrices.to_host(values.min(axis=1)), matrices.to_host(values.max(axis=1))
+    ends = values.min(axis=1), values.max(axis=1)
+    return matrices.to_host(ends[0]).astype(np.float64), matrices.to_host(ends[1]).astype(np.float64)
 
 
 def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
@@ -204,7 +205,7 @@ def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarr
         origin = sum(_weighted(values, weight, part).sum(axis=1) for part in _slabs(values)) / heaviness
         first, products = np.zeros(width), np.zeros((width, width))
         for part in _slabs(values):
-            near = values[:, part] - origin[:, None]
+            near = values[:, part] - origin[:, None]  # in float64
             weighted = near if weight is None else near * weight[part]
             first += matrices.to_host(weighted.sum(axis=1))
             products += _products(weighted, near)
@@ -225,7 +226,8 @@ def _slabs(values: Any) -> list[slice]:
 
 
 def _weighted(values: Any, weight: Any | None, part: slice) -> Any:
-    return values[:, part] if weight is None else values[:, part] * weight[part]
+    numbers = values[:, part].astype(np.float64, copy=False)
+    return numbers if weight is None else numbers * weight[part]
 
 
 def _products(left: Any, right: Any) -> np.ndarray:

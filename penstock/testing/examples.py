@@ -147,6 +147,8 @@ def _others() -> Examples:
         st.DateParts("d", parts=of_date),
         st.DecodeImage("image", **pixels, mean=(0.1, 0.2, 0.3), std=(0.5, 0.4, 0.3)),
         st.DecodeImage("image", **pixels, mode="L", resize="stretch", scale=1.0, on_error="null"),
+        st.ElementwiseProduct(("n1", "n2"), scaling_vec=(-2.5, 0)),
+        st.VectorSlicer(("n1", "n2", "n3"), indices=(2, 0)),
         st.ListSlice(("words", "v_indices"), start=-3, end=-1),
         st.ListPad("words", length=4, value="-"),
         st.DropNulls(("n1", "s1")),
@@ -264,6 +266,21 @@ def _sklearn() -> Examples:
 
 
 @functools.cache
+def _cuml() -> Examples:
+    """Return stages as a model that was saved has them: to make others takes cuML."""
+    from penstock.stages.training.cuml._describe import describe_as
+    from penstock.stages.training.cuml._estimators import entries
+
+    def saved(name: str, text: str) -> dict[str, Any]:
+        return describe_as(entries()[name], text).to_json()
+
+    return (
+        st.CumlEstimator(saved("KMeans", "KMeans(n_clusters=3)"), features=("n3", "y")),
+        st.CumlEstimator(saved("SVC", "SVC()"), "label", features=("n3", "y"), weight="w", dtype="float64"),
+    )
+
+
+@functools.cache
 def _torch() -> Examples:
     return (
         st.TorchClassifier("label", features=("n3", "y"), module_options={"hidden": [4]}, epochs=2, batch_size=200),
@@ -286,6 +303,7 @@ def _inference() -> Examples:
 
 _MAKE: Mapping[str, Callable[[], Examples]] = {
     "preprocessing": _preprocessing,
+    "training.cuml": _cuml,
     "training.sklearn": _sklearn,
     "training.torch": _torch,
     "training": _training,

@@ -10,10 +10,11 @@ from types import ModuleType
 
 from penstock.core.errors import ConfigError
 from penstock.engines.base import Engine
+from penstock.frames import Kind
 from penstock.stages.base import Stage
 from penstock.stages.registry import discover
 from penstock.testing.cases import aside, cases_for, encodes
-from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training
+from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training, vectors
 from penstock.testing.examples import library_examples
 from penstock.testing.oracles import Oracle, check_oracle
 
@@ -95,8 +96,10 @@ class Check:
         return f"{shorthand(self.stage)}-{self.name}"
 
 
-def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
+def checks_for(stage: Stage, oracle: Oracle | None = None, *, device: Kind = "cpu") -> list[Check]:
     """Return the checks that suit a stage: its tags, whether it reads a label, and the columns that it reads decide.
+
+    A stage whose tags leave out the device of the engines is not fitted there: it is asked what needs no data.
 
     Parameters
     ----------
@@ -104,6 +107,8 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
         One that works on columns of `penstock.testing.tables`.
     oracle : callable, optional
         What should come of it, see `penstock.testing.oracles`; every case is then held against it too.
+    device : {"cpu", "gpu"}
+        Where the engines of the checks have their partitions.
 
     Raises
     ------
@@ -119,8 +124,11 @@ def checks_for(stage: Stage, oracle: Oracle | None = None) -> list[Check]:
     ...     check(engine)
     """
     checks = [Check(stage, function.__name__, function, scheduled=False, fitted=False) for function in _UNFITTED]
+    if device not in stage.tags.devices:
+        return checks
     lazy = (frames.check_lazy_frames,) if stage.tags.lazy else ()
-    in_process = (*_IN_PROCESS, *lazy, *_of_aside(stage))
+    of_vectors = (vectors.check_vectors_are_their_elements,) if stage.tags.vectors else ()
+    in_process = (*_IN_PROCESS, *lazy, *of_vectors, *_of_aside(stage))
     checks += [Check(stage, function.__name__, function, scheduled=False) for function in in_process]
     checks += [Check(stage, function.__name__, function, scheduled=True) for function in _ON_ENGINES]
     return checks + _of_cases(stage, oracle)

@@ -805,6 +805,22 @@ def normalise(stage: st.Normalizer, learned: Columns, given: Columns) -> Columns
     return {"id": given["id"], **{out: list(values) for out, values in zip(stage.outputs(), columns, strict=True)}}
 
 
+def multiply(stage: st.ElementwiseProduct, learned: Columns, given: Columns) -> Columns:
+    factors = dict(zip(stage.outputs(), stage.scaling_vec, strict=True))
+    made = {
+        out: _each(lambda value, by=factors[out]: float(value) * by if by else 0.0, given[name])
+        for name, out in stage.pairs()
+    }
+    return {"id": given["id"], **made}
+
+
+def assemble(stage: st.VectorAssembler, learned: Columns, given: Columns) -> Columns:
+    names = [stage.inputs()[index] for index in getattr(stage, "indices", range(len(stage.inputs())))]
+    rows = [[None if given[name][row] is None else float(given[name][row]) for name in names]
+            for row in range(len(given["id"]))]  # fmt: skip
+    return {"id": given["id"], stage.output: [row if _known(row) else None for row in rows]}
+
+
 def drop_nulls(stage: st.DropNulls, learned: Columns, given: Columns) -> Columns:
     enough = any if stage.how == "any" else all
     rows = zip(*(given[name] for name in stage.inputs()), strict=True)
@@ -1191,7 +1207,10 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.Interaction: interact,
     st.IndexToString: labels,
     st.IsotonicRegression: fit_monotone,
+    st.ElementwiseProduct: multiply,
     st.LinearRegression: fit_line,
+    st.VectorAssembler: assemble,
+    st.VectorSlicer: assemble,
     st.ListPad: list_oracles.fill_up,
     st.ListSlice: list_oracles.cut,
     st.Log: _elementwise(math.log10, lambda value: value <= 0),

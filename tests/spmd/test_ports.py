@@ -110,7 +110,7 @@ def test_no_trainer_is_forgotten() -> None:
     public = (getattr(st, name) for name in dir(st))
     trainers = [each for each in public if isinstance(each, type) and issubclass(each, Trainer)]
     known = {each for each in trainers if each.train is not Trainer.train}
-    assert {type(each) for each in TRAINERS} == known
+    assert {type(each) for each in TRAINERS} == known - {st.CumlEstimator}  # which is trained on a GPU, as one rank
 
 
 @pytest.mark.thorough

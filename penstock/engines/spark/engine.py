@@ -38,6 +38,7 @@ from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import UTC_TIMESTAMPS, SparkQueries, set_for
 from penstock.engines.spark.staging import write_rows
 from penstock.engines.spark.tasks import Apply, Forget, Merge, Outcome, Shared, open_outcome
+from penstock.engines.spark.vectors import with_arrays
 from penstock.frames.interchange import refuse_stream
 from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks.staging_place import StagingFolder
@@ -247,7 +248,8 @@ class SparkEngine(RelationalEngine):
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-            Timestamps become microseconds in UTC. Not a stream, whose batches (``foreachBatch``) are taken one by one.
+            Timestamps become microseconds in UTC, vectors of MLlib lists of float64. Not a stream, whose batches
+            (``foreachBatch``) are taken one by one.
         staging_dir : path or URL, optional
             A directory that the driver and all workers share, or a folder of a store; that of the engine unless
             given, or on one machine the temporary directory.
@@ -268,7 +270,7 @@ class SparkEngine(RelationalEngine):
         self._staged.add(folder)
         rows = folder.parts("frame")
         with self._driver.naming_lost("from_spark"), set_for(frame.sparkSession, UTC_TIMESTAMPS):
-            write_rows(frame, rows)
+            write_rows(with_arrays(frame), rows)
         return owning(read_staged(self, rows, fragment_bytes=fragment_bytes), folder)
 
     def to_spark(self, dataset: Dataset) -> DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.core.schemas import canonical
@@ -19,6 +19,7 @@ from penstock.engines.spark.operations import carried, spark_schema
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import check_types
 from penstock.engines.spark.staging import grouped
+from penstock.engines.spark.vectors import with_arrays
 
 Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -52,7 +53,7 @@ class TransformBatches:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what comes out of the batches, in their order."""
         for group in grouped(batches):
-            table = pa.Table.from_batches(group).cast(self.given)
+            table = pa.Table.from_batches(group).rename_columns(self.given.names).cast(self.given)
             yield from self.task(table).cast(self.carriers).to_batches(max_chunksize=_BATCH_ROWS)
 
 
@@ -72,11 +73,14 @@ def partition_each(session: SparkSession, values: Sequence[bytes]) -> DataFrame:
 
 
 def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -> DataFrame:
-    """Return a frame with what `transform` does to a dataset to be done to its rows; nothing runs."""
+    """Return a frame with what `transform` does to a dataset to be done to its rows, once they are asked for."""
+    frame = with_arrays(frame)
     given = canonical(to_arrow_schema(frame.schema, timezone="UTC"))
     task = batch_task(given, transform, LocalEngine(device="cpu"))
     carriers = carrier_schema(task.schema, "transform")
-    needed = frame.select(*(f"`{name.replace('`', '``')}`" for name in task.columns))
+    columns = (functions.col(f"`{name.replace('`', '``')}`") for name in task.columns)
+    # By place: mapInArrow does not find a column with a dot in its name.
+    needed = frame.select(*(column.alias(str(place)) for place, column in enumerate(columns)))
     schema = pa.schema([given.field(name) for name in task.columns])
     return _mapped(needed, TransformBatches(task, schema, carriers), carriers)
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import pyarrow as pa
 
 from penstock.stages.base import SelectedColumns, Tags, name_taken
+from penstock.stages.features import is_dense
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class AddedColumns(SelectedColumns):
 
     def bind(self, schema: pa.Schema) -> Self:
         bound = self.resolved(schema)
-        bound.check_count()
+        if not any(is_dense(name, schema) for name in bound.inputs()):
+            bound.check_count()
         known = set(schema.names)
         for name in bound.outputs():
             if name in known:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+from typing import cast
 
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.selectors import is_vector
 from penstock.engines.base import Engine
 from penstock.stages.base import Stage
+from penstock.stages.capabilities import NumbersTaker
 from penstock.testing import tables
 from penstock.testing.cases import read_by
 from penstock.testing.compare import demand
@@ -96,7 +99,8 @@ def check_wrong_type_is_refused(stage: Stage, _: Engine) -> None:
     bound = stage.bind(_SCHEMA)
     for name in bound.inputs():
         for kind in _REFUSED[stage.tags.accepts]:
-            if kind == _SCHEMA.field(name).type:  # that of a sparse vector, which is no column of numbers
+            is_taken = stage.tags.vectors and name in cast(NumbersTaker, bound).number_columns and is_vector(kind)
+            if kind == _SCHEMA.field(name).type or is_taken:  # the former of a sparse vector, no column of numbers
                 continue
             schema = _SCHEMA.set(_SCHEMA.get_field_index(name), pa.field(name, kind))
             _demand_refused(bound, schema, name, f"is {kind}")

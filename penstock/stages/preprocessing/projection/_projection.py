@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpstrf
 
 from penstock import frames
 from penstock.frames import matrices
-from penstock.stages.base import Fitted, RowFunction
+from penstock.stages.base import Fitted, RowFunction, Tags
 from penstock.stages.number_columns import with_results
 from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.parameter_checks import in_range, wrong_parameter
@@ -29,12 +29,14 @@ SMALLEST_PIVOT = 1e-12
 """A column of which less than this share of the variance is its own is explained by the columns before it."""
 _NEARLY = 1 - 1e-9
 _CELLS = 2**16
-"""How many numbers are worked on together: few enough to stay in the cache of a core."""
+"""How many results are worked on together: few enough to stay in the cache of a core, while columns go by."""
 
 
 @dataclass(frozen=True)
 class Projection(AddedColumns):
     """Adds the float64 columns ``<prefix>_0`` to ``<prefix>_<k - 1>``: where a row lies along k directions."""
+
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
 
     k: int = field(metadata=in_range(least=1, whole=True))
     _: KW_ONLY
@@ -64,11 +66,11 @@ class Projection(AddedColumns):
         DataValueError
             A column holds an infinity.
         """
-        columns = matrices.to_rows(frame, self.inputs())
+        columns = matrices.to_rows(frame, self.inputs(), narrow=True)
         refuse(rules_for(self.inputs(), "infinite"), matrices.count_infinite(columns.T))
         kind = frames.kind_of(frame)
         shift, coefficients = (matrices.to_device(each, kind) for each in self.directions(fitted))
-        rows = max(_CELLS // max(len(columns), self.k), 64) if kind == "cpu" else max(len(frame), 1)
+        rows = max(_CELLS // self.k, 64) if kind == "cpu" else max(len(frame), 1)
         starts = range(0, max(len(frame), 1), rows)
         blocks = [linear(columns[:, start : start + rows] - shift[:, None], coefficients) for start in starts]
         scores = np.concatenate(blocks, axis=1)

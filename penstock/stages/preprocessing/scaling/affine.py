@@ -70,7 +70,7 @@ class AffineScaler(ColumnStage):
     """A stage that learns one :class:`Affine` for each column."""
 
     made_type: ClassVar[pa.DataType | None] = pa.float64()
-    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True)
+    tags: ClassVar[Tags] = Tags(accepts="numeric", lazy=True, vectors=True)
 
     @abstractmethod
     def affine(self, name: str, fitted: Fitted) -> Affine:

@@ -64,7 +64,7 @@ class Normalizer(ColumnStage):
     norm: str | float = "l2"
 
     made_type: ClassVar[pa.DataType | None] = pa.float64()
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

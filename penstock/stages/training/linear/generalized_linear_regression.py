@@ -146,7 +146,7 @@ class GeneralizedLinearRegression(LinearModel):
     prediction: str = "prediction"
     link_prediction: str | None = None
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
     roles: ClassVar[tuple[str, ...]] = ("label", "weight", "offset")
     needs_features: ClassVar[bool] = False
 

@@ -146,7 +146,7 @@ class LinearRegression(LinearModel):
     tol: float | None = field(default=None, metadata=in_range(above=0))
     prediction: str = "prediction"
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
     takes_vectors: ClassVar[bool] = True
 
     @classmethod

@@ -91,7 +91,7 @@ class LinearRegressionCV(LinearModel):
     tol: float = field(default=1e-6, metadata=in_range(above=0))
     prediction: str = "prediction"
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
     roles: ClassVar[tuple[str, ...]] = ("label", "weight", "fold")
 
     def __post_init__(self) -> None:

@@ -166,7 +166,7 @@ class LogisticRegression(Trainer):
     tol: float = field(default=1e-6, metadata=in_range(above=0))
     threshold: float = field(default=0.5, metadata=in_range(least=0, most=1))
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
     takes_vectors: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

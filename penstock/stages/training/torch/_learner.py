@@ -143,7 +143,7 @@ class TorchLearner(CarriesModule, Trainer):
     seed: int = field(default=0, metadata=in_range(whole=True))
     prediction: str = "prediction"
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric")
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

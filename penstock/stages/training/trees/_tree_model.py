@@ -65,7 +65,7 @@ class TreeModel(Trainer):
     prediction: str = "prediction"
     contributions: bool = False
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric", opens_ports=True)
+    tags: ClassVar[Tags] = Tags(accepts="numeric", opens_ports=True, vectors=True)
 
     @property
     @abstractmethod
