@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.extras import importing, require_module
+from penstock.core.selectors import is_vector
 from penstock.io.sinks import JointCommit
 from penstock.io.sinks.staged_file import StagedFile
 from penstock.io.sinks.staging import new_run_id
@@ -17,6 +18,7 @@ from penstock.pipeline.planned_steps import steps_for
 from penstock.stages.capabilities import HasOnnx
 from penstock.stages.onnx_graph import OPSETS, OnnxGraph, Tensor, element_type
 from penstock.stages.step import StageStep, capability
+from penstock.stages.vectors import over
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -44,7 +46,8 @@ def onnx_model(
     with importing("onnx", "onnx"):
         require_module("onnx")
     kept, given = steps_for(columns, steps, schema)
-    graph = OnnxGraph({field.name: _input_type(field, nullable) for field in given})
+    sizes = {name: size for step in kept for name, size in over.sizes(step.fitted).items() if name in given.names}
+    graph = OnnxGraph({field.name: _input_type(field, nullable) for field in given}, sizes)
     graph.schema = given
     _add_stages(kept, graph)
     lacking = [name for name in columns if name not in graph.columns]
@@ -56,7 +59,9 @@ def onnx_model(
 
 
 def _input_type(field: pa.Field, nullable: Sequence[str]) -> pa.DataType:
-    return pa.float64() if field.name in nullable and not pa.types.is_floating(field.type) else field.type
+    if field.name not in nullable or pa.types.is_floating(field.type):
+        return field.type
+    return pa.list_(pa.float64()) if is_vector(field.type) else pa.float64()
 
 
 def _add_stages(steps: Sequence[StageStep], graph: OnnxGraph) -> None:
@@ -69,7 +74,7 @@ def _add_stages(steps: Sequence[StageStep], graph: OnnxGraph) -> None:
         elif not reasons:
             assert step.fitted is not None
             try:
-                stage.to_onnx(graph, step.fitted)
+                over.to_onnx(step.stage, graph, step.fitted)
             except PenstockError as error:
                 reasons[step.label] = f"{error.message}. {error.hint or ''}".rstrip()
         graph.schema = step.output_schema(graph.schema)
@@ -89,7 +94,7 @@ def _model(graph: OnnxGraph, columns: Sequence[str], digest: str) -> ModelProto:
     made = helper.make_graph(
         graph.nodes,
         "penstock",
-        [_info(name, tensor, 1) for name, tensor in graph.inputs.items()],
+        [_info(name, tensor, tensor.width) for name, tensor in graph.inputs.items()],
         [_info(tensor.name, tensor, None) for tensor in outputs],
         graph.constants,
     )

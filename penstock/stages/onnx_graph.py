@@ -1,5 +1,7 @@
 """A graph in ONNX that stages add their part to: a tensor of shape (rows, 1) for each column of numbers or strings.
 
+That of a dense vector is of shape (rows, length).
+
 Null is NaN in a floating tensor, and the empty string in one of strings; integers and booleans have none.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,8 @@ class Tensor:
 
     name: str
     dtype: str
+    width: int = 1
+    """How many numbers an input has for each row."""
 
     @property
     def is_floating(self) -> bool:
@@ -37,7 +42,9 @@ class OnnxGraph:
     Parameters
     ----------
     inputs : mapping of str to pyarrow.DataType
-        The columns that come in; of strings, booleans and numbers.
+        The columns that come in; of strings, booleans and numbers, and dense vectors.
+    sizes : mapping of str to int
+        The lengths of those that are vectors.
 
     Attributes
     ----------
@@ -47,8 +54,9 @@ class OnnxGraph:
         Their types, as the stage at hand has them.
     """
 
-    def __init__(self, inputs: Mapping[str, pa.DataType]) -> None:
-        self.columns = {name: Tensor(name, dtype_of(name, kind)) for name, kind in inputs.items()}
+    def __init__(self, inputs: Mapping[str, pa.DataType], sizes: Mapping[str, int] = MappingProxyType({})) -> None:
+        kinds = {name: kind.value_type if name in sizes else kind for name, kind in inputs.items()}
+        self.columns = {name: Tensor(name, dtype_of(name, kind), sizes.get(name, 1)) for name, kind in kinds.items()}
         self.inputs = dict(self.columns)
         self.schema = pa.schema(list(inputs.items()))
         self.nodes: list[Any] = []
@@ -98,6 +106,15 @@ class OnnxGraph:
         """Return columns of numbers side by side, of shape (rows, columns)."""
         found = [self.number(name, dtype) for name in names]
         return found[0] if len(found) == 1 else self.add("Concat", *found, axis=1)
+
+    def parts(self, tensor: Tensor, count: int) -> list[Tensor]:
+        """Return the columns of a matrix that has so many, each of shape (rows, 1)."""
+        from onnx import helper
+
+        made = [Tensor(f"#{len(self.nodes)}.{place}", tensor.dtype) for place in range(count)]
+        names = [each.name for each in made]
+        self.nodes.append(helper.make_node("Split", [tensor.name], names, axis=1, num_outputs=count))
+        return made
 
     def part(self, tensor: Tensor, place: int) -> Tensor:
         """Return one column of a matrix, of shape (rows, 1)."""

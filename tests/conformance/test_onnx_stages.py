@@ -67,7 +67,8 @@ def expected(column: pa.ChunkedArray) -> np.ndarray:
     """Return a column of what `transform` gives as an output is: NaN for null, rows of lists side by side."""
     values = column.to_pylist()
     if pa.types.is_list(column.type):
-        return np.array(values)
+        width = max(len(row) for row in values if row is not None)
+        return np.array([[np.nan] * width if row is None else row for row in values], dtype=float)
     missing = np.nan if pa.types.is_floating(column.type) else None
     return np.array([missing if value is None else value for value in values], dtype=object)[:, None]
 

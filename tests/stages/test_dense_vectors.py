@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime as ort
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -248,9 +249,30 @@ def test_scaled_vectors_go_into_a_trainer(local):
     assert [model.predict(row)["probability"] for row in many] == expected
 
 
-def test_onnx_has_no_dense_vectors(local):
-    with pytest.raises(ConfigError, match="'v'"):
-        fit(local, st.KMeans("v"), TABLE).to_onnx()
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [st.StandardScaler("v", with_mean=True), st.LogisticRegression("y", features=["x", "v"])],
+        [st.KMeans("v", k=3)],
+        [st.PCA(["v", "x"], 2)],
+        [st.XGBoostClassifier("y", features=["v", "x"], num_boost_round=5)],
+        [st.VectorAssembler(["x", "v"]), st.ElementwiseProduct("features", scaling_vec=range(SIZE + 1))],
+    ],
+    ids=repr,
+)
+def test_onnx_has_an_input_for_a_vector(local, stages):
+    model = ps.Pipeline(*stages).fit(local.from_arrow(TABLE))
+    names = list(model.output_columns)
+    graph = model.to_onnx(columns=names)
+    inputs = {each.name: [size.dim_value for size in each.type.tensor_type.shape.dim] for each in graph.graph.input}
+    assert inputs["v"] == [0, SIZE]
+    session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = {"v": VALUES, "x": TABLE["x"].to_numpy()[:, None]}
+    outputs = session.run(None, {name: given[name] for name in inputs})
+    scored = transformed(model, local, TABLE, *names)
+    for name, found in zip(names, outputs, strict=True):
+        known = np.array(scored[name].to_pylist())
+        np.testing.assert_allclose(found.reshape(known.shape), known, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 def test_an_assembler_makes_what_a_trainer_takes(local):

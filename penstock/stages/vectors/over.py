@@ -7,7 +7,7 @@ here does what the stage does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -17,13 +17,16 @@ from penstock.core.names import element_names
 from penstock.frames.elements import pack, packed
 from penstock.spmd import Rank
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Stage, with_fields
-from penstock.stages.capabilities import NumbersTaker
+from penstock.stages.capabilities import HasOnnx, NumbersTaker
 from penstock.stages.features import is_dense
 from penstock.stages.trainer import Trainer
 from penstock.stages.vectors.element_rank import ElementRank
 from penstock.stages.vectors.element_statistics import ElementResults, ElementStatistics
 from penstock.stages.vectors.elements import VectorElements
 from penstock.statistics.base import Statistic
+
+if TYPE_CHECKING:
+    from penstock.stages.onnx_graph import OnnxGraph
 
 SIZES = "vector_sizes"
 """What the lengths of the vectors are called in what is learned, and `ElementStatistics` among what is asked for."""
@@ -170,13 +173,36 @@ def row_function(stage: Stage, schema: pa.Schema, fitted: Fitted) -> RowFunction
     return call
 
 
+def sizes(fitted: Fitted | None) -> Mapping[str, int]:
+    """Return the lengths of the vectors of a fitted stage, by name."""
+    found: Mapping[str, int] = (fitted or {}).get(SIZES, {})
+    return found
+
+
+def to_onnx(stage: Stage, graph: OnnxGraph, fitted: Fitted) -> None:
+    """Put a stage into a graph in ONNX, as `HasOnnx.to_onnx`."""
+    inner, state = over_elements(stage, fitted)
+    if inner is stage:
+        return cast(HasOnnx, stage).to_onnx(graph, fitted)
+    columns, schema, vectors = dict(graph.columns), graph.schema, _vectors_made(stage, fitted)
+    for name, size in sizes(fitted).items():
+        graph.assign(dict(zip(element_names(name, size), graph.parts(columns[name], size), strict=True)))
+    graph.schema = VectorElements.of(sizes(fitted)).schema(schema)
+    cast(HasOnnx, inner).to_onnx(graph, state)
+    results = {out: graph.numbers(vectors[out]) if out in vectors else graph.columns[out] for out in stage.outputs()}
+    graph.columns, graph.schema = {**columns, **results}, schema  # elements are there for this stage alone
+    return None
+
+
 def check_sizes(stage: Stage, fitted: Mapping[str, Any]) -> None:
     """Raise ValueError where a saved stage has lengths that are none, or are not of its columns."""
-    sizes = fitted.get(SIZES, {"": 1})
+    if SIZES not in fitted:
+        return
+    sizes = fitted[SIZES]
     if not isinstance(sizes, Mapping) or not sizes:
         raise ValueError(f"{SIZES} is {sizes!r:.100}, expected the length of each vector")
     for name, size in sizes.items():
-        if type(size) is not int or not 0 < size <= LONGEST or (SIZES in fitted and name not in stage.inputs()):
+        if type(size) is not int or not 0 < size <= LONGEST or name not in stage.inputs():
             raise ValueError(f"{SIZES} has {name!r}: {size!r:.50}, expected a column and a length up to {LONGEST}")
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError
 from penstock.frames.elements import pack, packed
 from penstock.stages.base import Fitted, RowFunction, Tags
+from penstock.stages.onnx_graph import OnnxGraph
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.preprocessing._added import AddedColumns
 
@@ -67,6 +68,9 @@ class VectorAssembler(AddedColumns):
 
     def transform(self, frame: nw.DataFrame, fitted: Fitted) -> nw.DataFrame:
         return frame.with_columns(pack(frame, self._elements, self.output))
+
+    def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        graph.assign({self.output: graph.numbers(self._elements)})
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         return lambda row: row.update({self.output: packed(row, self._elements)})
