@@ -89,10 +89,16 @@ HYPERPARAMETERS: dict[str, dict[str, Any]] = {  # by work, under our names; thos
 }
 
 
+IN_MEMORY = ("logistic", "kmeans")
+"""What scikit-learn minimises too, by the same rules."""
+
+
 def _trainings(work: str) -> Iterator[Contender]:
     ours = tuple(f"{engine}.{work}" for engine in ("local", "spark", "dask"))
     yield from (Contender(name, work, "penstock_models.py") for name in ours)
     yield from (Contender(f"{peer}.{work}", work, "mllib_models.py", ours[:2]) for peer in ("mllib", "mllib.cached"))
+    if work in IN_MEMORY:
+        yield Contender(f"sklearn.{work}", work, "sklearn_models.py", ours[:1])
 
 
 TRAININGS = tuple(contender for work in HYPERPARAMETERS for contender in _trainings(work))
