@@ -58,6 +58,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
             "Device": lambda index: type("Device", (), {"use": lambda self: calls.append(f"use({index})")})(),
             "set_allocator": lambda allocator: calls.append(f"allocator({allocator})"),
         },
+        "cudf": {"set_option": lambda name, value: calls.append(f"{name}={value}")},
         "rmm": {},
         "rmm.mr": {
             "CudaMemoryResource": CudaMemoryResource,
@@ -76,12 +77,13 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
         if parent:
             setattr(sys.modules[parent], child, module)
     monkeypatch.setattr(worker, "_bound", None)
+    monkeypatch.delenv("CUDF_SPILL", raising=False)
     return fake
 
 
 def test_bind_makes_the_gpu_current_before_it_makes_the_pool(cuda: FakeCuda) -> None:
     bind(Device("gpu", 0))
-    assert cuda.calls[:4] == ["use(0)", "pool(None)", "set pool", "allocator(rmm)"]
+    assert cuda.calls[:5] == ["use(0)", "pool(None)", "set pool", "spill=True", "allocator(rmm)"]
 
 
 def test_bind_again_makes_the_gpu_current_and_no_second_pool(cuda: FakeCuda) -> None:
@@ -102,6 +104,15 @@ def test_bind_keeps_a_memory_resource_that_was_set_before(cuda: FakeCuda) -> Non
     cuda.calls.clear()
     bind(Device("gpu", 0))
     assert cuda.calls == ["use(0)", "allocator(rmm)", "use(0)"]
+
+
+@pytest.mark.parametrize("spills", ["0", "1"])
+def test_whether_cudf_spills_is_left_to_the_environment(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch, spills: str
+) -> None:
+    monkeypatch.setenv("CUDF_SPILL", spills)
+    bind(Device("gpu", 0))
+    assert not [call for call in cuda.calls if call.startswith("spill")]
 
 
 def test_bind_to_another_gpu_is_an_error(cuda: FakeCuda) -> None:

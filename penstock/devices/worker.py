@@ -22,6 +22,7 @@ class _Binding(NamedTuple):
 
 
 _KEPT = 8
+_SPILLS = "CUDF_SPILL"
 _lock = threading.Lock()
 _bound: _Binding | None = None
 
@@ -58,7 +59,8 @@ def bind(device: Device, *, release_threshold: int | None = None) -> None:
 
     To be called before anything allocates on the GPU, and again at the start of every task: workers are reused, and
     CUDA's current device belongs to a thread. The pool is RMM's `CudaAsyncMemoryResource`, and CuPy allocates from it
-    too. A memory resource that was set before, by dask-cuda for one, is kept. Nothing is done for the CPU.
+    too; cuDF spills from it to the host, unless ``CUDF_SPILL`` says otherwise. A memory resource that was set before,
+    by dask-cuda for one, is kept, and spilling left to whoever set it. Nothing is done for the CPU.
 
     Parameters
     ----------
@@ -186,9 +188,18 @@ def _install(device: Device, release_threshold: int | None) -> None:
         if type(rmm.mr.get_current_device_resource()) is rmm.mr.CudaMemoryResource:
             pool = rmm.mr.CudaAsyncMemoryResource(release_threshold=release_threshold)
             rmm.mr.set_current_device_resource(pool)
+            _let_cudf_spill()
         cupy.cuda.set_allocator(rmm_cupy_allocator)
     except Exception as problem:
         raise _not_ready(device, problem) from problem
+
+
+def _let_cudf_spill() -> None:
+    """Have cuDF move frames to the host where the GPU is full, unless the environment says whether it does."""
+    import cudf
+
+    if _SPILLS not in os.environ:
+        cudf.set_option("spill", True)
 
 
 def _make_current(device: Device) -> None:
