@@ -77,11 +77,11 @@ class ModelExports:
         Notes
         -----
         There is an input for each of `input_columns` that the outputs depend on, of shape (rows, 1) and of the type in
-        `schema`; of a dense vector of shape (rows, length). Null is NaN in a floating input and the empty string in one of strings; other types have none. An
-        output has the name of its column, with ``_out`` after it where an input has that name, and shape (rows, 1), or
-        (rows, n) for lists. Numbers are those of `transform` within 1e-6, codes and classes are equal. ONNX has no
-        errors and no null in integers and strings: what a stage refuses, an infinity say, goes through, and of a row
-        whose class is null in `transform`, trust the NaN of the scores.
+        `schema`; of a dense vector of shape (rows, length). Null is NaN in a floating input and the empty string in one
+        of strings; other types have none. An output has the name of its column, with ``_out`` after it where an input
+        has that name, and shape (rows, 1), or (rows, n) for lists. Numbers are those of `transform` within 1e-6, codes
+        and classes are equal. ONNX has no errors and no null in integers and strings: what a stage refuses, an infinity
+        say, goes through, and of a row whose class is null in `transform`, trust the NaN of the scores.
 
         Examples
         --------
