@@ -14,25 +14,28 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from noticing_device import Allowed, NoticingDevice, Sizes, UnexpectedTripError, standing_in
 
 from penstock import frames
 from penstock import stages as st
+from penstock.core.errors import DataValueError
 from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
 from penstock.frames import cudf, matrices
 from penstock.pipeline import Pipeline
 from penstock.stages.base import Fitted
+from penstock.stages.evaluation.base import Evaluator
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.bayes import _bayes
 from penstock.stages.training.clustering import _lloyd, _seeding
-from penstock.statistics import Extremes, Moments, Statistic
+from penstock.statistics import Extremes, Moments, Quantiles, Statistic
 from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.gram import Gram
 from penstock.testing import LocalGang
 
-ROWS, SAMPLE, FRAGMENTS, ROUNDS = 6000, 160, 3, 8
+ROWS, SAMPLE, FRAGMENTS, ROUNDS, FOLDS = 6000, 160, 3, 8, 2
 FEATURES = ("x0", "x1", "x2")
 
 
@@ -43,6 +46,11 @@ def once(_: Sizes) -> int:
 def each_fragment(sizes: Sizes) -> int:
     """Several times: for signs, weights and columns of each."""
     return 4 * sizes.fragments
+
+
+def each_fold(sizes: Sizes) -> int:
+    """Several times for each fragment, and for each fold of it."""
+    return 2 * FOLDS * each_fragment(sizes)
 
 
 def each_round(sizes: Sizes) -> int:
@@ -65,18 +73,32 @@ def of_candidates(sizes: Sizes) -> int:
     return 10 * of_outputs(sizes)
 
 
+def of_moments(sizes: Sizes) -> int:
+    """Four sums of each feature, for each class."""
+    return 4 * sizes.outputs * sizes.features
+
+
 def of_products(sizes: Sizes) -> int:
     """Products of features, of a 1 and of a label with each other, for about eight pairs of slices."""
     return 8 * (sizes.features + 2) ** 2 * sizes.outputs
 
 
+def of_working_weights(sizes: Sizes) -> int:
+    """Products of features, of an intercept and of four sums with each other, for about ten pairs of slices."""
+    return max(10 * (sizes.features + 5) ** 2, of_products(sizes))
+
+
 READING = Allowed("io/sources/", "from_arrow", lambda _: sys.maxsize, lambda sizes: sizes.fragments)
 CLUSTERING, EXACT = "stages/training/clustering/", "stages/training/exact/"
+LINEAR_MODELS = "stages/training/linear/"
 ALLOWED = (
     READING,
     Allowed(EXACT + "sums.py:Split.of", "to_device", of_outputs, each_round),
     Allowed(EXACT + "sums.py:Split.sums", "to_host", of_outputs, each_block),
-    Allowed(EXACT + "gram.py:RowSlices.products_of", "to_host", of_products, each_block),
+    Allowed(EXACT + "gram.py:RowSlices.products_of", "to_host", of_working_weights, each_block),
+    Allowed(EXACT + "gram.py:RowSlices.products", "to_device", of_outputs, each_block),
+    Allowed(EXACT + "gram.py:GramDesign._largest", "to_host", of_outputs, each_block),
+    Allowed(LINEAR_MODELS + "_irls.py:Likelihood.", "to_device", of_outputs, each_block),
     Allowed(EXACT + "products.py:FeatureGrid._large", "to_device", of_outputs, each_block),
     Allowed(EXACT + "products.py:Coefficients.of", "to_device", of_products, each_block),
     Allowed(EXACT + "products.py:_Round._products", "to_host", of_products, each_block),
@@ -99,6 +121,9 @@ ALLOWED = (
     # predictions
     Allowed(CLUSTERING + "kmeans.py:KMeans.transform", "to_device", of_outputs, each_fragment),
     Allowed(CLUSTERING + "_mixture.py:Mixture.log_densities", "to_device", of_products, each_fragment),
+    Allowed(LINEAR_MODELS + "_linear_model.py:predicted", "to_device", of_outputs, each_fragment),
+    Allowed(LINEAR_MODELS + "_linear_model.py:predicted", "__bool__", once, each_fragment),
+    Allowed(LINEAR_MODELS + "generalized_linear_regression.py:", "to_device", of_outputs, each_fragment),
     Allowed("stages/training/_finite.py:", "__bool__", once, each_fragment),
     Allowed("stages/training/bayes/_bayes.py:_added", "to_device", of_outputs, each_fragment),
     Allowed("stages/training/bayes/naive_bayes.py:", "__bool__", once, each_fragment),
@@ -107,9 +132,13 @@ ALLOWED = (
     Allowed("stages/target.py:", "__bool__", once, each_fragment),
     # statistics
     Allowed("statistics/aggregates.py:aggregate", "to_arrow", of_products, each_fragment),
+    Allowed("statistics/class_moments.py:ClassMoments._of_device", "to_arrow", of_outputs, each_fragment),
+    Allowed("statistics/class_moments.py:ClassMoments._of_device", "from_arrow", of_outputs, each_fragment),
+    Allowed("statistics/class_moments.py:ClassMoments._table", "to_host", of_moments, each_fragment),
     Allowed("statistics/extremes.py:Extremes.summarise", "to_arrow", of_outputs, each_fragment),
-    Allowed("statistics/gram.py:", "to_host", of_products, each_fragment),
-    Allowed("statistics/gram.py:", "__bool__", once, each_fragment),
+    Allowed("statistics/gram.py:", "to_host", of_products, each_fold),
+    Allowed("statistics/gram.py:", "__bool__", once, each_fold),
+    Allowed("statistics/gram.py:", "__float__", once, each_fold),
 )
 
 
@@ -182,15 +211,36 @@ LINEAR = (
     st.LogisticRegression("y", features=FEATURES, weight="w", max_iter=ROUNDS),
     st.LogisticRegression("y", features=FEATURES, reg_param=0.1, elastic_net_param=0.5, max_iter=ROUNDS),
 )
-NOT_YET = (
-    pytest.param(
-        st.GeneralizedLinearRegression("y", features=FEATURES, family="binomial"),
-        marks=pytest.mark.xfail(raises=UnexpectedTripError, reason="means and labels are on the host in each round"),
-    ),
+BAYES = tuple(
+    st.NaiveBayes("y", features=FEATURES, model_type=each, weight=weight)
+    for each, weight in (("multinomial", None), ("complement", "w"), ("gaussian", None), ("gaussian", "w"))
+)
+REGRESSIONS = (
+    st.LinearRegression("y", features=FEATURES, weight="w"),
+    st.LinearRegression("y", features=FEATURES, reg_param=0.1, elastic_net_param=0.5),
+    st.LinearRegressionCV("x0", features=FEATURES[1:], weight="w", fold="y", num_folds=FOLDS),
+)
+GLM = tuple(
+    st.GeneralizedLinearRegression(label, features=features, max_iter=ROUNDS, **options)
+    for label, features, options in (
+        ("y", FEATURES, {"family": "gaussian", "weight": "w", "reg_param": 0.1}),
+        ("y", FEATURES, {"family": "binomial", "weight": "w"}),
+        ("y", FEATURES, {"family": "binomial", "link": "probit"}),
+        ("y", FEATURES, {"family": "binomial", "link": "cloglog"}),
+        ("y", FEATURES[:2], {"family": "poisson", "offset": "w"}),
+        ("x0", FEATURES[1:], {"family": "gaussian", "offset": "w"}),
+        ("x0", FEATURES[1:], {"family": "gamma", "fit_intercept": False}),
+        ("x0", FEATURES[1:], {"family": "tweedie", "variance_power": 1.5, "link_power": 0.0, "link_prediction": "eta"}),
+    )
 )
 
 
-@pytest.mark.parametrize("stage", [*KMEANS, *MIXTURES, *LINEAR, *NOT_YET], ids=lambda stage: type(stage).__name__)
+def over_the_host(computed: Any, reason: str) -> Any:
+    """Return a case of what does copy rows to the host; it fails as soon as that copies none."""
+    return pytest.param(computed, marks=pytest.mark.xfail(raises=UnexpectedTripError, strict=True, reason=reason))
+
+
+@pytest.mark.parametrize("stage", [*KMEANS, *MIXTURES, *LINEAR, *GLM], ids=lambda stage: type(stage).__name__)
 def test_a_trainer_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -> None:
     device = NoticingDevice(ALLOWED, sizes_of(stage))
     with watching(stage, "train", device):
@@ -200,7 +250,42 @@ def test_a_trainer_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -
 
 @pytest.mark.parametrize(
     "stage",
-    [*KMEANS, *MIXTURES, *(st.NaiveBayes("y", features=FEATURES, model_type=each) for each in _bayes.MODEL_TYPES[::3])],
+    [
+        *BAYES,
+        *REGRESSIONS,
+        over_the_host(
+            st.LinearRegressionCV("x0", features=FEATURES[1:], num_folds=FOLDS),
+            "rows are dealt to folds there, by their numbers",
+        ),
+    ],
+    ids=lambda stage: type(stage).__name__,
+)
+def test_a_fit_from_statistics_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -> None:
+    data, device = fragments_of(gpu), NoticingDevice(ALLOWED, sizes_of(stage))
+    with device.watching():
+        Pipeline(stage).fit(data)
+    assert device.trips
+
+
+@pytest.mark.parametrize(
+    "evaluator",
+    [
+        st.RegressionEvaluator("y", prediction="x0", weight="w", metrics=("rmse", "r2", "maxError")),
+        over_the_host(st.RegressionEvaluator("y", prediction="x0"), "residuals are counted there, for their median"),
+        over_the_host(st.BinaryClassificationEvaluator("y", raw_prediction="x0"), "scores are sorted there"),
+    ],
+    ids=lambda evaluator: type(evaluator).__name__,
+)
+def test_an_evaluation_leaves_rows_on_the_device(evaluator: Evaluator, gpu: LocalEngine) -> None:
+    data, device = fragments_of(gpu), NoticingDevice(ALLOWED, sizes_of(REGRESSIONS[0]))
+    with device.watching():
+        evaluator.evaluate(data)
+    assert device.trips
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [*KMEANS, *MIXTURES, *REGRESSIONS, *GLM, BAYES[0], BAYES[2]],
     ids=lambda stage: type(stage).__name__,
 )
 def test_predictions_are_made_on_the_device(stage: Trainer, gpu: LocalEngine) -> None:
@@ -217,10 +302,9 @@ def test_predictions_are_made_on_the_device(stage: Trainer, gpu: LocalEngine) ->
         Moments(FEATURES),
         Extremes(FEATURES),
         Gram(FEATURES),
-        pytest.param(
-            ClassMoments(("y", *FEATURES)),
-            marks=pytest.mark.xfail(raises=UnexpectedTripError, reason="columns go to the host one at a time"),
-        ),
+        ClassMoments(("y", *FEATURES)),
+        ClassMoments(("y", *FEATURES, "w"), weighted=True),
+        over_the_host(Quantiles(FEATURES), "a sketch is made there of columns that the device has sorted"),
     ],
     ids=lambda statistic: type(statistic).__name__,
 )
@@ -262,6 +346,43 @@ def test_linear_models_are_those_of_a_cpu(stage: Trainer, gpu: LocalEngine, cpu:
     np.testing.assert_allclose(found["intercepts"], expected["intercepts"], rtol=1e-9)
     for ours, theirs in zip(found["coefficients"].columns, expected["coefficients"].columns, strict=True):
         np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("stage", GLM, ids=lambda stage: f"{stage.family}-{stage.link}")
+def test_generalised_linear_models_are_those_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
+    stage: Trainer, gpu: LocalEngine, cpu: LocalEngine
+) -> None:
+    [expected] = train(stage, cpu)
+    for size in (1, 3):
+        assert all(found == expected for found in train(stage, gpu, size))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.string(), pa.float64(), pa.float32()], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_classes_are_those_of_a_cpu(kind: pa.DataType, weighted: bool, stand_in: None) -> None:
+    labels = pa.array([0, 0, 1, None, 1, 0], pa.int64()).take(pa.array(np.arange(ROWS) % 6))
+    signs = pa.array(np.where(np.arange(ROWS) % 7 < 3, -1.0, 1.0))  # of zeros too, which are one class
+    given = pc.multiply(pc.subtract(labels, 1), signs) if pa.types.is_floating(kind) else labels
+    whole = table().set_column(4, "y", given.cast(kind))
+    parts = whole.slice(0, 2500), whole.slice(2500), whole.slice(0, 0)
+    statistic = ClassMoments(("y", *FEATURES, *(["w"] if weighted else [])), weighted=weighted)
+    of_gpu, of_cpu = (
+        statistic.merge([statistic.summarise(frames.from_arrow(part, where)) for part in parts])
+        for where in ("gpu", "cpu")
+    )
+    assert of_gpu["invalid"] == of_cpu["invalid"]
+    assert of_gpu["table"].schema == of_cpu["table"].schema
+    of_gpu, of_cpu = (each["table"].sort_by("class").to_pydict() for each in (of_gpu, of_cpu))
+    assert (of_gpu["class"], of_gpu["rows"], of_gpu["weight"]) == (of_cpu["class"], of_cpu["rows"], of_cpu["weight"])
+    for name in ("sum", "mean", "m2"):
+        np.testing.assert_allclose(of_gpu[name], of_cpu[name], rtol=1e-12)
+
+
+def test_moments_of_too_many_classes_are_refused_before_these_leave_the_device(stand_in: None) -> None:
+    device = NoticingDevice(ALLOWED, sizes_of(KMEANS[0]))
+    given = frames.from_arrow(table().set_column(4, "y", pa.array(np.arange(ROWS))), "gpu")
+    with device.watching(), pytest.raises(DataValueError, match="6000 or more distinct values"):
+        ClassMoments(("y", *FEATURES), limit=5999).summarise(given)
 
 
 # The device itself

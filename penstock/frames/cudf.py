@@ -292,6 +292,11 @@ def murmur3(native: Any, seed: int) -> Any:
 
 def ndtri(values: Any) -> Any:
     """Return the quantile of the standard normal distribution at each of the CuPy `values`."""
-    from cupyx.scipy.special import ndtri as kernel
+    return special("ndtri", values)
 
-    return kernel(values)
+
+def special(name: str, values: Any) -> Any:
+    """Return a function of SciPy's module `special` of each of the CuPy `values`."""
+    from cupyx.scipy import special as functions
+
+    return getattr(functions, name)(values)

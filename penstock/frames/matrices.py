@@ -192,6 +192,21 @@ def empty(shape: int | tuple[int, ...], kind: Kind) -> Any:
     return cudf.empty(shape) if kind == "gpu" else np.empty(shape)
 
 
+def special(name: str, values: Any) -> Any:
+    """Return a function of SciPy's module `special`, that CuPy has too, of each value: where the values are.
+
+    Examples
+    --------
+    >>> special("ndtr", np.array([0.0, np.inf]))
+    array([0.5, 1. ])
+    """
+    if not isinstance(values, np.ndarray | float):
+        return cudf.special(name, values)
+    from scipy import special as functions
+
+    return getattr(functions, name)(values)
+
+
 def to_host(values: Any) -> np.ndarray:
     """Return an array as NumPy, copied from the GPU if it is there."""
     return cudf.to_host(values)

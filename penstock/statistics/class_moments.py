@@ -10,9 +10,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from penstock import frames
 from penstock.core.errors import ConfigError
+from penstock.frames import matrices
 from penstock.statistics.aggregates import numbers
 from penstock.statistics.base import State, Statistic
+from penstock.statistics.device_groups import DeviceGroups
 from penstock.statistics.groups import Groups, as_lists, as_matrix
 from penstock.statistics.labels import categories, refuse_more, without_minus_zero
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
@@ -76,9 +79,9 @@ class MomentsByClass:
 class ClassMoments(Statistic):
     """The :class:`MomentsByClass` of columns of numbers or booleans; the state grows with classes times columns.
 
-    Computed on the host, to which the columns of a frame on a GPU are copied one at a time. Sums are added in the order
-    of the rows, so that the result does not depend on threads. Means and squares come from differences, and partitions
-    are joined with the update of Chan (see `penstock.statistics.Moments`): of data far from zero nothing cancels.
+    Computed where the frame is. On a CPU sums are added in the order of the rows, so that the result does not depend on
+    threads. Means and squares come from differences, and partitions are joined with the update of Chan (see
+    `penstock.statistics.Moments`): of data far from zero nothing cancels.
 
     Parameters
     ----------
@@ -135,11 +138,32 @@ class ClassMoments(Statistic):
         rows, invalid = valid_rows(frame, self._checks(frame.schema[self.label].is_float()))
         if self.weighted:
             rows = rows.filter(nw.col(self.columns[-1]) > 0)
+        on_device = frames.is_gpu(rows) and len(rows)
+        return {"invalid": invalid, "table": self._of_device(rows) if on_device else self._of_host(rows)}
+
+    def _of_host(self, rows: nw.DataFrame[Any]) -> pa.Table:
         weight = numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
         classes = without_minus_zero(categories(rows, self.label))
         parts = ((weight * values, values, 0.0, 0.0) for values in (numbers(rows, name) for name in self.features))
-        counts = np.ones(len(rows), dtype=np.int64)
-        return {"invalid": invalid, "table": self._joined(classes, counts, weight, parts)}
+        return self._joined(classes, np.ones(len(rows), dtype=np.int64), weight, parts)
+
+    def _of_device(self, rows: nw.DataFrame[Any]) -> pa.Table:
+        """Return what `_of_host` does; only classes, and what is added up of each, leave the device."""
+        labels = self._labels(rows)
+        self._refuse_more(labels[self.label].n_unique())
+        counts = frames.value_counts(labels, [self.label])[self.label]
+        classes = counts["value"].combine_chunks()
+        codes = frames.encode(labels, {self.label: classes}, {self.label: -1})
+        place = _on_device(codes, self.label).astype(np.int64)
+        weight = _on_device(rows, self.columns[-1]) if self.weighted else np.ones_like(place, dtype=np.float64)
+        parts = ((weight * values, values, 0.0, 0.0) for values in (_on_device(rows, name) for name in self.features))
+        groups = DeviceGroups.of(place, weight, len(classes))
+        return self._table(classes, counts["count"].to_numpy(), groups, parts)
+
+    def _labels(self, rows: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Return the labels, 0.0 for -0.0, so that they are one class, by a sum that cuDF does not drop."""
+        column, dtype = nw.col(self.label), rows.schema[self.label]
+        return rows.select((column + 0.0).cast(dtype) if dtype.is_float() else column)
 
     def merge(self, states: Sequence[State]) -> State:
         """Join class by class."""
@@ -183,17 +207,27 @@ class ClassMoments(Statistic):
         """
         coded = classes.dictionary_encode()
         found, place = coded.dictionary, coded.indices.to_numpy()
-        hint = "Learn a quantity by regression; join classes that are too many."
-        refuse_more(self.label, len(found), self.limit, "distinct values", " classes", hint)
-        groups = Groups.of(place, weight, len(found))
-        matrices = np.array([_joined(groups, *part) for part in parts])  # features, parts, classes
-        lists = {name: as_lists(matrices[:, i].T) for i, name in enumerate(_PARTS)}
+        self._refuse_more(len(found))
         counts = np.zeros(len(found), dtype=np.int64)
         np.add.at(counts, place, rows)
-        return pa.table({"class": found, "rows": counts, "weight": groups.weight, **lists})
+        return self._table(found, counts, Groups.of(place, weight, len(found)), parts)
+
+    def _refuse_more(self, classes: int) -> None:
+        hint = "Learn a quantity by regression; join classes that are too many."
+        refuse_more(self.label, classes, self.limit, "distinct values", " classes", hint)
+
+    def _table(self, classes: pa.Array, rows: np.ndarray, groups: Groups, parts: Iterable[Sequence[Any]]) -> pa.Table:
+        """Return a row a class, of the parts that `groups` joins."""
+        joined = matrices.to_host(np.stack([_joined(groups, *part) for part in parts]))  # features, parts, classes
+        lists = {name: as_lists(joined[:, i].T) for i, name in enumerate(_PARTS)}
+        return pa.table({"class": classes, "rows": rows, "weight": matrices.to_host(groups.weight), **lists})
 
 
-def _joined(groups: Groups, sums: Any, means: Any, rests: Any, m2: Any) -> list[np.ndarray]:
-    """Return the four of each class from those of its parts."""
+def _on_device(frame: nw.DataFrame[Any], name: str) -> Any:
+    return matrices.to_matrix(frame, (name,), "float64")[:, 0]
+
+
+def _joined(groups: Groups, sums: Any, means: Any, rests: Any, m2: Any) -> Any:
+    """Return the four of each class from those of its parts, one below the other."""
     mean, rest, away = groups.means(means, rests)
-    return [groups.sums(sums), mean, rest, groups.sums(m2 + groups.parts * (away * away))]
+    return np.stack([groups.sums(sums), mean, rest, groups.sums(m2 + groups.parts * (away * away))])

@@ -41,12 +41,15 @@ def watch(patch: pytest.MonkeyPatch, notice: Notice) -> None:
 
 
 def _telling(function: Callable[..., Any], name: str, notice: Notice, size: Callable[..., int | None]) -> Any:
-    """Return a function that tells of what crosses in it, but not of what crosses inside of that."""
+    """Return a function that tells of numbers that cross in it, but not of what crosses inside of that.
+
+    Tables without rows, of which types are learned, are none.
+    """
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         numbers = size(*arguments, **options)
-        if numbers is None or getattr(_inside, "told", False):
+        if not numbers or getattr(_inside, "told", False):
             return function(*arguments, **options)
         notice(name, numbers)
         _inside.told = True

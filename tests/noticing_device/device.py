@@ -35,12 +35,14 @@ class NoticingDevice:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Notice what crosses while inside; what was caught on its way is raised again at the end."""
-        with pytest.MonkeyPatch.context() as patch:
-            watch(patch, self._notice)
-            yield
-        if self._unexpected:
-            raise UnexpectedTripError("\n".join(self._unexpected))
+        """Notice what crosses while inside; what was caught, or became another error, is raised at the end."""
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                watch(patch, self._notice)
+                yield
+        finally:
+            if self._unexpected:
+                raise UnexpectedTripError("\n".join(self._unexpected))
 
     def _notice(self, way: str, numbers: int) -> None:
         trip = Trip.here(way, numbers)

@@ -165,7 +165,6 @@ class GramDesign(Design):
         return found
 
 
-def host(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels and weights as NumPy arrays."""
-    label = matrices.to_host(rows.label)
-    return label, np.ones_like(label) if rows.weight is None else matrices.to_host(rows.weight)
+def label_and_weight(rows: Rows) -> tuple[Any, Any]:
+    """Return labels and weights, where the rows are; weights of 1 where there are none."""
+    return rows.label, np.ones_like(rows.label) if rows.weight is None else rows.weight

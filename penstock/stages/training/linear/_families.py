@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.core.errors import DataValueError
+from penstock.frames import matrices
 from penstock.stages.training.linear._links import Array
 from penstock.statistics import Extreme
 from penstock.statistics.rules import Rule
@@ -137,10 +138,8 @@ class Binomial(Family):
         return self.trimmed(mean)
 
     def log_likelihood(self, label: Array, mean: Array, weight: Array, dispersion: float) -> Array:
-        from scipy.special import gammaln
-
         trials, hits = np.floor(weight + 0.5), np.floor(label * weight + 0.5)
-        ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
+        ways = _gammaln(trials + 1) - _gammaln(hits + 1) - _gammaln(trials - hits + 1)
         return ways + hits * np.log(mean) + (trials - hits) * np.log1p(-mean)
 
 
@@ -161,10 +160,8 @@ class Poisson(Family):
         return np.maximum(label, _START)
 
     def log_likelihood(self, label: Array, mean: Array, weight: Array, dispersion: float) -> Array:
-        from scipy.special import gammaln
-
         count = np.floor(label)
-        return weight * (count * np.log(mean) - mean - gammaln(count + 1))
+        return weight * (count * np.log(mean) - mean - _gammaln(count + 1))
 
 
 class Gamma(Family):
@@ -216,6 +213,10 @@ class Tweedie(Family):
 
     def start(self, label: Array, weight: Array) -> Array:
         return np.where(label == 0, _START, label)
+
+
+def _gammaln(values: Array) -> Array:
+    return matrices.special("gammaln", values)
 
 
 def _y_log_y(label: Array, mean: Array) -> Array:

@@ -8,9 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock.frames import matrices
 from penstock.stages.training.exact.design import Rows
-from penstock.stages.training.exact.gram import GramDesign, host
+from penstock.stages.training.exact.gram import GramDesign, label_and_weight
 from penstock.stages.training.linear._irls import Likelihood, Point
 from penstock.stages.training.linear._least_squares import significance
 
@@ -50,12 +49,11 @@ class Totals:
         """
 
         def terms(rows: Rows) -> Any:
-            label, weight = host(rows)
-            label = label - (0.0 if offset is None else matrices.to_host(rows.x[offset]))
+            label, weight = label_and_weight(rows)
+            label = label - (0.0 if offset is None else rows.x[offset])
             root = np.sqrt(weight)
-            parts = np.stack([root, (weight > 0).astype(float), root * (label - origin)])
-            roots, others = (matrices.to_device(each, design.kind) for each in (root, parts))
-            return np.concatenate([rows.x[:count] * roots, others])
+            parts = [root, (weight > 0).astype(float), root * (label - origin)]
+            return np.concatenate([rows.x[:count] * root, np.stack(parts)])
 
         found = design.gram(terms, count + 3)
         assert found is not None, "weights, labels and features were checked to be finite, and not too large"
@@ -113,12 +111,11 @@ def _aic(likelihood: Likelihood, point: Point, totals: Totals, rank: int) -> flo
         return None
 
     def terms(rows: Rows) -> Any:
-        label, weight = host(rows)
+        label, weight = label_and_weight(rows)
         with np.errstate(all="ignore"):
             mean = likelihood.means(rows, point.coefficients)
             each = family.log_likelihood(label, mean, weight, dispersion)
-        parts = np.stack([np.ones_like(label), np.where(weight > 0, each, 0.0)])
-        return matrices.to_device(parts, likelihood.design.kind)
+        return np.stack([np.ones_like(label), np.where(weight > 0, each, 0.0)])
 
     found = likelihood.design.gram(terms, 2)
     return None if found is None else -2 * float(found[0, 1]) + 2 * (rank + family.has_dispersion)

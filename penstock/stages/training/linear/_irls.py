@@ -16,7 +16,7 @@ import numpy as np
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.training.exact.design import Rows, Scaling, linear
-from penstock.stages.training.exact.gram import GramDesign, host
+from penstock.stages.training.exact.gram import GramDesign, label_and_weight
 from penstock.stages.training.linear._coordinate_descent import SMALLEST_PIVOT, is_regular
 from penstock.stages.training.linear._families import Family
 from penstock.stages.training.linear._links import Link
@@ -135,7 +135,7 @@ class Likelihood:
 
     def _terms(self, rows: Rows, coefficients: np.ndarray) -> Any:
         """Return the weighted features, and the roots of what is added up besides; NaN where a mean is impossible."""
-        label, weight = host(rows)
+        label, weight = label_and_weight(rows)
         with np.errstate(all="ignore"):
             mean = self.means(rows, coefficients)
             precision = np.sqrt(weight / self.family.variance(mean))
@@ -143,20 +143,22 @@ class Likelihood:
             deviance = np.sqrt(np.maximum(weight * self.family.deviance(label, mean), 0.0))
             root = precision / np.abs(slope)
             parts = [root, np.sign(slope) * precision * (label - mean), deviance, precision * mean]
-            return self._stacked(rows, root, [np.where(weight > 0, part, 0.0) for part in parts])
+            return self._stacked(rows, [np.where(weight > 0, part, 0.0) for part in parts])
 
-    def _stacked(self, rows: Rows, root: np.ndarray, parts: list[np.ndarray]) -> Any:
-        kind = self.design.kind
-        weights, others = (matrices.to_device(each, kind) for each in (parts[0], np.stack(parts)))
-        return np.concatenate([rows.x[self.used] * weights, others])
+    def _stacked(self, rows: Rows, parts: list[Any]) -> Any:
+        """Return the features times the first of the parts, and below them the parts."""
+        used = matrices.to_device(self.used, self.design.kind)
+        return np.concatenate([rows.x[used] * parts[0], np.stack(parts)])
 
-    def means(self, rows: Rows, coefficients: np.ndarray) -> np.ndarray:
-        """Return the mean of each row, on the host, NaN where none is possible."""
+    def means(self, rows: Rows, coefficients: np.ndarray) -> Any:
+        """Return the mean of each row, where the rows are; NaN where none is possible."""
         whole = self.fixed.copy()
         whole[self.used] = coefficients
-        predictor = linear(rows.x, matrices.to_device(whole[None], self.design.kind))[0]
-        means: np.ndarray = self.family.possible(self.link.inverse(matrices.to_host(predictor)))
-        return means
+        return self.family.possible(self.link.inverse(self._predictor(rows, whole)))
+
+    def _predictor(self, rows: Rows, coefficients: np.ndarray) -> Any:
+        """Return the linear predictor of each row, from coefficients of all terms."""
+        return linear(rows.x, matrices.to_device(coefficients[None], self.design.kind))[0]
 
     def null(self, mean: float, fit_intercept: bool, tol: float, max_iter: int) -> Point | None:
         """Return the fit without features; None where it is impossible. The last term is the intercept, if any is.
@@ -191,13 +193,12 @@ class Likelihood:
         count = len(self.used)
 
         def terms(rows: Rows) -> Any:
-            label, weight = host(rows)
+            label, weight = label_and_weight(rows)
             with np.errstate(all="ignore"):
                 mean = self.family.possible(self.family.start(label, weight))
                 root = np.sqrt(weight / self.family.variance(mean)) / np.abs(self.link.derivative(mean))
-                fixed = matrices.to_host(linear(rows.x, matrices.to_device(self.fixed[None], self.design.kind))[0])
-                parts = [root, root * (self.link(mean) - fixed)]
-                return self._stacked(rows, root, [np.where(weight > 0, part, 0.0) for part in parts])
+                parts = [root, root * (self.link(mean) - self._predictor(rows, self.fixed))]
+                return self._stacked(rows, [np.where(weight > 0, part, 0.0) for part in parts])
 
         found = self.design.gram(terms, count + 2)
         if found is None:

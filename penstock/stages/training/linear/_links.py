@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.frames import matrices
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
 
 Array = Any
-"""A numpy.ndarray of float64, a number for each row; what NumPy's functions make of one is Any to a type checker."""
+"""A number for each row: float64, of NumPy or CuPy, as is what NumPy's functions make of them."""
 
 
 class Link(ABC):
@@ -91,14 +92,10 @@ class Probit(Link):
     """The quantile function of the normal distribution."""
 
     def __call__(self, mean: Array) -> Array:
-        from scipy.special import ndtri
-
-        return ndtri(mean)
+        return matrices.special("ndtri", mean)
 
     def inverse(self, predictor: Array) -> Array:
-        from scipy.special import ndtr
-
-        return ndtr(predictor)
+        return matrices.special("ndtr", predictor)
 
     def derivative(self, mean: Array) -> Array:
         return math.sqrt(2 * math.pi) * np.exp(self(mean) ** 2 / 2)

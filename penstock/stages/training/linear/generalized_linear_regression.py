@@ -301,13 +301,12 @@ class GeneralizedLinearRegression(LinearModel):
         coefficients = np.array([[*fitted["coefficients"], *([1.0] if self.offset else [])]])
         with np.errstate(all="ignore"):
             predictor = linear(matrix.T, matrices.to_device(coefficients, kind))[0] + fitted["intercept"]
-        made = self._outputs_of(matrices.to_host(predictor))
         problem = "have features so large that linear predictors overflow float64"
         refuse_overflow(np.isfinite(predictor), np.isnan(matrix).any(axis=1), problem, self.inputs())
-        return with_results(frame, {name: matrices.to_device(each, kind) for name, each in made.items()})
+        return with_results(frame, self._outputs_of(predictor))
 
-    def _outputs_of(self, predictor: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the outputs by name."""
+    def _outputs_of(self, predictor: Any) -> dict[str, Any]:
+        """Return the outputs by name, on the device of the linear predictors."""
         with np.errstate(all="ignore"):
             mean = self._family().trimmed(self._link().inverse(predictor))
         return dict(zip(self.outputs(), (predictor, mean)[-len(self.outputs()) :], strict=True))
