@@ -64,11 +64,12 @@ class ElementStatistics(Statistic):
     def _over(self, elements: VectorElements) -> Stage:
         stage = cast(NumbersTaker, self.stage).over_elements(dict(elements.sizes))
         names = cast(NumbersTaker, stage).number_columns
-        if twice := [name for name in elements.vectors if names.count(name) > 1]:
+        if len(set(names)) < len(names):
+            twice = next(name for name in elements.vectors if names.count(name) > 1)
             raise ConfigError(
-                f"{stage.title} names column {twice[0]!r}, and has the vector {elements.vectors[twice[0]]!r} of which"
-                " an element is called the same",
-                hint="Rename one of them.", column=twice[0], stage=stage.title,
+                f"{stage.title} names column {twice!r}, and has the vector {elements.vectors[twice]!r} of which an"
+                " element is called the same",
+                hint="Rename one of them.", column=twice, stage=stage.title,
             )  # fmt: skip
         return stage
 
