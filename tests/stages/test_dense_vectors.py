@@ -230,6 +230,37 @@ def test_a_search_of_vectors_is_one_of_their_elements(local):
     assert found[0].best_params == found[1].best_params
 
 
+def test_a_search_tells_vectors_of_several_lengths_apart(local):
+    table = TABLE.append_column("w", vectors(VALUES[:, :2]))
+    evaluator = st.BinaryClassificationEvaluator(label="y")
+    pipeline = ps.Pipeline(("model", st.LogisticRegression("y", features="v")))
+    spaces = [{"model.features": [(name,) for name in names]} for names in ("vw", "v", "w")]
+    both, *alone = [
+        ps.CrossValidator(pipeline, space, evaluator, folds=2).fit(local.from_arrow(table)) for space in spaces
+    ]
+    assert both.best_score == max(found.best_score for found in alone)
+    assert [both.outcomes[number].metrics for number in (0, 1)] == [found.outcomes[0].metrics for found in alone]
+
+
+def test_a_search_tells_an_element_from_a_column_of_its_name(local):
+    other = numbers(seed=1) - 5.0
+    table = TABLE.select(["v"])
+    for name, column in zip(NAMES, other.T, strict=True):
+        table = table.append_column(name, pa.array(column))
+    evaluator = st.ClusteringEvaluator(features=tuple(NAMES))
+    pipeline = ps.Pipeline(("model", st.KMeans("v", k=3, distance_measure="cosine")))
+    spaces = [{"model.features": each} for each in ([("v",), tuple(NAMES)], [("v",)], [tuple(NAMES)])]
+    both, *alone = [
+        ps.CrossValidator(pipeline, space, evaluator, folds=2).fit(local.from_arrow(table)) for space in spaces
+    ]
+    assert [both.outcomes[number].metrics for number in (0, 1)] == [found.outcomes[0].metrics for found in alone]
+
+
+def test_a_step_over_vectors_takes_no_lazy_frame(local):
+    steps = ps.Pipeline(st.StandardScaler("v"), st.StandardScaler("x")).fit(local.from_arrow(TABLE)).steps
+    assert [step.is_lazy for step in steps] == [False, True]
+
+
 def test_a_vector_is_read_in_the_scan_that_finds_its_length(local, tmp_path):
     model = ps.Pipeline(st.StandardScaler("v"), st.PCA("v", 2)).fit(read(local, tmp_path))
     assert model.report.scans == 2  # as of columns: one for each of the two
