@@ -23,10 +23,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "data")]
 
 import clicks as generator  # noqa: E402
 
-from benchmarks.contenders import CATEGORIES, COUNTS  # noqa: E402
+from benchmarks.ours import preparation  # noqa: E402
 from benchmarks.side_by_side import arguments, folders, generated  # noqa: E402
-from penstock import LocalEngine, Pipeline  # noqa: E402
-from penstock import stages as st  # noqa: E402
+from penstock import LocalEngine  # noqa: E402
 from penstock.dataset import Dataset  # noqa: E402
 from tests.stores.servers import serving  # noqa: E402
 
@@ -37,13 +36,7 @@ _ROUNDS = 5
 
 def fit(clicks: Dataset) -> object:
     """Fit the stages that `clicks.py` prepares rows with."""
-    return Pipeline(
-        st.Clip(COUNTS, lower=0),
-        st.Imputer(COUNTS, strategy="mean"),
-        st.Log1p(COUNTS),
-        st.StandardScaler(COUNTS),
-        st.StringIndexer(CATEGORIES),
-    ).fit(clicks)
+    return preparation().fit(clicks)
 
 
 WORKS: dict[str, Callable[[Dataset], object]] = {"fit": fit, "all columns": Dataset.to_arrow}

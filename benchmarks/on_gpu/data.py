@@ -11,24 +11,14 @@ from pathlib import Path
 
 import clicks as generator
 
-from benchmarks.contenders import BINS, CATEGORIES, COUNTS, DEPTH, ROUNDS
+from benchmarks.contenders import BINS, DEPTH, ROUNDS
 from benchmarks.on_gpu.job import SAMPLE_ROWS, Answer, Job, Rows, Task, Works
+from benchmarks.ours import preparation
 from penstock import LocalEngine, Pipeline, devices
 from penstock import stages as st
 
 FILE_ROWS = 1_000_000
 _SAMPLE_SEED = 2**20  # beyond that of any file
-
-
-def preparation() -> Pipeline:
-    """Return the stages that clicks become numbers by, as in `clicks.py`; not fitted."""
-    return Pipeline(
-        st.Clip(COUNTS, lower=0),
-        st.Imputer(COUNTS, strategy="mean"),
-        st.Log1p(COUNTS),
-        st.StandardScaler(COUNTS),
-        st.StringIndexer(CATEGORIES),
-    )
 
 
 def classifier() -> Pipeline:

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from benchmarks.contenders import CATEGORIES, COUNTS, DEPTH, HYPERPARAMETERS
 from benchmarks.on_gpu.answers import area_under_roc, inertia, linear_model, written
-from benchmarks.on_gpu.data import classifier, preparation
+from benchmarks.on_gpu.data import classifier
 from benchmarks.on_gpu.job import Answer, Job, Rows, Task, Works
+from benchmarks.ours import preparation
 from benchmarks.peers.penstock_models import answer as describe_model
 from benchmarks.peers.penstock_prepare import learned
 from penstock import Dataset, LocalEngine, Pipeline, PipelineModel

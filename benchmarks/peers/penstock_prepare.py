@@ -8,9 +8,8 @@ from typing import Any
 
 from benchmarks.contenders import CATEGORIES, CORES, COUNTS
 from benchmarks.measure import measured, report
-from benchmarks.ours import engine
-from penstock import Pipeline, PipelineModel
-from penstock import stages as st
+from benchmarks.ours import engine, preparation
+from penstock import PipelineModel
 
 MEMORY = "3GiB"
 
@@ -18,13 +17,7 @@ MEMORY = "3GiB"
 def prepare(runner: Any, data: str, out: str, *, persisted: bool = False) -> PipelineModel:
     clicks = runner.read_parquet(f"{data}/*.parquet")
     clicks = clicks.persist(memory=MEMORY) if persisted else clicks
-    model = Pipeline(
-        st.Clip(COUNTS, lower=0),
-        st.Imputer(COUNTS, strategy="mean"),
-        st.Log1p(COUNTS),
-        st.StandardScaler(COUNTS),
-        st.StringIndexer(CATEGORIES),
-    ).fit(clicks)
+    model = preparation().fit(clicks)
     model.transform(clicks).write_parquet(out, overwrite=True)
     return model
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import test_every_evaluator as evaluators
-from grouping import EXAMPLES, by_class, demand_all
+from demanding import demand_all
+from grouping import EXAMPLES, by_class
 from test_oracles import CHECKS as ORACLES
 from test_stages import ASKED, CHECKS, IN_PROCESS
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from penstock.engines.base import Engine
 from penstock.stages.base import Trainer
 from penstock.testing import Check, discover_examples
 
@@ -46,16 +45,3 @@ def _takes_long(check: Check) -> bool:
     """Return whether it changes every part of what was learned, or trains on more than one table."""
     several = check.case not in (None, "ordinary") or "schema" in check.name or "one_row" in check.name
     return "changed_state" in check.name or (several and isinstance(check.stage, Trainer))
-
-
-def demand_all(checks: Iterable[Check], engine: Engine) -> None:
-    """Raise what the checks raise, together, each with a note that says which check of which example it was."""
-    failures = []
-    for check in checks:
-        try:
-            check(engine)
-        except Exception as error:
-            error.add_note(str(check))
-            failures.append(error)
-    if failures:
-        raise ExceptionGroup("checks fail", failures)

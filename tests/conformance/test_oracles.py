@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from grouping import EXAMPLES, by_class, demand_all
+from demanding import demand_all
+from grouping import EXAMPLES, by_class
 from oracles import ORACLES
 
 from penstock import stages as st

@@ -9,7 +9,8 @@ import functools
 
 import pytest
 from covering import covering
-from grouping import EXAMPLES, by_class, demand_all
+from demanding import demand_all
+from grouping import EXAMPLES, by_class
 
 from penstock.engines.local import LocalEngine
 from penstock.stages.base import Stage
