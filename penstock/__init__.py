@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from penstock.pipeline.cardinality import CountOptions as CountOptions
     from penstock.pipeline.model import PipelineModel as PipelineModel
     from penstock.pipeline.pipeline import Pipeline as Pipeline
+    from penstock.pipeline.transductive import fit_predict as fit_predict
+    from penstock.pipeline.transductive import fit_transform as fit_transform
     from penstock.search.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
     from penstock.search.cross_validation import CrossValidation as CrossValidation
     from penstock.search.cross_validation import cross_validate as cross_validate

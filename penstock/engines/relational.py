@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
+from pyarrow.parquet import write_table
 
 from penstock.core.errors import ConfigError
 from penstock.core.extras import importing, require_module
@@ -17,10 +19,15 @@ from penstock.core.schemas import declared
 from penstock.dataset.dataset import Dataset, check_callable
 from penstock.dataset.relations.relation import Pending
 from penstock.engines.base import Engine
-from penstock.engines.querying import QueryEngine, run
+from penstock.engines.querying import QueryEngine, read_staged, run
+from penstock.engines.reading import owning
 from penstock.engines.relating import relate
-from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.fragments import FRAGMENT_BYTES, row_bytes
 from penstock.io.sinks.staging_place import StagingPlace
+from penstock.io.sources.memory import MemorySource
+
+TABLE_BYTES = 8 * 2**20
+"""A table of this process up to this size travels with the tasks that read it."""
 
 
 class RelationalEngine(Engine, ABC):
@@ -220,6 +227,34 @@ class RelationalEngine(Engine, ABC):
         queries = self.query_engine()
         for schema in schemas:
             queries.check(schema, label)
+
+    def keep(self, table: pa.Table, label: str, *, fragment_rows: int) -> Dataset:
+        """Return a dataset of a table of this process, whose rows workers are given as those of a query.
+
+        Up to 8 MiB stay in memory; a larger one is written as Parquet, see `staging`, to a file that is removed when no
+        dataset refers to it any more.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            In types as `from_arrow` makes them; nothing else changes it.
+        label : str
+            What errors call it.
+        fragment_rows : int
+            Rows of one fragment, about.
+
+        Raises
+        ------
+        ConfigError, OutputError, DiskFullError
+            As of a query.
+        """
+        fragment_bytes = max(1, fragment_rows) * row_bytes(table.schema)
+        if table.nbytes <= TABLE_BYTES:
+            return self._dataset(*MemorySource.plan(table, fragment_bytes))
+        folder = self.staging(None, label).new_folder()
+        parts, write = folder.parts("rows"), partial(write_table, table, row_group_size=max(1, fragment_rows))
+        parts.put("rows.parquet", write, rows=table.num_rows, kind="parquet")
+        return owning(read_staged(self, parts, table.schema, fragment_bytes), folder)
 
     def window(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -11,15 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import frames
-from penstock.core.errors import DataValueError, RowCountError
+from penstock.core.errors import DataValueError
+from penstock.dataset.beside import NUMBER, RowsBeside
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.frames.transport_types import carried, carrier, grouped, restored
-from penstock.io.fragments import Fragment
-from penstock.io.sources.base import Reader
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400}
-NUMBER, ALONE = "row", "alone"
+ALONE = "alone"
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -118,24 +116,6 @@ class Narrow(Step):
         return frames.from_arrow(pa.table(columns, schema=self.output_schema(self.schema)), frames.kind_of(frame))
 
 
-@dataclass(frozen=True)
-class Part:
-    """A fragment of the window's result, and the first and the last of the row numbers in it."""
-
-    fragment: Fragment
-    first: int
-    last: int
-
-
-def read_span(reader: Reader, fragment: Fragment) -> Part | None:
-    """Return from which row number to which a fragment of the window's result goes; None for an empty one.
-
-    Row numbers are in order; they are read on the host, as they are looked up there.
-    """
-    rows = reader.read(fragment, [NUMBER], "cpu")[NUMBER].to_numpy()
-    return Part(fragment, int(rows[0]), int(rows[-1])) if len(rows) else None
-
-
 @dataclass(frozen=True, eq=False)
 class Beside(Step):
     """Adds the columns that a window made, read by row number.
@@ -143,16 +123,13 @@ class Beside(Step):
     Parameters
     ----------
     lags : tuple of Lag
-    reader : Reader
-        Of the window's result; it keeps the files.
-    parts : tuple of Part
-        In the order of the row numbers.
+    rows : RowsBeside
+        Of the window's result.
     label : str
     """
 
     lags: tuple[Lag, ...]
-    reader: Reader
-    parts: tuple[Part, ...]
+    rows: RowsBeside
     label: str = "lag"
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -168,7 +145,7 @@ class Beside(Step):
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         """Add the columns whose own columns were read: others are not asked for."""
         lags = [lag for lag in self.lags if lag.unit is None or lag.column in frame.columns]
-        window = self._window_rows(frame[ROW].to_numpy(), list(dict.fromkeys(lag.stored for lag in lags)))
+        window = self.rows.at(frame[ROW].to_numpy(), list(dict.fromkeys(lag.stored for lag in lags)), self.label)
         kinds = {lag.column: lag.kind for lag in lags if lag.unit is not None}
         own = frames.to_arrow(frame.select(list(kinds)), pa.schema(kinds)) if kinds else None
         values = {}
@@ -176,19 +153,3 @@ class Beside(Step):
             mine = None if own is None or lag.unit is None else carried(own[lag.column])
             values[lag.name] = lag.of(mine, window[lag.stored])
         return frame.with_columns(*frames.from_arrow(pa.table(values), frames.kind_of(frame)).iter_columns())
-
-    def _window_rows(self, rows: np.ndarray, columns: Sequence[str]) -> pa.Table:
-        """Return columns of the window's result, on the host, at these row numbers."""
-        low, high = (int(rows.min()), int(rows.max())) if len(rows) else (0, -1)
-        parts = [part for part in self.parts if part.first <= high and part.last >= low]
-        read = [frames.to_arrow(self.reader.read(part.fragment, [NUMBER, *columns], "cpu")) for part in parts]
-        table = pa.concat_tables(read) if read else self.reader.source.schema.empty_table()
-        numbered = table[NUMBER].to_numpy()
-        places = np.minimum(np.searchsorted(numbered, rows), max(0, len(numbered) - 1))
-        if len(rows) and not (len(numbered) and np.array_equal(numbered[places], rows)):
-            raise RowCountError(
-                f"{self.label} has no value for some of the rows {low} to {high}: they were not there when it was made",
-                hint="A filter before it must keep the same rows each time.",
-                rows=len(rows),
-            )
-        return table.select(columns).take(pa.array(places))

@@ -7,7 +7,6 @@ to move. What it makes is read back by row number, so that a row keeps its numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,10 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError, check_one_of
 from penstock.core.names import check_names, column_names
-from penstock.core.scheduler import map_all, relational
+from penstock.core.scheduler import relational
 from penstock.core.selectors import resolve
-from penstock.dataset.lags.steps import ALONE, NUMBER, SECONDS, Beside, Lag, Narrow, read_span
+from penstock.dataset.beside import NUMBER, RowsBeside
+from penstock.dataset.lags.steps import ALONE, SECONDS, Beside, Lag, Narrow
 from penstock.dataset.steps import check_numbered
 from penstock.frames.transport_types import carrier
 from penstock.io.fragments import row_bytes
@@ -58,8 +58,7 @@ def lagged(
     for name in (*narrow.by, *narrow.order_by, *narrow.values):
         _check_carried(dataset.schema.field(name), title)
     window = _window(dataset, narrow, lags, staging_dir)
-    parts = map_all(dataset.engine, partial(read_span, window.reader), window.fragments, label=f"{title}: row numbers")
-    return dataset.with_step(Beside(lags, window.reader, tuple(part for part in parts if part is not None), title))
+    return dataset.with_step(Beside(lags, RowsBeside.of(window, title), title))
 
 
 def _window(dataset: Dataset, narrow: Narrow, lags: Sequence[Lag], staging_dir: str | Path | None) -> Dataset:

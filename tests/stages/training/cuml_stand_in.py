@@ -50,6 +50,12 @@ class OnDevice:
         self._twin = twin.fit(X.get(), **{name: value.get() for name, value in given.items()})
         return self
 
+    def fit_predict(self, X: Any) -> Any:
+        return cudf_stand_in.arrays.ndarray._of(self.fit(X)._twin.labels_)
+
+    def fit_transform(self, X: Any) -> Any:
+        return cudf_stand_in.arrays.ndarray._of(self.fit(X)._twin.embedding_)
+
     def as_sklearn(self) -> Any:
         if not hasattr(self, "_twin"):
             raise RuntimeError("cudaErrorInsufficientDriver")

@@ -18,6 +18,7 @@ import pytest
 from cuml_stand_in import loaded, numbers
 from demanding import demand_all
 
+import penstock as ps
 from penstock import devices, frames
 from penstock import stages as st
 from penstock.core.extras import how_to_install
@@ -366,7 +367,9 @@ def test_what_cannot_be_kept_is_refused_when_the_stage_is_made(name, cuml):
     with pytest.raises(ConfigError, match="cannot be kept, and is not fitted") as refused:
         st.CumlEstimator(getattr(cuml, name)(), "y")
     assert f"cuml.{entry.name} {REASONS[entry.refusal]}" in refused.value.message
-    assert INSTEAD.get(name, "SklearnEstimator") in refused.value.hint
+    own_rows = {"clusterer": "ps.fit_predict", "transformer": "ps.fit_transform"}
+    of_own_rows = entry.refusal == "transductive" or name == "UMAP"
+    assert (own_rows[entry.kind] if of_own_rows else INSTEAD.get(name, "SklearnEstimator")) in refused.value.hint
 
 
 def other_modules(cuml: ModuleType) -> Iterator[tuple[Any, str]]:
@@ -408,6 +411,44 @@ def test_parameters_that_scikit_learn_lacks_are_refused(cuml):
 def test_a_function_among_the_parameters_is_refused(cuml):
     with pytest.raises(UnsupportedStepError, match="cannot be stored without running code"):
         st.CumlEstimator(cuml.KNeighborsRegressor(metric=lambda one, other: 0.0), "y")
+
+
+# What is said of the rows of the fit alone
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("DBSCAN", {"eps": 2.0}), ("SpectralClustering", {"n_clusters": 4, "random_state": 0})]
+)
+def test_labels_are_what_the_estimator_says_of_the_rows_on_its_gpu(name, options, cuml):
+    estimator = getattr(cuml, name)(**options)
+    found = ps.fit_predict(dataset(size=SIZE), estimator, features=FEATURES).to_arrow()["cluster"]
+    assert found.type == pa.int32()
+    assert found.to_pylist() == values_of(estimator, "float32").labels_.tolist()
+    assert [(seen.dtype, seen.shape) for seen in cuml_stand_in.SEEN] == [(np.float32, X.shape)]
+
+
+def test_vectors_are_what_the_estimator_says_of_the_rows_on_its_gpu(cuml):
+    estimator = cuml.SpectralEmbedding(n_components=2, affinity="rbf", random_state=0)
+    found = ps.fit_transform(dataset(), estimator, features=FEATURES).to_arrow()["embedding"]
+    np.testing.assert_array_equal(np.array(found.to_pylist()), values_of(estimator, "float32").embedding_)
+
+
+@pytest.mark.parametrize("call", [ps.fit_predict, ps.fit_transform])
+def test_the_rows_of_the_fit_need_a_gpu_too(call, cuml):
+    estimator = cuml.DBSCAN() if call is ps.fit_predict else cuml.TSNE()
+    with pytest.raises(ConfigError, match="cuML needs a GPU to fit") as refused:
+        call(dataset("cpu"), estimator)
+    assert "device='gpu'" in refused.value.hint
+    assert cuml_stand_in.SEEN == []
+
+
+def test_what_says_nothing_of_the_rows_of_the_fit_is_refused(cuml):
+    several = type("DBSCAN", (cuml.DBSCAN,), {"__module__": "cuml.dask.cluster.dbscan"})()
+    with pytest.raises(ConfigError, match="estimator of several GPUs"):
+        ps.fit_predict(dataset(), several)
+    with pytest.raises(ConfigError, match=r"Ridge\(\) learns from a label, and fit_predict has none") as refused:
+        ps.fit_predict(dataset(), cuml.Ridge())
+    assert "CumlEstimator" in refused.value.hint
 
 
 def test_without_a_gpu_nothing_is_fitted(cuml):

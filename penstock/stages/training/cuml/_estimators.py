@@ -100,12 +100,23 @@ def _cells(line: str) -> list[str]:
 
 
 def entry_of(estimator: Any, stage: str) -> Entry:
+    """Return what is known of an estimator of cuML whose learned state can be kept.
+
+    Raises
+    ------
+    ConfigError
+        It is none that `known_entry` knows, or one whose learned state cannot be kept.
+    """
+    return _kept(known_entry(estimator, stage), stage)
+
+
+def known_entry(estimator: Any, stage: str) -> Entry:
     """Return what is known of an estimator of cuML.
 
     Raises
     ------
     ConfigError
-        It is none, or one that needs several GPUs, or one whose learned state cannot be kept.
+        It is none, or one that needs several GPUs.
     """
     name, module = type(estimator).__name__, type(estimator).__module__
     if module.partition(".")[0] != "cuml":
@@ -120,7 +131,7 @@ def entry_of(estimator: Any, stage: str) -> Entry:
     if name not in entries():
         known = did_you_mean(name, entries())
         raise ConfigError(f"{name} is none of the estimators of cuML {VERSION}.{known}", hint=_HINT, stage=stage)
-    return _kept(entries()[name], stage)
+    return entries()[name]
 
 
 def _kept(entry: Entry, stage: str) -> Entry:
@@ -128,8 +139,12 @@ def _kept(entry: Entry, stage: str) -> Entry:
         return entry
     instead = INSTEAD.get(entry.name.rpartition(".")[2])
     hint = _HINT if instead is None else f"Take {instead} of this library."
+    if entry.refusal in _HAS_OWN_ROWS:
+        hint = f"{_OWN_ROWS[entry.kind]} the rows that it is fitted on."
     problem = f"cuml.{entry.name} {REASONS[entry.refusal]}: it cannot be kept, and is not fitted"
     raise ConfigError(problem, hint=hint, stage=stage)
 
 
+_HAS_OWN_ROWS = ("transductive", "twin outside scikit-learn")
+_OWN_ROWS = {"clusterer": "ps.fit_predict labels", "transformer": "ps.fit_transform places"}
 _HINT = "Take scikit-learn's own with SklearnEstimator, or an estimator of the table in docs/gpu.md."

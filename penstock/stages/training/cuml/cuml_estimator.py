@@ -106,8 +106,8 @@ class CumlEstimator(EstimatorStage):
       ones `KMeans` with ``method="transform"`` and regressions on several labels. `fitted_estimator` returns it.
 
     What can be kept in neither form is refused when the stage is made, with what to take instead: what scores no rows
-    but those it was fitted on (`DBSCAN`, `TSNE`), and what cuML converts to no estimator of scikit-learn (`UMAP`,
-    `naive_bayes`).
+    but those it was fitted on (`DBSCAN`, `TSNE`: `penstock.fit_predict` and `penstock.fit_transform` take these), and
+    what cuML converts to no estimator of scikit-learn (`UMAP`, `naive_bayes`).
 
     Learned are ``learned``, the state of the stage; or ``estimator`` (a skops file), ``sklearn`` (the version) and of a
     label of classes ``classes``; and ``rows``, ``widths`` (how many numbers a column has for each row, 0 for one that

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from penstock import devices
-from penstock.core.errors import ConfigError, DataValueError
-from penstock.frames import matrices
+from penstock.core.errors import ConfigError, DataValueError, RowCountError
+from penstock.frames import ROW, matrices
 from penstock.spmd import Rank
 from penstock.stages.classes import coded_label
 from penstock.stages.target import check_weights
@@ -81,28 +82,53 @@ def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
     ------
     ConfigError
         Before reading: they take more memory than `limit`, or than a quarter of what this process, or its GPU, has.
+    RowCountError
+        There are not `rows` of them.
     """
     _check_size(rank, convert, rows, limit)
-    values = _stack(rank.batches("train", convert.columns, convert), rows, convert)
+    return _rows(_stack(rank.batches("train", convert.columns, convert), rows, convert), convert)
+
+
+def read_numbered(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> tuple[Rows, np.ndarray]:
+    """Read all rows as `read` does, and their numbers, ascending: int64 of shape (rows,), on the host."""
+    _check_size(rank, convert, rows, limit)
+    numbers: list[np.ndarray] = [np.empty(0, np.int64)]
+
+    def matrices_alone() -> Iterator[Any]:
+        columns = (*convert.columns, ROW)
+        for matrix, own in rank.batches("train", columns, lambda frame: (convert(frame), frame[ROW].to_numpy())):
+            numbers.append(own)
+            yield matrix
+
+    values = _stack(matrices_alone(), rows, convert)
+    return _rows(values, convert), np.concatenate(numbers)
+
+
+def _rows(values: Any, convert: ToRows) -> Rows:
+    """Return a matrix of all columns as features, labels and weights."""
     width, labels = len(convert.features), len(convert.labels)
     weight = None
     if convert.weight is not None:
         weight = values[:, -1].copy()
-        check_weights(convert.weight, float(weight.max()) if rows else 0.0)
+        check_weights(convert.weight, float(weight.max()) if len(values) else 0.0)
     label = _label(values[:, width : width + labels], convert)
     # On a device columns lie one after another, as cuML takes them, and features are a view; elsewhere rows do.
     return Rows(values[:, :width] if convert.on_device else np.ascontiguousarray(values[:, :width]), label, weight)
 
 
 def _stack(parts: Iterable[Any], rows: int, convert: ToRows) -> Any:
-    """Return the rows of all parts in one matrix, on their device."""
+    """Return the rows of all parts in one matrix, on their device; RowCountError unless there are so many."""
     values: Any = None if rows else np.empty((0, len(convert.columns)), convert.dtype)
     begin = 0
     for part in parts:
         if values is None:
             values = np.empty_like(part, shape=(rows, len(convert.columns)), order="F" if convert.on_device else "C")
-        values[begin : begin + len(part)] = part
         begin += len(part)
+        if begin <= rows:
+            values[begin - len(part) : begin] = part
+    if begin != rows:
+        hint = "A filter before it must keep the same rows each time."
+        raise RowCountError(f"{begin:,} rows were read, and {rows:,} were counted before", hint=hint, rows=begin)
     return values
 
 
@@ -153,30 +179,35 @@ def _most_bytes(rank: Rank, convert: ToRows, limit: int | None) -> tuple[int | N
 
 
 def fit(estimator: Any, rows: Rows, weight_argument: str | None, threads: int) -> list[str]:
-    """Fit an estimator, and return what it warned of.
+    """Fit an estimator as `call` does, and return what it warned of."""
+    given = {} if rows.label is None else {"y": rows.label}
+    if rows.weight is not None:
+        given[str(weight_argument)] = rows.weight
+    return call(partial(estimator.fit, rows.x, **given), threads)[1]
+
+
+def call(fitting: Callable[[], Any], threads: int) -> tuple[Any, list[str]]:
+    """Return what a method that fits an estimator gives, and what it warned of.
 
     Its own parallel loops run in threads: ranks are not to start processes.
 
     Raises
     ------
     ConfigError
-        A parameter of it is wrong.
+        A parameter of the estimator is wrong.
     """
     from joblib import parallel_config
     from sklearn.utils._param_validation import InvalidParameterError
 
-    given = {} if rows.label is None else {"y": rows.label}
-    if rows.weight is not None:
-        given[str(weight_argument)] = rows.weight
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with parallel_config(backend="threading", n_jobs=threads), np.errstate(all="ignore"):
             try:
-                estimator.fit(rows.x, **given)
+                result = fitting()
             except InvalidParameterError as error:
                 raise ConfigError(str(error)) from error
     texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
-    return list(texts)[:_MOST_WARNINGS]
+    return result, list(texts)[:_MOST_WARNINGS]
 
 
 @contextmanager

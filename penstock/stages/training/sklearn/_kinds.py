@@ -11,6 +11,10 @@ from penstock.core.extras import importing, require_module
 
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 WEIGHT = "sample_weight"
+_ON_OWN_ROWS = (
+    "It has no method that scores. ps.fit_predict adds the labels, and ps.fit_transform the vectors, that such an"
+    " estimator gives to the rows that it is fitted on."
+)
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,16 @@ def unfitted(estimator: Any) -> Any:
         It is no estimator: a class, say.
     """
     with importing("scikit-learn and skops", "sklearn"):
-        from sklearn.base import clone
+        import sklearn.base  # noqa: F401
 
         require_module("skops")  # to import it takes seconds: it imports PyTorch where that is installed
+    return copied(estimator)
+
+
+def copied(estimator: Any) -> Any:
+    """Return a copy of an estimator as `unfitted` does, also of one that is not to be stored: without skops."""
+    with importing("scikit-learn", "sklearn"):
+        from sklearn.base import clone
     try:
         return clone(estimator)
     except (TypeError, RuntimeError) as error:
@@ -98,7 +109,7 @@ def check_use(told: Described, method: str, labels: Sequence[str], *, weighted: 
     problem = hint = None
     if asked not in told.methods:
         problem = f"{name} has no {asked}, to score new rows with"
-        hint = f"It has: {', '.join(told.methods) or 'no method that scores'}."
+        hint = f"It has: {', '.join(told.methods)}." if told.methods else _ON_OWN_ROWS
     elif told.needs_label and not labels:
         problem, hint = f"{name} learns from a label, and none is given", "Pass label='...'."
     elif len(labels) > 1 and not told.multi_output:

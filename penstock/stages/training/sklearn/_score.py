@@ -56,7 +56,7 @@ def score(
             made["predict"] = _flat(predicted) if classes is None else _codes(predicted, classes)
     if method == "predict_proba" and classes is not None and len(classes) == 2:
         made[method] = made[method][:, 1]
-    _check_finite(made, matrix, what, names)
+    check_finite(made, matrix, what, names)
     return made
 
 
@@ -73,7 +73,8 @@ def _codes(predicted: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:
     return np.searchsorted(class_values(classes), predicted.ravel()).astype(np.int32)
 
 
-def _check_finite(made: dict[str, np.ndarray], matrix: np.ndarray, what: str, names: tuple[str, ...]) -> None:
+def check_finite(made: dict[str, np.ndarray], matrix: np.ndarray, what: str, names: tuple[str, ...]) -> None:
+    """Raise DataValueError where a method gives infinity, or NaN for a row of the matrix without a missing value."""
     complete = ~np.isnan(matrix).any(axis=1)
     for method, values in made.items():
         bad = int((_any(np.isinf(values)) | (_any(np.isnan(values)) & complete)).sum())

@@ -87,6 +87,9 @@ class SklearnEstimator(EstimatorStage):
     `fitted_estimator` returns the estimator itself, and `sklearn.base.clone` of that one can be fitted again: the stage
     of a loaded model has only a description of its estimator.
 
+    An estimator that says something of the rows that it is fitted on, and of no others (`DBSCAN`, `TSNE`), has nothing
+    to score with: `penstock.fit_predict` and `penstock.fit_transform` add what it says to those rows.
+
     It has no thresholds of its own: take scikit-learn's `FixedThresholdClassifier` around an estimator of two classes.
 
     Stored are estimators of scikit-learn, alone, in pipelines and in meta-estimators, that fitted are made of types

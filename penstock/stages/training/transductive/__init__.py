@@ -1,0 +1,1 @@
+"""Estimators that say something of the rows they are fitted on: the stage that is trained, and what it takes."""
