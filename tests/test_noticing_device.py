@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,20 +23,29 @@ from penstock import frames
 from penstock import stages as st
 from penstock.core.errors import DataValueError
 from penstock.dataset import Dataset
+from penstock.dataset.folds.blocks import Dealer
+from penstock.dataset.folds.dealers import ByColumn, ByGroup, ByRow, ByShare, ByTime, Stratified, Thinned
+from penstock.dataset.folds.keys import GroupHash, RowHash, TimeOrder
 from penstock.engines.local import LocalEngine
-from penstock.frames import cudf, matrices
+from penstock.frames import ROW, cudf, matrices
+from penstock.io.fragments import row_bytes
 from penstock.pipeline import Pipeline
 from penstock.stages.base import Fitted
 from penstock.stages.evaluation.base import Evaluator
+from penstock.stages.evaluation.shared_scan import evaluate
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.bayes import _bayes
 from penstock.stages.training.clustering import _lloyd, _seeding
-from penstock.statistics import Extremes, Moments, Quantiles, Statistic
+from penstock.statistics import BinaryCurve, Extremes, Moments, Quantiles, Statistic, quantiles
 from penstock.statistics.class_moments import ClassMoments
+from penstock.statistics.evaluation.histogram import Residuals
 from penstock.statistics.gram import Gram
+from penstock.statistics.labels_by_value import LabelsByValue
+from penstock.statistics.log_cells import LogCells
+from penstock.statistics.scores_by_class import ScoresByClass
 from penstock.testing import LocalGang
 
-ROWS, SAMPLE, FRAGMENTS, ROUNDS, FOLDS = 6000, 160, 3, 8, 2
+ROWS, SAMPLE, FRAGMENTS, ROUNDS, FOLDS, DISTINCT = 6000, 160, 3, 8, 2, 300
 FEATURES = ("x0", "x1", "x2")
 
 
@@ -51,6 +61,11 @@ def each_fragment(sizes: Sizes) -> int:
 def each_fold(sizes: Sizes) -> int:
     """Several times for each fragment, and for each fold of it."""
     return 2 * FOLDS * each_fragment(sizes)
+
+
+def each_level(sizes: Sizes) -> int:
+    """For each column, as often as rows can be halved."""
+    return 20 * sizes.features * sizes.fragments
 
 
 def each_round(sizes: Sizes) -> int:
@@ -83,6 +98,11 @@ def of_products(sizes: Sizes) -> int:
     return 8 * (sizes.features + 2) ** 2 * sizes.outputs
 
 
+def of_distinct(sizes: Sizes) -> int:
+    """Numbers that are kept one by one: distinct scores, which an exact curve has all of; cells; a sketch's values."""
+    return sizes.distinct
+
+
 def of_working_weights(sizes: Sizes) -> int:
     """Products of features, of an intercept and of four sums with each other, for about ten pairs of slices."""
     return max(10 * (sizes.features + 5) ** 2, of_products(sizes))
@@ -90,7 +110,7 @@ def of_working_weights(sizes: Sizes) -> int:
 
 READING = Allowed("io/sources/", "from_arrow", lambda _: sys.maxsize, lambda sizes: sizes.fragments)
 CLUSTERING, EXACT = "stages/training/clustering/", "stages/training/exact/"
-LINEAR_MODELS = "stages/training/linear/"
+LINEAR_MODELS, EVALUATION = "stages/training/linear/", "statistics/evaluation/"
 ALLOWED = (
     READING,
     Allowed(EXACT + "sums.py:Split.of", "to_device", of_outputs, each_round),
@@ -132,14 +152,45 @@ ALLOWED = (
     Allowed("stages/target.py:", "__bool__", once, each_fragment),
     # statistics
     Allowed("statistics/aggregates.py:aggregate", "to_arrow", of_products, each_fragment),
-    Allowed("statistics/class_moments.py:ClassMoments._of_device", "to_arrow", of_outputs, each_fragment),
-    Allowed("statistics/class_moments.py:ClassMoments._of_device", "from_arrow", of_outputs, each_fragment),
     Allowed("statistics/class_moments.py:ClassMoments._table", "to_host", of_moments, each_fragment),
     Allowed("statistics/extremes.py:Extremes.summarise", "to_arrow", of_outputs, each_fragment),
     Allowed("statistics/gram.py:", "to_host", of_products, each_fold),
     Allowed("statistics/gram.py:", "__bool__", once, each_fold),
     Allowed("statistics/gram.py:", "__float__", once, each_fold),
+    Allowed("statistics/labels.py:coded_there", "to_arrow", of_outputs, each_fragment),
+    Allowed("statistics/labels.py:coded_there", "from_arrow", of_outputs, each_fragment),
+    Allowed("statistics/quantiles.py:_packed", "to_host", of_distinct, each_fragment),
+    Allowed("statistics/quantiles.py:_coin", "__int__", once, each_level),
+    # evaluations
+    Allowed("statistics/cells.py:_finest", "__float__", once, each_fragment),
+    Allowed("statistics/cells.py:_steps", "__int__", once, each_fragment),
+    Allowed("statistics/cells.py:_table", "to_host", of_distinct, each_fold),
+    Allowed("statistics/tied_sums.py:TiedSums.summarise", "to_host", of_distinct, each_fragment),
+    Allowed(EVALUATION + "ties.py:_sum_type", "__int__", once, each_fragment),
+    Allowed(EVALUATION + "binary.py:BinaryCurve.summarise", "to_host", of_distinct, each_fragment),
+    Allowed(EVALUATION + "calibration.py:Probabilities.", "__float__", once, each_fragment),
+    Allowed(EVALUATION + "calibration.py:Probabilities.", "to_device", of_outputs, each_fragment),
+    Allowed(EVALUATION + "calibration.py:Probabilities.", "to_host", of_outputs, each_fragment),
+    Allowed(EVALUATION + "confusion.py:Confusion._cells", "to_host", of_outputs, each_fragment),
+    Allowed(EVALUATION + "class_probabilities.py:", "__bool__", once, each_fragment),
+    Allowed(EVALUATION + "class_probabilities.py:", "__int__", once, each_fragment),
+    Allowed(EVALUATION + "class_probabilities.py:", "__float__", once, each_fragment),
+    Allowed(EVALUATION + "class_probabilities.py:_lengths", "to_host", once, each_fragment),
+    Allowed("statistics/points.py:_lengths", "to_host", once, each_fold),
+    Allowed("statistics/points.py:PointStatistic.points", "__int__", once, each_fragment),
+    Allowed("statistics/points.py:PointStatistic.points", "__bool__", once, each_fragment),
+    Allowed("statistics/places.py:places", "__int__", once, each_fragment),
+    Allowed(EVALUATION + "clusters.py:ClusterSums._table", "to_host", of_outputs, each_fold),
+    Allowed(EVALUATION + "clusters.py:Clusters.on", "to_device", of_outputs, each_fold),
+    Allowed(EVALUATION + "clusters.py:_coefficients", "to_host", of_outputs, each_fragment),
+    Allowed(EVALUATION + "clusters.py:Silhouettes.summarise", "to_host", of_outputs, each_fragment),
+    Allowed(EVALUATION + "clusters.py:Silhouettes.summarise", "__int__", once, each_fragment),
+    Allowed("statistics/grouped/slices.py:Sliced.summarise", "to_arrow", once, each_fold),
+    Allowed("statistics/grouped/bootstrap.py:Resampled.summarise", "to_device", of_outputs, each_fragment),
+    # rows that are dealt
+    Allowed("dataset/folds/dealers.py:Thinned.deal", "to_device", of_outputs, once),
 )
+"""What crosses, of an exact curve too, is never larger than the state that leaves a partition on a CPU."""
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +215,7 @@ def small_samples_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_seeding, "GATHERED", SAMPLE)
     monkeypatch.setitem(_lloyd._AT_A_TIME, "gpu", 2**12)
     monkeypatch.setitem(_bayes._ROWS, "gpu", 2**9)
+    monkeypatch.setattr(quantiles, "EXACT", DISTINCT)
 
 
 def table() -> pa.Table:
@@ -174,12 +226,27 @@ def table() -> pa.Table:
     return pa.table({**columns, "w": source.integers(0, 3, ROWS) / 2.0, "y": label})
 
 
-def fragments_of(engine: LocalEngine) -> Dataset:
-    return engine.from_arrow(table(), fragment_bytes=8 * 5 * (ROWS // FRAGMENTS + 1))
+def scored() -> pa.Table:
+    """Return predictions beside the table: of few distinct numbers but `p`, of which every one is another."""
+    source = np.random.default_rng(6)
+    classes, of = source.integers(0, 4, ROWS), source.integers(0, 4, ROWS)
+    lists = [list(range(length)) for length in (1, 3, 2)] * (ROWS // 3)
+    p = source.random(ROWS)
+    added = {"p": p, "c": classes, "found": np.where(p < 0.7, classes, of), "shares": list(np.stack([p, 1 - p], 1))}
+    names = np.array(["a", "b", "c", "d"])
+    texts = {"text": names[added["c"]], "found_text": names[added["found"]]}
+    added["chances"] = list(source.dirichlet([1, 2, 3, 4], ROWS))
+    added |= texts | {"list": lists, "found_list": lists[1:] + lists[:1]}
+    return pa.table({**dict(zip(table().column_names, table().columns, strict=True)), **added})
+
+
+def fragments_of(engine: LocalEngine, whole: pa.Table | None = None) -> Dataset:
+    whole = table() if whole is None else whole
+    return engine.from_arrow(whole, fragment_bytes=row_bytes(whole.schema) * (ROWS // FRAGMENTS + 1))
 
 
 def sizes_of(stage: Trainer) -> Sizes:
-    return Sizes(len(FEATURES), getattr(stage, "k", 2), SAMPLE, stage.rounds, FRAGMENTS)
+    return Sizes(len(FEATURES), getattr(stage, "k", 2), SAMPLE, stage.rounds, FRAGMENTS, DISTINCT)
 
 
 @contextmanager
@@ -219,6 +286,7 @@ REGRESSIONS = (
     st.LinearRegression("y", features=FEATURES, weight="w"),
     st.LinearRegression("y", features=FEATURES, reg_param=0.1, elastic_net_param=0.5),
     st.LinearRegressionCV("x0", features=FEATURES[1:], weight="w", fold="y", num_folds=FOLDS),
+    st.LinearRegressionCV("x0", features=FEATURES[1:], num_folds=FOLDS),
 )
 GLM = tuple(
     st.GeneralizedLinearRegression(label, features=features, max_iter=ROUNDS, **options)
@@ -233,6 +301,33 @@ GLM = tuple(
         ("x0", FEATURES[1:], {"family": "tweedie", "variance_power": 1.5, "link_power": 0.0, "link_prediction": "eta"}),
     )
 )
+
+
+SIZES = Sizes(len(FEATURES), 4, SAMPLE, ROUNDS, FRAGMENTS, DISTINCT)
+EVALUATORS: tuple[Evaluator, ...] = (
+    st.RegressionEvaluator("y", prediction="x0", weight="w", metrics=("rmse", "r2", "maxError")),
+    st.RegressionEvaluator("y", prediction="x0"),
+    st.RegressionEvaluator("y", prediction="x0", weight="w"),
+    st.BinaryClassificationEvaluator("y", raw_prediction="x0"),
+    st.BinaryClassificationEvaluator("y", raw_prediction="x0", probability="p", weight="w"),
+    st.BinaryClassificationEvaluator("y", raw_prediction="p", num_bins=50),
+    st.BinaryClassificationEvaluator("y", raw_prediction="shares", probability="shares", num_bins=50, weight="w"),
+    st.MulticlassClassificationEvaluator("c", prediction="found"),
+    st.MulticlassClassificationEvaluator("text", prediction="found_text", weight="w", metric_label="a"),
+    st.MulticlassClassificationEvaluator("y", probability="p", weight="w", metrics=("logLoss", "topKAccuracy")),
+    st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances", weight="w", top_k=2),
+    st.ClusteringEvaluator("c", features="chances", weight="w"),
+    st.ClusteringEvaluator("c", features=FEATURES),
+    st.ClusteringEvaluator("c", features=FEATURES, weight="w", distance_measure="cosine"),
+)
+ON_THE_HOST: tuple[tuple[Evaluator, str], ...] = (
+    (st.RankingEvaluator("list", prediction="found_list"), "lists are matched there"),
+    (st.MultilabelClassificationEvaluator("list", prediction="found_list"), "lists are matched there"),
+)
+
+
+READING_MORE = replace(READING, times=lambda sizes: 4 * sizes.fragments)
+"""In two scans; and lists are looked at on the host when they are read, for NaN in them."""
 
 
 def over_the_host(computed: Any, reason: str) -> Any:
@@ -253,10 +348,6 @@ def test_a_trainer_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -
     [
         *BAYES,
         *REGRESSIONS,
-        over_the_host(
-            st.LinearRegressionCV("x0", features=FEATURES[1:], num_folds=FOLDS),
-            "rows are dealt to folds there, by their numbers",
-        ),
     ],
     ids=lambda stage: type(stage).__name__,
 )
@@ -269,18 +360,107 @@ def test_a_fit_from_statistics_leaves_rows_on_the_device(stage: Trainer, gpu: Lo
 
 @pytest.mark.parametrize(
     "evaluator",
-    [
-        st.RegressionEvaluator("y", prediction="x0", weight="w", metrics=("rmse", "r2", "maxError")),
-        over_the_host(st.RegressionEvaluator("y", prediction="x0"), "residuals are counted there, for their median"),
-        over_the_host(st.BinaryClassificationEvaluator("y", raw_prediction="x0"), "scores are sorted there"),
-    ],
+    [*EVALUATORS, *(over_the_host(*each) for each in ON_THE_HOST)],
     ids=lambda evaluator: type(evaluator).__name__,
 )
 def test_an_evaluation_leaves_rows_on_the_device(evaluator: Evaluator, gpu: LocalEngine) -> None:
-    data, device = fragments_of(gpu), NoticingDevice(ALLOWED, sizes_of(REGRESSIONS[0]))
+    data, device = fragments_of(gpu, scored()), NoticingDevice((READING_MORE, *ALLOWED), SIZES)
     with device.watching():
         evaluator.evaluate(data)
     assert device.trips
+
+
+@pytest.mark.parametrize(
+    "evaluator", [*EVALUATORS, *(each for each, _ in ON_THE_HOST)], ids=lambda evaluator: type(evaluator).__name__
+)
+def test_an_evaluation_is_that_of_a_cpu(evaluator: Evaluator, gpu: LocalEngine, cpu: LocalEngine) -> None:
+    of_gpu, of_cpu = (evaluator.evaluate(fragments_of(engine, scored())) for engine in (gpu, cpu))
+    assert of_gpu.reasons == of_cpu.reasons
+    assert_near(dict(of_gpu), dict(of_cpu))
+    assert of_gpu.tables.keys() == of_cpu.tables.keys()
+    for name, each in of_cpu.tables.items():
+        assert_near(of_gpu.tables[name].to_pydict(), each.to_pydict())
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS, ids=lambda evaluator: type(evaluator).__name__)
+def test_an_evaluation_without_rows_is_that_of_a_cpu(evaluator: Evaluator, gpu: LocalEngine, cpu: LocalEngine) -> None:
+    few = pa.concat_tables([scored().slice(0, 1)] * 2)  # of one class, too; and in cells that hold one number
+    for whole in (few, scored().slice(0, 0)):
+        of_gpu, of_cpu = (evaluator.evaluate(engine.from_arrow(whole)) for engine in (gpu, cpu))
+        assert of_gpu.reasons == of_cpu.reasons
+        assert_near(dict(of_gpu), dict(of_cpu))
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "column", "value"),
+    [
+        (st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances"), "chances", [0.5, 0.5]),
+        (st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances"), "chances", [2.0] * 4),
+        (st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances"), "chances", [None] * 4),
+        (st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances"), "chances", []),
+        (st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances"), "c", 9),
+        (st.ClusteringEvaluator("c", features="chances"), "chances", [0.5, 0.5]),
+        (st.ClusteringEvaluator("c", features="chances"), "chances", [1e200] * 4),
+        (st.ClusteringEvaluator("c", features="chances", distance_measure="cosine"), "chances", [0.0] * 4),
+        (st.BinaryClassificationEvaluator("y", raw_prediction="p", probability="p"), "p", None),
+        (st.RegressionEvaluator("y", prediction="p", weight="w"), "w", -1.0),
+    ],
+)
+def test_bad_rows_are_refused_as_on_a_cpu(
+    evaluator: Evaluator, column: str, value: Any, gpu: LocalEngine, cpu: LocalEngine
+) -> None:
+    whole = scored()
+    values = [value, *whole[column].slice(1).to_pylist()]
+    bad = whole.set_column(whole.column_names.index(column), column, pa.array(values, whole.schema.field(column).type))
+    told = []
+    for engine in (gpu, cpu):
+        with pytest.raises(DataValueError) as error:
+            evaluator.evaluate(fragments_of(engine, bad))
+        told.append(error.value.args[0].split(" (")[0])
+    assert told[0] == told[1]
+
+
+def assert_near(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare numbers to 1e-12, and to the bit what counts."""
+    assert found.keys() == expected.keys()
+    for name, each in expected.items():
+        floating = np.asarray(each).dtype.kind == "f"
+        compare = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-15) if floating else np.testing.assert_equal
+        compare(found[name], each)
+
+
+def test_replicates_and_slices_are_made_on_the_device(gpu: LocalEngine, cpu: LocalEngine) -> None:
+    evaluator = st.RegressionEvaluator("y", prediction="x0", metrics="rmse")
+    of_replicates = Allowed("statistics/aggregates.py:aggregate", "to_arrow", of_products, each_fold)
+    device = NoticingDevice((of_replicates, *ALLOWED), SIZES)
+    with device.watching():
+        found = evaluate(fragments_of(gpu), [evaluator], bootstrap=2, slices=["y"])
+    expected = evaluate(fragments_of(cpu), [evaluator], bootstrap=2, slices=["y"])
+    assert found.intervals["rmse"] == pytest.approx(expected.intervals["rmse"], rel=1e-12)
+    assert_near(*(each.slices["y"].sort_by("y").to_pydict() for each in (found, expected)))
+
+
+@pytest.mark.parametrize(
+    "dealer",
+    [
+        ByRow(5, 3),
+        ByShare(0.3, 5, 1),
+        ByColumn("y", 2),
+        Thinned(ByRow(5, 3), 5, (0.1, 0.5)),
+        over_the_host(Stratified(RowHash(3), "y", pa.int64(), (0, 1), ((2**63,),) * 2), "classes are looked up there"),
+        over_the_host(
+            ByGroup(GroupHash((pa.field("y", pa.int64()),), 0), 0, (2**63,), (1,)), "groups are hashed there"
+        ),
+        over_the_host(ByTime(TimeOrder(pa.field("y", pa.int64())), (2**63 + 1,)), "times are made numbers there"),
+    ],
+    ids=lambda dealer: type(dealer).__name__,
+)
+def test_rows_are_dealt_on_the_device(dealer: Dealer, stand_in: None) -> None:
+    whole, device = table().append_column(ROW, pa.array(np.arange(ROWS) + 2**40)), NoticingDevice(ALLOWED, SIZES)
+    there = frames.from_arrow(whole, "gpu")
+    with device.watching():
+        found = dealer.deal(there)
+    assert found.to_list() == dealer.deal(frames.from_arrow(whole)).to_list()
 
 
 @pytest.mark.parametrize(
@@ -296,6 +476,16 @@ def test_predictions_are_made_on_the_device(stage: Trainer, gpu: LocalEngine) ->
     assert device.trips
 
 
+SKETCHES: tuple[Statistic, ...] = (
+    Quantiles(("p", *FEATURES), k=64),
+    LogCells(FEATURES, most=100),
+    LabelsByValue(("x0", "y", "w")),
+    LabelsByValue(("p", "x0"), num_bins=50),
+    Residuals(("p", "x0", "w"), most=150),
+    BinaryCurve(("p", "y"), num_bins=20),
+)
+
+
 @pytest.mark.parametrize(
     "statistic",
     [
@@ -304,15 +494,28 @@ def test_predictions_are_made_on_the_device(stage: Trainer, gpu: LocalEngine) ->
         Gram(FEATURES),
         ClassMoments(("y", *FEATURES)),
         ClassMoments(("y", *FEATURES, "w"), weighted=True),
-        over_the_host(Quantiles(FEATURES), "a sketch is made there of columns that the device has sorted"),
+        *SKETCHES,
+        over_the_host(ScoresByClass(("p", "y"), 50), "rows are told apart there, by their class"),
     ],
     ids=lambda statistic: type(statistic).__name__,
 )
 def test_a_statistic_leaves_rows_on_the_device(statistic: Statistic, stand_in: None) -> None:
-    frame, device = frames.from_arrow(table(), "gpu"), NoticingDevice(ALLOWED, sizes_of(KMEANS[0]))
+    frame, device = frames.from_arrow(scored(), "gpu"), NoticingDevice(ALLOWED, sizes_of(KMEANS[0]))
+    assert frames.is_gpu(frame)
     with device.watching():
         statistic.summarise(frame)
-    assert device.trips
+
+
+@pytest.mark.parametrize("statistic", SKETCHES, ids=lambda statistic: type(statistic).__name__)
+def test_a_sketch_is_that_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
+    statistic: Statistic, stand_in: None
+) -> None:
+    whole = scored()
+    of_gpu, of_cpu = (
+        statistic.merge([statistic.summarise(frames.from_arrow(each, where)) for each in (whole, whole.slice(7, 0))])
+        for where in ("gpu", "cpu")
+    )
+    assert of_gpu == of_cpu
 
 
 @pytest.mark.parametrize("allowed", [each for each in ALLOWED if each is not READING], ids=lambda each: each.place)

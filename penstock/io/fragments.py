@@ -193,7 +193,7 @@ class Sample:
 
 
 def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Hash row numbers to fractions in [0, 1): the high 53 bits of :func:`random_bits`.
+    """Hash row numbers, where they are, to fractions in [0, 1): the high 53 bits of :func:`random_bits`.
 
     Examples
     --------

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
+from penstock.frames import ROW
+
 Key = TypeVar("Key", bound=Hashable)
 _AT_A_TIME = 16
 
@@ -50,8 +52,8 @@ def sums(frame: nw.DataFrame[Any], expressions: Mapping[Key, nw.Expr]) -> dict[K
     keys = list(expressions)
     for start in range(0, len(keys), _AT_A_TIME):
         batch = keys[start : start + _AT_A_TIME]
-        terms = frame.select(*[expressions[key].fill_null(0.0).alias(str(i)) for i, key in enumerate(batch)])
-        found |= {key: _sum(terms[str(i)]) for i, key in enumerate(batch)}
+        terms = frame.select(*[expressions[key].alias(str(i)) for i, key in enumerate(batch)])
+        found |= {key: sum_of(terms[str(i)]) for i, key in enumerate(batch)}
     return found
 
 
@@ -68,6 +70,30 @@ def numbers(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
     return values
 
 
-def _sum(series: nw.Series[Any]) -> float:
+def to_array(column: nw.Series[Any]) -> Any:
+    """Return a column without nulls as an array where it is, not to be written to: NumPy's, or CuPy's on a GPU.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> to_array(nw.from_native(pl.Series([1.5, 2.0]), series_only=True))
+    array([1.5, 2. ])
+    """
+    return nw.to_native(column).to_cupy() if column.implementation.is_cudf() else column.to_numpy()
+
+
+def device_numbers(frame: nw.DataFrame[Any], name: str) -> Any:
+    """Return a column of numbers or booleans without nulls as a float64 array where it is, as :func:`to_array` does."""
+    return to_array(frame[name].cast(nw.Float64))
+
+
+def row_numbers(frame: nw.DataFrame[Any]) -> Any:
+    """Return the number that each row has in the dataset as a uint64 array where it is, as :func:`to_array` does."""
+    return to_array(frame[ROW].cast(nw.UInt64))
+
+
+def sum_of(series: nw.Series[Any]) -> float:
+    """Return the sum of a float64 series, as :func:`sums`."""
+    series = series.fill_null(0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(series.sum() if series.implementation.is_cudf() else series.to_numpy().sum())

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.frames import matrices
 from penstock.statistics.base import State
 
 _FINEST = -1000
@@ -48,15 +50,15 @@ class Cells:
         return float(self.upper[0] - self.lower[0]) if len(self.lower) else 0.0
 
 
-def summarise_cells(values: np.ndarray, sums: Mapping[str, np.ndarray], most: int) -> State:
+def summarise_cells(values: Any, sums: Mapping[str, Any], most: int) -> State:
     """Return the state of one partition: its cells, as narrow as at most `most` filled ones allow.
 
     Parameters
     ----------
-    values : numpy.ndarray of shape (n_rows,)
-        Finite float64.
-    sums : mapping of str to numpy.ndarray of shape (n_rows,)
-        What to add up per cell, in the order of the rows.
+    values : array of shape (n_rows,)
+        Finite float64: NumPy's, or CuPy's, of which only the cells are copied to the host.
+    sums : mapping of str to array of shape (n_rows,)
+        What to add up per cell; of NumPy's, in the order of the rows.
     most : int
         At least 2.
     """
@@ -87,20 +89,20 @@ def finish_cells(state: State) -> Cells:
     return Cells(_edges(cells, state["exponent"]), _edges(cells + 1, state["exponent"]), sums)
 
 
-def _finest(values: np.ndarray) -> int:
+def _finest(values: Any) -> int:
     """Return the smallest exponent at which every cell has a number that float64 can tell from the next one's."""
     largest = max(float(values.max()), -float(values.min())) if len(values) else 0.0
     return max(_FINEST, math.frexp(largest)[1] - _DIGITS) if largest else _FINEST
 
 
-def _cells(values: np.ndarray, exponent: int) -> np.ndarray:
+def _cells(values: Any, exponent: int) -> Any:
     """Return the number of the cell of each value, int64."""
-    cells: np.ndarray = np.floor(np.ldexp(values, -exponent)).astype(np.int64)
+    cells = np.floor(np.ldexp(values, -exponent)).astype(np.int64)
     cells[(cells == 0) & (values < 0)] = -1  # so small beside the cell that scaling gave zero
     return cells
 
 
-def _steps(ascending: np.ndarray, most: int) -> int:
+def _steps(ascending: Any, most: int) -> int:
     """Return by how many powers of two cells, each perhaps several times, are to widen to be at most `most`.
 
     Two cells become one after as many steps as their numbers differ in binary digits, counted from the highest that
@@ -113,16 +115,15 @@ def _steps(ascending: np.ndarray, most: int) -> int:
     return int(np.argmax(boundaries < most))
 
 
-def _distinct(ascending: np.ndarray) -> np.ndarray:
-    distinct: np.ndarray = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
-    return distinct
+def _distinct(ascending: Any) -> Any:
+    return ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
 
 
-def _table(cells: np.ndarray, filled: np.ndarray, sums: Mapping[str, np.ndarray]) -> pa.Table:
-    """Return the sums over the rows of each of the filled cells, rows added in order."""
+def _table(cells: Any, filled: Any, sums: Mapping[str, Any]) -> pa.Table:
+    """Return the sums over the rows of each of the filled cells, on the host; rows that are there, added in order."""
     place = np.searchsorted(filled, cells)
     added = {name: np.bincount(place, each, len(filled)).astype(np.float64) for name, each in sums.items()}
-    return pa.table({"cell": filled, **added})
+    return pa.table({name: matrices.to_host(each) for name, each in {"cell": filled, **added}.items()})
 
 
 def _edges(cells: np.ndarray, exponent: int) -> np.ndarray:

@@ -13,11 +13,11 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.frames import matrices
-from penstock.statistics.aggregates import numbers
+from penstock.statistics.aggregates import device_numbers, numbers
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.device_groups import DeviceGroups
 from penstock.statistics.groups import Groups, as_lists, as_matrix
-from penstock.statistics.labels import categories, refuse_more, without_minus_zero
+from penstock.statistics.labels import categories, coded_there, refuse_more, without_minus_zero
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _PARTS = ("sum", "mean", "rest", "m2")
@@ -149,21 +149,12 @@ class ClassMoments(Statistic):
 
     def _of_device(self, rows: nw.DataFrame[Any]) -> pa.Table:
         """Return what `_of_host` does; only classes, and what is added up of each, leave the device."""
-        labels = self._labels(rows)
-        self._refuse_more(labels[self.label].n_unique())
-        counts = frames.value_counts(labels, [self.label])[self.label]
-        classes = counts["value"].combine_chunks()
-        codes = frames.encode(labels, {self.label: classes}, {self.label: -1})
-        place = _on_device(codes, self.label).astype(np.int64)
-        weight = _on_device(rows, self.columns[-1]) if self.weighted else np.ones_like(place, dtype=np.float64)
-        parts = ((weight * values, values, 0.0, 0.0) for values in (_on_device(rows, name) for name in self.features))
-        groups = DeviceGroups.of(place, weight, len(classes))
-        return self._table(classes, counts["count"].to_numpy(), groups, parts)
-
-    def _labels(self, rows: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-        """Return the labels, 0.0 for -0.0, so that they are one class, by a sum that cuDF does not drop."""
-        column, dtype = nw.col(self.label), rows.schema[self.label]
-        return rows.select((column + 0.0).cast(dtype) if dtype.is_float() else column)
+        counts, place = coded_there(rows, self.label, self._refuse_more)
+        weight = device_numbers(rows, self.columns[-1]) if self.weighted else np.ones_like(place, dtype=np.float64)
+        columns = (device_numbers(rows, name) for name in self.features)
+        groups = DeviceGroups.of(place, weight, len(counts))
+        parts = ((weight * values, values, 0.0, 0.0) for values in columns)
+        return self._table(counts["value"].combine_chunks(), counts["count"].to_numpy(), groups, parts)
 
     def merge(self, states: Sequence[State]) -> State:
         """Join class by class."""
@@ -221,10 +212,6 @@ class ClassMoments(Statistic):
         joined = matrices.to_host(np.stack([_joined(groups, *part) for part in parts]))  # features, parts, classes
         lists = {name: as_lists(joined[:, i].T) for i, name in enumerate(_PARTS)}
         return pa.table({"class": classes, "rows": rows, "weight": matrices.to_host(groups.weight), **lists})
-
-
-def _on_device(frame: nw.DataFrame[Any], name: str) -> Any:
-    return matrices.to_matrix(frame, (name,), "float64")[:, 0]
 
 
 def _joined(groups: Groups, sums: Any, means: Any, rests: Any, m2: Any) -> Any:

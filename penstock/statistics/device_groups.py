@@ -41,9 +41,15 @@ class DeviceGroups(Groups):
         return _bins(self.place)
 
 
+def grouped(place: Any, parts: Any, number: int) -> Groups:
+    """Return so many groups, each of which has a part, where the arrays are."""
+    return (Groups if isinstance(place, np.ndarray) else DeviceGroups).of(place, parts, number)
+
+
 def _bins(place: Any) -> Any:
     return place * _LANES + np.arange(len(place), like=place) % _LANES
 
 
 def _sums(bins: Any, values: Any, number: int) -> Any:
-    return np.bincount(bins, values, number * _LANES).reshape(number, _LANES).sum(axis=1)
+    added = np.bincount(bins, values, number * _LANES).astype(np.float64, copy=False)  # which without rows counts
+    return added.reshape(number, _LANES).sum(axis=1)

@@ -1,7 +1,8 @@
-"""Classes and categories: columns of them on the host, and how many there may be."""
+"""Classes and categories: columns of them on the host, their places on a GPU, and how many there may be."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import narwhals as nw
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import DataValueError
+from penstock.statistics.aggregates import to_array
 
 
 def categories(rows: nw.DataFrame[Any], name: str) -> pa.Array:
@@ -33,6 +35,24 @@ def without_minus_zero(classes: pa.Array) -> pa.Array:
     [0.0, 1.0]
     """
     return pc.add(classes, pa.scalar(0.0, classes.type)) if pa.types.is_floating(classes.type) else classes
+
+
+def coded_there(rows: nw.DataFrame[Any], name: str, check: Callable[[int], None]) -> tuple[pa.Table, Any]:
+    """Return the classes of a column of a frame on a GPU, and there the place of each row's class among them.
+
+    The classes are a table of ``value`` and ``count``; 0.0 and -0.0 are one, by a sum that cuDF does not drop.
+
+    Parameters
+    ----------
+    check : callable
+        Told how many there are before these leave the device; it may raise.
+    """
+    column, dtype = nw.col(name), rows.schema[name]
+    values = rows.select((column + 0.0).cast(dtype) if dtype.is_float() else column)
+    check(values[name].n_unique())
+    counts = frames.value_counts(values, [name])[name]
+    codes = frames.encode(values, {name: counts["value"].combine_chunks()}, {name: -1})
+    return counts, to_array(codes[name].cast(nw.Int64))
 
 
 def refuse_more(column: str, number: int, limit: int, what: str, expected: str, hint: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from penstock.statistics.aggregates import numbers
+from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
@@ -23,7 +23,7 @@ LABEL = "label"
 class LabelsByValue(PredictionStatistic):
     """The weights and the weighted labels of the rows at each value: of every distinct one, or of cells of them.
 
-    Computed on the host. The state has 20 bytes for each distinct value, and 24 with weights.
+    Computed where the frame is. The state has 20 bytes for each distinct value, and 24 with weights.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class LabelsByValue(PredictionStatistic):
             The state would be larger than `limit_bytes`.
         """
         valid, invalid = valid_rows(frame, self._checks)
-        value, label = (numbers(valid, name) for name in self.columns[:2])
-        weight = self.weight(valid) if len(self.columns) == 3 else np.ones(len(valid), dtype=bool)
+        value, label, *weights = (device_numbers(valid, name) for name in self.columns)
+        weight = weights[0] if weights else np.ones_like(value, dtype=bool)
         return {"invalid": invalid, "sums": self._adding.summarise(value, weight, {LABEL: weight * label})}
 
     def merge(self, states: Sequence[State]) -> State:

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from penstock.core.errors import ConfigError
+from penstock.statistics.aggregates import to_array
 from penstock.statistics.base import ColumnStatistic, State, merge_fields
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
 from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
@@ -21,8 +22,7 @@ class LogCells(ColumnStatistic):
     """The :class:`~penstock.statistics.cells.Cells` of the logarithm of each column of numbers or booleans.
 
     With ``signed`` that is ``sign(x) * log(1 + |x|)``, otherwise ``log(x)``. In each cell ``rows`` (their number) and
-    ``value`` (the sum of x) are added up; nulls are left out. Computed on the host, to which the columns of a frame on
-    a GPU are copied one at a time.
+    ``value`` (the sum of x) are added up; nulls are left out. Computed where the frame is.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class LogCells(ColumnStatistic):
 
     def _of_column(self, frame: nw.DataFrame[Any], name: str) -> State:
         valid, invalid = valid_rows(frame, self._checks(name))
-        values = valid[name].cast(nw.Float64).drop_nulls().to_numpy()
+        values = to_array(valid[name].cast(nw.Float64).drop_nulls())
         logs = np.copysign(np.log1p(np.abs(values)), values) if self.signed else np.log(values)
-        cells = summarise_cells(logs, {"rows": np.ones(len(values)), "value": values}, self.most)
+        cells = summarise_cells(logs, {"rows": np.ones_like(values), "value": values}, self.most)
         return {"invalid": invalid, "cells": cells}
 
     def merge_column(self, states: Sequence[State]) -> State:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 
 from penstock.core.errors import DataValueError
-from penstock.statistics.aggregates import aggregate, sums
+from penstock.statistics.aggregates import aggregate, sum_of
 from penstock.statistics.base import ColumnStatistic, State
 from penstock.statistics.rules import Rule
 
@@ -68,10 +68,9 @@ class Moments(ColumnStatistic):
 
         Infinities are looked for only where a sum is not finite, so that ordinary data pays nothing for them.
         """
-        numbers = frame.select(*[nw.col(name).cast(nw.Float64) for name in self.columns])
-        states = _states(numbers, self.columns)
+        states = {name: _state(frame[name]) for name in self.columns}
         suspects = [name for name in self.columns if not math.isfinite(states[name]["m2"])]
-        return {**states, **_states_with_infinities(numbers, suspects)}
+        return {**states, **_states_with_infinities(frame, suspects)}
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Join with Chan's update."""
@@ -92,21 +91,22 @@ class Moments(ColumnStatistic):
         return Moment(state["count"], state["mean"] if state["count"] else None, state["m2"])
 
 
-def _states(numbers: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    counts = aggregate(numbers, {name: nw.col(name).count() for name in columns})
-    moments = centred(numbers, {name: (nw.col(name), None, counts[name]) for name in columns})
-    return {name: {"infinite": 0, "count": counts[name], **moments[name]} for name in columns}
+def _state(series: nw.Series[Any]) -> dict[str, Any]:
+    # Column by column: one is in the processor's cache for all of its sums, and needs no memory of its own for long.
+    values = series.cast(nw.Float64)
+    count = int(values.count())
+    return {"infinite": 0, "count": count, **_about_mean(values, None, count)}
 
 
-def _states_with_infinities(numbers: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _states_with_infinities(frame: nw.DataFrame[Any], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
     if not columns:
         return {}
-    infinite = aggregate(numbers, {name: Rule("infinite").broken(name).sum() for name in columns})
+    infinite = aggregate(frame, {name: Rule("infinite").broken(name).sum() for name in columns})
     # Not is_finite: of a cuDF column with nulls CuPy cannot say it.
-    kept = {name: nw.when(nw.col(name).abs() < math.inf).then(nw.col(name)) for name in columns}
-    finite = numbers.select(*[value.alias(name) for name, value in kept.items()])
-    states = _states(finite, columns)
-    return {name: {**states[name], "infinite": infinite[name]} for name in columns}
+    numbers = {name: nw.col(name).cast(nw.Float64) for name in columns}
+    kept = [nw.when(each.abs() < math.inf).then(each).alias(name) for name, each in numbers.items()]
+    finite = frame.select(*kept)
+    return {name: {**_state(finite[name]), "infinite": infinite[name]} for name in columns}
 
 
 def refuse_overflow(name: str, *squares: float) -> None:
@@ -129,18 +129,22 @@ def centred(
     A weight of None is 1. ``rest`` is what float64 rounds off the mean: without it, merging would lose the low digits
     of the variance of data far from zero.
     """
-    plain = sums(frame, {key: _weighted(value, weight) for key, (value, weight, _) in quantities.items()})
-    weights = {key: each or 1 for key, (_, _, each) in quantities.items()}
-    origins = {key: plain[key] / weights[key] for key in quantities}
-    shifted = {key: (value - origins[key], weight) for key, (value, weight, _) in quantities.items()}
-    powers = {(key, 1): _weighted(value, weight) for key, (value, weight) in shifted.items()}
-    powers |= {(key, 2): _weighted(value * value, weight) for key, (value, weight) in shifted.items()}
-    found = sums(frame, powers)
-    return {key: _moment(origins[key], weights[key], found[key, 1], found[key, 2]) for key in quantities}
+    found = {}
+    for key, (value, weight, total_weight) in quantities.items():
+        terms = frame.select(value.alias("value"), *([] if weight is None else [weight.alias("weight")]))
+        found[key] = _about_mean(terms["value"], None if weight is None else terms["weight"], total_weight)
+    return found
 
 
-def _weighted(value: nw.Expr, weight: nw.Expr | None) -> nw.Expr:
-    return value if weight is None else value * weight
+def _about_mean(values: nw.Series[Any], weight: nw.Series[Any] | None, total_weight: float) -> dict[str, float]:
+    origin = sum_of(_weighted(values, weight)) / (total_weight or 1)
+    apart = values - origin
+    first, second = sum_of(_weighted(apart, weight)), sum_of(_weighted(apart * apart, weight))
+    return _moment(origin, total_weight or 1, first, second)
+
+
+def _weighted(values: nw.Series[Any], weight: nw.Series[Any] | None) -> nw.Series[Any]:
+    return values if weight is None else values * weight
 
 
 def _moment(origin: float, weight: float, first: float, second: float) -> dict[str, float]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 _CLOSE = 2**16
 
 
-def places(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values, ascending, and the place of each value among them.
+def places(values: Any) -> tuple[Any, Any]:
+    """Return the distinct values, ascending, and the place of each value among them: where the values are.
 
     Parameters
     ----------
-    values : numpy.ndarray of shape (n,)
-        Integers.
+    values : array of shape (n,)
+        Integers; NumPy's, or CuPy's.
 
     Returns
     -------
-    distinct : numpy.ndarray of shape (n_distinct,)
-    place : numpy.ndarray of shape (n,), int64
+    distinct : array of shape (n_distinct,)
+    place : array of shape (n,), int64
 
     Notes
     -----
@@ -36,7 +38,6 @@ def places(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return distinct, place.astype(np.int64, copy=False)
     least = values.min()
     offsets = (values - least).astype(np.int64, copy=False)
-    filled = np.flatnonzero(np.bincount(offsets))
-    rank = np.zeros(filled[-1] + 1, dtype=np.int64)
-    rank[filled] = np.arange(len(filled))
-    return (filled + least).astype(values.dtype), rank[offsets]
+    filled = np.bincount(offsets) > 0
+    rank = np.cumsum(filled) - 1
+    return (np.flatnonzero(filled) + least).astype(values.dtype), rank[offsets]

@@ -15,10 +15,10 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError, check_one_of
 from penstock.frames import matrices
-from penstock.statistics.aggregates import numbers
+from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import State, Statistic, merge_fields
 from penstock.statistics.rules import LARGE, ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
-from penstock.statistics.vectors import is_vector
+from penstock.statistics.vectors import elements, is_vector
 
 DISTANCES = ("squaredEuclidean", "cosine")
 _WHOLE = 2**53
@@ -26,14 +26,14 @@ _WHOLE = 2**53
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Rows of a weight above 0.
+    """Rows of a weight above 0, where their frame is: arrays of NumPy, or of CuPy.
 
     Parameters
     ----------
-    cluster : numpy.ndarray of shape (n_rows,), int64
-    vectors : numpy.ndarray of shape (n_rows, n_features), float64
+    cluster : array of shape (n_rows,), int64
+    vectors : array of shape (n_rows, n_features), float64
         Of length 1 where the distance is the cosine one: then half of the squared distance of two is theirs.
-    weight : numpy.ndarray of shape (n_rows,), float64
+    weight : array of shape (n_rows,), float64
 
     Examples
     --------
@@ -41,9 +41,9 @@ class Points:
     (1, 2)
     """
 
-    cluster: np.ndarray
-    vectors: np.ndarray
-    weight: np.ndarray
+    cluster: Any
+    vectors: Any
+    weight: Any
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,14 @@ class PointStatistic(Statistic):
         return self.columns[1:-1] if self.weighted else self.columns[1:]
 
     def points(self, frame: nw.DataFrame[Any]) -> tuple[Points, State]:
-        """Return the valid rows of a weight above 0, on the host, and what is to be said of the others."""
+        """Return the valid rows of a weight above 0, and what is to be said of the others."""
         lists = is_vector(frame, self.features[0])
         rows, counts = valid_rows(frame, self._checks(lists))
         vectors, lengths = self._vectors(rows, lists)
         # Of columns the rules have looked at every number.
-        usable = (np.abs(vectors) <= LARGE).all(axis=1) if lists else np.ones(len(vectors), dtype=bool)
-        directed = vectors.any(axis=1) if self.distance_measure == "cosine" else np.ones(len(vectors), dtype=bool)
+        every_one = np.ones_like(vectors, dtype=bool, shape=(len(vectors),))  # CuPy takes a shape of 0 for none given
+        usable = (np.abs(vectors) <= LARGE).all(axis=1) if lists else every_one
+        directed = vectors.any(axis=1) if self.distance_measure == "cosine" else every_one
         invalid = {
             "counts": counts,
             "lists": lists,
@@ -101,8 +102,9 @@ class PointStatistic(Statistic):
         }
         if not len(vectors):
             rows = rows.head(0)  # lists of several lengths are no matrix
-        weight = numbers(rows, self.columns[-1]) if self.weighted else np.ones(len(rows))
-        cluster = numbers(rows, self.prediction).astype(np.int64)
+        cluster = device_numbers(rows, self.prediction)
+        weight = device_numbers(rows, self.columns[-1]) if self.weighted else np.ones_like(cluster)
+        cluster = cluster.astype(np.int64)
         chosen = usable & directed & (weight > 0)
         if not chosen.all():
             cluster, vectors, weight = cluster[chosen], vectors[chosen], weight[chosen]
@@ -133,23 +135,21 @@ class PointStatistic(Statistic):
         of_weight = rules_for(self.columns[-1:] if self.weighted else (), "null", "too_large", "negative")
         return [*((self.prediction, rule) for rule in whole), *of_features, *of_weight]
 
-    def _vectors(self, rows: nw.DataFrame[Any], lists: bool) -> tuple[np.ndarray, pa.Table]:
+    def _vectors(self, rows: nw.DataFrame[Any], lists: bool) -> tuple[Any, pa.Table]:
         """Return the vectors, none where lists are not of one length, and how many lists there are of each length."""
         if not lists:
-            return matrices.to_host(matrices.to_matrix(rows, self.features, "float64")), _lengths(np.empty(0, np.int64))
-        arrow = frames.to_arrow(rows.select(*self.features))[0].combine_chunks()
-        lengths = _lengths(np.diff(arrow.offsets.to_numpy()))
+            return matrices.to_matrix(rows, self.features, "float64"), _lengths(np.empty(0, np.int64))
+        values, counts = elements(rows, self.features[0])
+        lengths = _lengths(counts)
         if len(lengths) != 1 or not lengths["length"][0].as_py():
-            return np.empty((0, 0)), lengths
-        values = arrow.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return values.reshape(len(arrow), -1), lengths
+            return matrices.empty((0, 0), frames.kind_of(rows)), lengths
+        return values.reshape(len(rows), -1), lengths
 
-    def _scaled(self, vectors: np.ndarray) -> np.ndarray:
+    def _scaled(self, vectors: Any) -> Any:
         if self.distance_measure != "cosine" or not len(vectors):
             return vectors
         moderate = vectors / np.abs(vectors).max(axis=1, keepdims=True)  # whose squares cannot vanish
-        scaled: np.ndarray = moderate / np.sqrt(np.einsum("ij,ij->i", moderate, moderate))[:, None]
-        return scaled
+        return moderate / np.sqrt(np.einsum("ij,ij->i", moderate, moderate))[:, None]
 
     def _unequal(self, lengths: pa.Table) -> DataValueError | None:
         found = dict(zip(lengths["length"].to_pylist(), lengths["count"].to_pylist(), strict=True))
@@ -163,9 +163,11 @@ class PointStatistic(Statistic):
         return self._error(f"has {other} lists that are not of length {usual}, as most are", length != usual)
 
     def _unusable(self, invalid: State) -> DataValueError | None:
+        if not invalid["elements"]:
+            return None
         broken = [~(each.abs() <= LARGE).fill_null(False) for each in self._elements(invalid)]
         found = f"has {invalid['elements']} lists with elements that are null, NaN or larger than 1e150 (or infinite)"
-        return self._error(f"{found}, expected numbers", reduce(or_, broken)) if invalid["elements"] else None
+        return self._error(f"{found}, expected numbers", reduce(or_, broken))
 
     def _undirected(self, invalid: State) -> DataValueError | None:
         if not invalid["zeros"]:
@@ -195,6 +197,6 @@ def check_distance(distance_measure: str) -> None:
     check_one_of("distance_measure", distance_measure, DISTANCES)
 
 
-def _lengths(lengths: np.ndarray) -> pa.Table:
-    found, counts = np.unique(lengths.astype(np.int64), return_counts=True)
+def _lengths(lengths: Any) -> pa.Table:
+    found, counts = map(matrices.to_host, np.unique(lengths.astype(np.int64), return_counts=True))
     return pa.table({"length": found, "count": counts})

@@ -12,14 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.frames import matrices
 from penstock.io.fragments import hash_rows
+from penstock.statistics.aggregates import to_array
 from penstock.statistics.base import ColumnStatistic, State
 
 EXACT = 2**16
 """Up to so many values every one is kept, and quantiles are exact."""
 
-Levels = Mapping[int, np.ndarray]
-"""Sorted values by level; a value of level h stands for 2**h of them."""
+Levels = Mapping[int, Any]
+"""Sorted values by level, NumPy's or CuPy's; a value of level h stands for 2**h of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +143,9 @@ class Quantiles(ColumnStatistic):
             raise ConfigError(f"k is {self.k!r}, expected an even number of at least 8")
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
-        """Return the values of one partition, compacted; they are sorted where the frame is."""
+        """Return the values of one partition, sorted and compacted where the frame is."""
         numbers = frame.select(nw.col(*self.columns).cast(nw.Float64)) if self.columns else frame
-        ordered = {name: numbers[name].drop_nulls().sort().to_numpy() for name in self.columns}
+        ordered = {name: to_array(numbers[name].drop_nulls().sort()) for name in self.columns}
         return {name: _packed(*_compact({0: values}, self.k), 0) for name, values in ordered.items()}
 
     def merge_column(self, states: Sequence[State]) -> State:
@@ -165,30 +167,30 @@ def _compact(levels: Levels, k: int) -> tuple[Levels, int]:
     kept = dict(levels)
     error = level = 0
     while level <= max(kept, default=0):
-        values = kept.get(level, np.empty(0))
+        values = kept.get(level, ())
         if len(values) > (k if level else EXACT):
             kept[level], moved = _halve(values)
-            kept[level + 1] = np.sort(np.concatenate([kept.get(level + 1, np.empty(0)), moved]), kind="stable")
+            kept[level + 1] = np.sort(np.concatenate([kept.get(level + 1, moved[:0]), moved]), kind="stable")
             error += 2**level
         level += 1
     return kept, error
 
 
-def _halve(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _halve(values: Any) -> tuple[Any, Any]:
     """Return the values that stay (both ends, and one more of an odd number) and the half of the others that move."""
     last = len(values) - 1 - len(values) % 2
     moved = values[1:last]
     return np.append(values[:1], values[last:]), moved[_coin(moved) :: 2]
 
 
-def _coin(values: np.ndarray) -> int:
+def _coin(values: Any) -> int:
     """Return 0 or 1, drawn from the value in the middle; minus zero counts as zero."""
     middle = values[len(values) // 2 : len(values) // 2 + 1] + 0.0
     return int(hash_rows(middle.view(np.uint64), seed=len(values))[0] >= 0.5)
 
 
 def _packed(levels: Levels, added: int, error: int) -> State:
-    values = np.concatenate(list(levels.values()))
+    values = matrices.to_host(np.concatenate(list(levels.values())))
     weights = np.repeat(list(levels), [len(kept) for kept in levels.values()])
     return {"table": pa.table({"value": values, "level": pa.array(weights, pa.int8())}), "error": error + added}
 

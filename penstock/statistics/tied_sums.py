@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, ExecutionError
+from penstock.frames import matrices
 from penstock.statistics.base import State
 from penstock.statistics.cells import finish_cells, merge_cells, summarise_cells
 from penstock.statistics.evaluation.ties import add_ties, merge_ties
@@ -75,14 +77,14 @@ class TiedSums:
         if self.limit_bytes < 1:
             raise ConfigError(f"limit_bytes is {self.limit_bytes}, expected at least 1")
 
-    def summarise(self, values: np.ndarray, weight: np.ndarray, sums: Mapping[str, np.ndarray]) -> State:
-        """Return the sums of one partition.
+    def summarise(self, values: Any, weight: Any, sums: Mapping[str, Any]) -> State:
+        """Return the sums of one partition, on the host.
 
         Parameters
         ----------
-        values, weight : numpy.ndarray of shape (n_rows,)
+        values, weight : array of shape (n_rows,), of NumPy or CuPy
             Finite float64, and weights of 0 or more; booleans and integers are counted as integers.
-        sums : mapping of str to numpy.ndarray of shape (n_rows,)
+        sums : mapping of str to array of shape (n_rows,)
             What to add up besides, weighted already.
 
         Raises
@@ -97,7 +99,7 @@ class TiedSums:
             return summarise_cells(values, {**columns, _MOMENT: weight * values}, self.num_bins)
         run = add_ties([values, *columns.values()])
         self._check_size(len(run[0]), sum(column.itemsize for column in run))
-        return pa.table(dict(zip((_VALUE, *columns), run, strict=True)))
+        return pa.table(dict(zip((_VALUE, *columns), map(matrices.to_host, run), strict=True)))
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums at equal numbers or in equal cells; raises as `summarise` does."""

@@ -19,6 +19,8 @@ class Sizes:
         Rows that are drawn, whatever the number of all.
     rounds : int
     fragments : int
+    distinct : int
+        Numbers that a state keeps one by one, as a curve keeps its scores, or cells that it puts them in.
     """
 
     features: int
@@ -26,6 +28,7 @@ class Sizes:
     sample: int
     rounds: int
     fragments: int
+    distinct: int = 0
 
 
 Bound = Callable[[Sizes], int]

@@ -18,6 +18,7 @@ from penstock.dataset.folds.blocks import Dealer
 from penstock.dataset.folds.keys import GroupHash, RowHash, TimeOrder
 from penstock.frames import ROW, matrices
 from penstock.io.fragments import hash_rows
+from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.grouped.folds import folds
 from penstock.statistics.labels import categories, without_minus_zero
 
@@ -37,7 +38,7 @@ class ByRow:
 
     def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
         """Return the block of each row."""
-        return _series(frame, folds(frame[ROW].to_numpy().astype(np.uint64), self.blocks, self.seed))
+        return _series(frame, folds(row_numbers(frame), self.blocks, self.seed))
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ class ByShare:
     def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
         """Return the block of each row."""
         bound = self.share / math.fsum([self.share, 1 - self.share])
-        unit = hash_rows(frame[ROW].to_numpy().astype(np.uint64), self.seed + SPLIT_STREAM * self.level)
+        unit = hash_rows(row_numbers(frame), self.seed + SPLIT_STREAM * self.level)
         return _series(frame, unit >= bound)
 
 
@@ -204,10 +205,10 @@ class Thinned:
 
     def deal(self, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
         """Return the block of each row."""
-        unit = hash_rows(frame[ROW].to_numpy().astype(np.uint64), _THINNING)
-        beyond = np.searchsorted(self.fractions, unit, side="right")
+        fractions = matrices.to_device(np.array(self.fractions), frames.kind_of(frame))
+        beyond = np.searchsorted(fractions, hash_rows(row_numbers(frame), _THINNING), side="right")
         return self.dealer.deal(frame) + _series(frame, beyond) * self.blocks
 
 
-def _series(frame: nw.DataFrame[Any], blocks: np.ndarray) -> nw.Series[Any]:
+def _series(frame: nw.DataFrame[Any], blocks: Any) -> nw.Series[Any]:
     return matrices.column(frame, BLOCK, matrices.to_device(blocks.astype(np.int64), frames.kind_of(frame)))

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from penstock.core.errors import ConfigError
-from penstock.statistics.aggregates import numbers
+from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import Statistic
 
 
@@ -31,6 +31,11 @@ class PredictionStatistic(Statistic):
             expected = f"({self.predicted}, label) or ({self.predicted}, label, weight)"
             raise ConfigError(f"columns are {self.columns!r}, expected {expected}")
 
-    def weight(self, rows: nw.DataFrame[Any]) -> np.ndarray:
-        """Return the weight of each row, float64 on the host."""
-        return numbers(rows, self.columns[2]) if len(self.columns) == 3 else np.ones(len(rows))
+    def arrays(self, rows: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
+        """Return the prediction, label and weight of rows without nulls, float64 where they are."""
+        prediction, label = (device_numbers(rows, name) for name in self.columns[:2])
+        return prediction, label, self.weight(rows, label)
+
+    def weight(self, rows: nw.DataFrame[Any], label: Any) -> Any:
+        """Return the weight of each row, float64 where its label is."""
+        return device_numbers(rows, self.columns[2]) if len(self.columns) == 3 else np.ones_like(label)

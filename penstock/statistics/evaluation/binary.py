@@ -11,8 +11,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import ConfigError, ExecutionError
+from penstock.frames import matrices
+from penstock.statistics.aggregates import to_array
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.cells import finish_cells, merge_cells, summarise_cells
 from penstock.statistics.evaluation.base import PredictionStatistic
@@ -56,6 +57,7 @@ class BinaryCurve(PredictionStatistic):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> statistic = BinaryCurve(("score", "label"))
     >>> frame = frames.from_arrow(pa.table({"score": [0.9, 0.8, 0.3], "label": [True, False, False]}))
     >>> statistic.finish(statistic.summarise(frame)).area_under_roc
@@ -95,7 +97,7 @@ class BinaryCurve(PredictionStatistic):
             return {**found, "cells": self._in_cells(score, positive, negative)}
         run = add_ties([score, positive, negative])
         self._check_size(len(run[0]), sum(column.itemsize for column in run))
-        return {**found, "table": pa.table(dict(zip(_COLUMNS, run, strict=True)))}
+        return {**found, "table": pa.table(dict(zip(_COLUMNS, map(matrices.to_host, run), strict=True)))}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights of equal scores or cells; raises as `summarise` does."""
@@ -124,19 +126,18 @@ class BinaryCurve(PredictionStatistic):
         score, positive, negative = (state["table"][name].to_numpy()[::-1] for name in _COLUMNS)
         return Curve(score, positive, negative)
 
-    def _arrays(self, valid: nw.DataFrame[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the scores, and the weight that each row gives to either class."""
+    def _arrays(self, valid: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
+        """Return the scores, and the weight that each row gives to either class, where the rows are."""
         score = nw.Float32 if valid.schema[self.columns[0]] == nw.Float32 else nw.Float64
         kinds = zip(self.columns, (score, nw.UInt8, nw.Float64), strict=False)
-        casts = [nw.col(name).cast(kind).alias(str(place)) for place, (name, kind) in enumerate(kinds)]
-        scores, labels, *weights = (column.to_numpy() for column in frames.to_arrow(valid.select(casts)).columns)
+        scores, labels, *weights = (to_array(valid[name].cast(kind)) for name, kind in kinds)
         positive = labels.astype(bool)
         scores = scores + 0.0  # of minus zero it makes zero
         if not weights:
             return scores, positive, ~positive
         return scores, np.where(positive, weights[0], 0.0), np.where(positive, 0.0, weights[0])
 
-    def _in_cells(self, score: np.ndarray, positive: np.ndarray, negative: np.ndarray) -> State:
+    def _in_cells(self, score: Any, positive: Any, negative: Any) -> State:
         filled = (positive > 0) | (negative > 0)
         weights = {"positive": positive[filled], "negative": negative[filled]}
         return summarise_cells(score[filled].astype(np.float64), weights, self.num_bins)

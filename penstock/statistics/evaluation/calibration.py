@@ -11,8 +11,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from penstock import frames
 from penstock.core.errors import ConfigError
-from penstock.statistics.aggregates import numbers
+from penstock.frames import Kind, matrices
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.moments import total
@@ -135,13 +136,13 @@ class Probabilities(PredictionStatistic):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the sums of the valid rows of one partition, and how many rows break which rule."""
         valid, invalid = valid_rows(positive_class(frame, self.columns[0]), self._checks)
-        (probability, label), weight = (numbers(valid, name) for name in self.columns[:2]), self.weight(valid)
+        probability, label, weight = self.arrays(valid)
         clipped = np.clip(probability, self.eps, 1 - self.eps)
         losses = -weight * np.where(label == 1, np.log(clipped), np.log1p(-clipped))
         sums = {"log_losses": float(losses.sum()), "squares": float((weight * (probability - label) ** 2).sum())}
         terms = zip(_BY_BIN, (weight, weight * probability, weight * label), strict=True)
-        vectors = vector_kind(frame, self.columns[0])
-        return {"invalid": invalid, "vectors": vectors, **sums, **self._by_bin(probability, dict(terms))}
+        by_bin = self._by_bin(frames.kind_of(frame), probability, dict(terms))
+        return {"invalid": invalid, "vectors": vector_kind(frame, self.columns[0]), **sums, **by_bin}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums."""
@@ -162,13 +163,15 @@ class Probabilities(PredictionStatistic):
         weight, predicted, observed = (np.array(state[name]) for name in _BY_BIN)
         return Calibration(weight, predicted, observed, *(state[name] for name in _TOTALS))
 
-    def _by_bin(self, probability: np.ndarray, terms: dict[str, np.ndarray]) -> dict[str, list[float]]:
+    def _by_bin(self, kind: Kind, probability: Any, terms: dict[str, Any]) -> dict[str, list[float]]:
         """Return the sums of the terms in each bin; pairwise, so that long partitions lose no digits."""
-        inner = np.linspace(0, 1, self.bins + 1)[1:-1]
+        inner = matrices.to_device(np.linspace(0, 1, self.bins + 1)[1:-1], kind)
         bins = np.searchsorted(inner, probability).astype(np.uint16)  # NumPy sorts these by radix
         order = np.argsort(bins, kind="stable")
-        ends = np.cumsum(np.bincount(bins, minlength=self.bins))
-        return {name: [float(part.sum()) for part in np.split(each[order], ends[:-1])] for name, each in terms.items()}
+        ends = matrices.to_host(np.cumsum(np.bincount(bins, minlength=self.bins))).tolist()
+        parts = (np.split(each[order], ends[:-1]) for each in terms.values())
+        sums = [matrices.to_host(np.stack([part.sum() for part in each])).tolist() for each in parts]
+        return dict(zip(terms, sums, strict=True))
 
 
 def _totals(by_bin: Sequence[Sequence[float]]) -> list[float]:

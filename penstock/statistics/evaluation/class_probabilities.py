@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
-from penstock.statistics.aggregates import numbers
+from penstock.frames import matrices
+from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.moments import total
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
-from penstock.statistics.vectors import is_vector
+from penstock.statistics.vectors import elements, is_vector
 
 _SUMS = ("weight", "losses", "hits")
 
@@ -69,8 +70,6 @@ class ProbabilityScores:
 class ClassProbabilities(PredictionStatistic):
     """The :class:`ProbabilityScores` of a column of probabilities, one a class; the state is a few numbers.
 
-    Computed on the host, to which the columns of a frame on a GPU are copied.
-
     Parameters
     ----------
     columns : tuple of str
@@ -112,13 +111,14 @@ class ClassProbabilities(PredictionStatistic):
         """Return the sums of the valid rows of one partition, and how many rows break which rule."""
         vector = is_vector(frame, self.columns[0])
         valid, invalid = valid_rows(frame, self._checks(vector))
-        elements, lengths = _elements(valid, self.columns[0])
-        proper = _are_proper(elements, lengths)
+        values, lengths = _elements(valid, self.columns[0])
+        proper = _are_proper(values, lengths)
         found = _lengths(lengths[proper])
         classes = _most_common(found)
         kept = proper & (lengths == classes)
-        matrix = (elements if kept.all() else elements[np.repeat(kept, lengths)]).reshape(-1, classes)
-        outside, sums = self._scored(matrix, numbers(valid, self.columns[1])[kept], self.weight(valid)[kept])
+        matrix = (values if kept.all() else values[kept[_rows_of(values, lengths)]]).reshape(-1, classes)
+        label = device_numbers(valid, self.columns[1])
+        outside, sums = self._scored(matrix, label[kept], self.weight(valid, label)[kept])
         counts = {"invalid": invalid, "improper": int(np.count_nonzero(~proper)), "outside": outside}
         place = {"vector": vector, "on_gpu": frames.is_gpu(frame)}
         return {**place, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
@@ -154,12 +154,12 @@ class ClassProbabilities(PredictionStatistic):
         of_label = rules_for([label], "null", "infinite", "negative", "not_whole")
         return [*checks, *of_label, *rules_for(weights, "null", "infinite", "negative", "too_large")]
 
-    def _scored(self, matrix: np.ndarray, label: np.ndarray, weight: np.ndarray) -> tuple[int, tuple[float, ...]]:
+    def _scored(self, matrix: Any, label: Any, weight: Any) -> tuple[int, tuple[float, ...]]:
         """Return how many labels have no element, and the sums over the other rows."""
         inside = label < matrix.shape[1]
         if not inside.all():
             matrix, label, weight = matrix[inside], label[inside], weight[inside]
-        places = np.arange(len(label)) * matrix.shape[1] + label.astype(np.int64)
+        places = np.arange(len(label), like=label) * matrix.shape[1] + label.astype(np.int64)
         true = matrix.ravel()[places]
         losses = -weight * np.log(np.clip(true, self.eps, 1 - self.eps))
         hits = weight[np.count_nonzero(matrix > true[:, None], axis=1) < self.k]
@@ -184,27 +184,29 @@ class ClassProbabilities(PredictionStatistic):
         )
 
 
-def _elements(frame: nw.DataFrame[Any], name: str) -> tuple[np.ndarray, np.ndarray]:
+def _elements(frame: nw.DataFrame[Any], name: str) -> tuple[Any, Any]:
     """Return the probabilities of all rows, one row after another, NaN for null, and how many each row has."""
-    column = frames.to_arrow(frame.select(name)).column(0).combine_chunks()
-    if not is_vector(frame, name):
-        positive = column.cast(pa.float64()).to_numpy()
-        return np.column_stack([1 - positive, positive]).ravel(), np.full(len(positive), 2)
-    elements = column.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return elements, pc.list_value_length(column).to_numpy()
+    if is_vector(frame, name):
+        return elements(frame, name)
+    positive = device_numbers(frame, name)
+    return np.stack([1 - positive, positive], axis=1).ravel(), np.full_like(positive, 2, dtype=np.int64)
 
 
-def _are_proper(elements: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _are_proper(values: Any, lengths: Any) -> Any:
     """Return, for each row, whether it has elements and all of them are probabilities."""
     proper = lengths > 0
-    if len(elements) and not (elements.min() >= 0 and elements.max() <= 1):  # neither holds where there is NaN
-        bad = ~((elements >= 0) & (elements <= 1))
-        proper[np.repeat(np.arange(len(lengths)), lengths)[bad]] = False
+    if len(values) and not (values.min() >= 0 and values.max() <= 1):  # neither holds where there is NaN
+        proper[_rows_of(values, lengths)[~((values >= 0) & (values <= 1))]] = False
     return proper
 
 
-def _lengths(lengths: np.ndarray) -> pa.Table:
-    length, rows = np.unique(lengths, return_counts=True)
+def _rows_of(values: Any, lengths: Any) -> Any:
+    """Return the row of each element."""
+    return np.searchsorted(np.cumsum(lengths), np.arange(len(values), like=lengths), side="right")
+
+
+def _lengths(lengths: Any) -> pa.Table:
+    length, rows = map(matrices.to_host, np.unique(lengths, return_counts=True))
     return pa.table({"length": length.astype(np.int64), "rows": rows.astype(np.int64)})
 
 

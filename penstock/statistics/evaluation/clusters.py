@@ -18,8 +18,10 @@ import pyarrow as pa
 
 from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
+from penstock.frames import Kind, matrices
 from penstock.statistics.base import State, merge_fields
-from penstock.statistics.groups import Groups, as_lists, sums
+from penstock.statistics.device_groups import grouped
+from penstock.statistics.groups import as_lists, sums
 from penstock.statistics.labels import refuse_more
 from penstock.statistics.places import places
 from penstock.statistics.points import Points, PointStatistic
@@ -76,9 +78,13 @@ class Clusters:
         """Return the fields in order."""
         return self.ids, self.weight, self.rows, self.centres, self.rests, self.variances
 
-    def away(self, vectors: np.ndarray, rests: np.ndarray | float, own: int) -> np.ndarray:
+    def on(self, kind: Kind) -> Clusters:
+        """Return the clusters, to reckon with, where the points are: on a GPU their arrays are CuPy's."""
+        return Clusters(*(matrices.to_device(each, kind) for each in self.arrays()))
+
+    def away(self, vectors: Any, rests: Any, own: int) -> Any:
         """Return ``vectors + rests`` less the centre at place `own`."""
-        differences: np.ndarray = vectors - self.centres[own]
+        differences = vectors - self.centres[own]
         differences += rests - self.rests[own]
         return differences
 
@@ -128,8 +134,8 @@ class ClusterSums(PointStatistic):
             There are more than 10,000 clusters; so does `merge`.
         """
         points, invalid = self.points(frame)
-        rows, none = np.ones(len(points.weight), dtype=np.int64), np.zeros(len(points.weight))
-        rests = np.broadcast_to(0.0, points.vectors.shape)
+        rows, none = np.ones_like(points.cluster), np.zeros_like(points.weight)
+        rests = np.broadcast_to(np.zeros_like(points.vectors, shape=(1, 1)), points.vectors.shape)
         clusters = Clusters(points.cluster, points.weight, rows, points.vectors, rests, none)
         return {"invalid": invalid, "table": self._table(_joined(clusters))}
 
@@ -157,16 +163,9 @@ class ClusterSums(PointStatistic):
     def _table(self, clusters: Clusters) -> pa.Table:
         hint = "Check that it holds clusters, not the numbers of rows."
         refuse_more(self.prediction, len(clusters.ids), MOST, "clusters", "", hint)
-        return pa.table(
-            {
-                "cluster": clusters.ids,
-                "weight": clusters.weight,
-                "rows": clusters.rows,
-                "centre": as_lists(clusters.centres),
-                "rest": as_lists(clusters.rests),
-                "variance": clusters.variances,
-            }
-        )
+        ids, weight, rows, centres, rests, variances = map(matrices.to_host, clusters.arrays())
+        lists = {"centre": as_lists(centres), "rest": as_lists(rests)}
+        return pa.table({"cluster": ids, "weight": weight, "rows": rows, **lists, "variance": variances})
 
 
 def _unpacked(table: pa.Table) -> Clusters:
@@ -179,8 +178,8 @@ def _unpacked(table: pa.Table) -> Clusters:
 def _joined(parts: Clusters) -> Clusters:
     """Return the clusters that parts make up, of which several may be of one; a point is a part, of no variance."""
     ids, place = places(parts.ids)
-    groups = Groups.of(place, parts.weight, len(ids))
-    centres, rests = np.empty((2, len(ids), parts.centres.shape[1]))
+    groups = grouped(place, parts.weight, len(ids))
+    centres, rests = np.empty_like(parts.centres, shape=(2, len(ids), parts.centres.shape[1]))
     spread = parts.variances.copy()
     for feature, (values, more) in enumerate(zip(parts.centres.T, parts.rests.T, strict=True)):
         centres[:, feature], rests[:, feature], away = groups.means(values, more)
@@ -275,16 +274,20 @@ class Silhouettes(PointStatistic):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the weights and the coefficients, added up by cluster, and what is to be said of rows left out."""
         points, invalid = self.points(frame)
-        ids = self.clusters.ids
+        clusters = self.clusters.on(frames.kind_of(frame))
+        ids = clusters.ids
         place = np.minimum(np.searchsorted(ids, points.cluster), len(ids) - 1)
         known = ids[place] == points.cluster
         points = Points(points.cluster[known], points.vectors[known], points.weight[known])
-        coefficients = _coefficients(points, place[known], self.clusters)
+        coefficients = _coefficients(points, place[known], clusters)
         weight, coefficient = (
-            sums(place[known], each, len(ids)) for each in (points.weight, points.weight * coefficients)
+            matrices.to_host(sums(place[known], each, len(ids)))
+            for each in (points.weight, points.weight * coefficients)
         )
         filled = weight > 0
-        table = pa.table({"cluster": ids[filled], "weight": weight[filled], "coefficient": coefficient[filled]})
+        table = pa.table(
+            {"cluster": self.clusters.ids[filled], "weight": weight[filled], "coefficient": coefficient[filled]}
+        )
         return {"invalid": invalid, "unknown": int(np.count_nonzero(~known)), "table": table}
 
     def merge(self, states: Sequence[State]) -> State:
@@ -311,13 +314,13 @@ class Silhouettes(PointStatistic):
         return Silhouette(*(ordered[name].to_numpy() for name in ("cluster", "weight", "coefficient")))
 
 
-def _coefficients(points: Points, place: np.ndarray, clusters: Clusters) -> np.ndarray:
+def _coefficients(points: Points, place: Any, clusters: Clusters) -> Any:
     """Return the coefficient of each point of the cluster at `place`."""
-    found = np.zeros(len(place))
+    found = np.zeros_like(points.weight)
     order = np.argsort(place.astype(np.uint16), kind="stable")  # a radix sort; there are at most 10,000 clusters
-    ends = np.searchsorted(place[order], np.arange(len(clusters.ids) + 1))
+    ends = matrices.to_host(np.searchsorted(place[order], np.arange(len(clusters.ids) + 1, like=place))).tolist()
     step = max(_AT_A_TIME // len(clusters.ids), 1)
-    for own in np.unique(place):
+    for own in np.flatnonzero(np.diff(ends)).tolist():
         centres, others = _around(own, clusters)
         for start in range(ends[own], ends[own + 1], step):
             rows = order[start : min(start + step, ends[own + 1])]
@@ -331,7 +334,7 @@ def _coefficients(points: Points, place: np.ndarray, clusters: Clusters) -> np.n
     return found
 
 
-def _around(own: int, clusters: Clusters) -> tuple[np.ndarray, np.ndarray]:
+def _around(own: int, clusters: Clusters) -> tuple[Any, Any]:
     """Return all centres, and the mean squared distance of the points of each other cluster, from the centre of `own`.
 
     With that origin what cancels is never larger than the distances that are compared, however far from zero, or from a
@@ -343,10 +346,9 @@ def _around(own: int, clusters: Clusters) -> tuple[np.ndarray, np.ndarray]:
     return centres, others
 
 
-def _compared(inner: np.ndarray, nearest: np.ndarray, weight: np.ndarray, total: float) -> np.ndarray:
+def _compared(inner: Any, nearest: Any, weight: Any, total: Any) -> Any:
     rest = total - weight
     alone = rest <= 0
     own = inner * total / np.where(alone, 1.0, rest)
     larger = np.maximum(own, nearest)
-    coefficients: np.ndarray = (nearest - own) / np.where(larger > 0, larger, 1.0)
-    return np.where(alone, 0.0, coefficients)
+    return np.where(alone, 0.0, (nearest - own) / np.where(larger > 0, larger, 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -13,21 +14,25 @@ import pyarrow.compute as pc
 
 from penstock import frames
 from penstock.core.errors import ConfigError, SchemaError
+from penstock.frames import matrices
+from penstock.statistics.aggregates import device_numbers
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
 from penstock.statistics.evaluation.confusion_matrix import ConfusionMatrix
 from penstock.statistics.evaluation.ties import add_ties
-from penstock.statistics.labels import refuse_more, without_minus_zero
+from penstock.statistics.labels import coded_there, refuse_more, without_minus_zero
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
 
 _SIDES = ("label", "prediction")
+_NAMES = (*_SIDES, "weight")
 
 
 @dataclass(frozen=True)
 class Confusion(PredictionStatistic):
     """The :class:`ConfusionMatrix` of predicted and true labels; the state grows with the pairs that occur.
 
-    Weights are added on the host, in the order of the rows, so that the result does not depend on threads.
+    Computed where the frame is. On a CPU weights are added in the order of the rows, so that the result does not depend
+    on threads.
 
     Parameters
     ----------
@@ -70,10 +75,12 @@ class Confusion(PredictionStatistic):
         """
         text = self._holds_text(frame)
         valid, invalid = valid_rows(frame, self._checks(text))
-        sides = zip(_SIDES, map(nw.col, self.columns[1::-1]), strict=True)
-        rows = valid.select(*[(side if text else side.cast(nw.Float64)).alias(name) for name, side in sides])
-        table = frames.to_arrow(rows).append_column("weight", pa.array(self.weight(valid)))
-        return {"cells": self._added(table), "invalid": invalid}
+        sides = [column if text else column.cast(nw.Float64) for column in map(nw.col, self.columns[1::-1])]
+        weight = nw.col(self.columns[2]).cast(nw.Float64) if len(self.columns) == 3 else nw.lit(1.0)
+        rows = valid.select(*[each.alias(name) for name, each in zip(_NAMES, (*sides, weight), strict=True)])
+        on_device = frames.is_gpu(rows) and len(rows)
+        cells = self._of_device(rows) if on_device else self._added(frames.to_arrow(rows))
+        return {"cells": cells, "invalid": invalid}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights of equal pairs; raises DataValueError as `summarise` does."""
@@ -91,7 +98,7 @@ class Confusion(PredictionStatistic):
         cells = state["cells"]
         refuse(self._checks(pa.types.is_string(cells.schema.field("label").type)), state["invalid"])
         ordered = cells.filter(pc.field("weight") > 0).sort_by([(name, "ascending") for name in _SIDES])
-        return ConfusionMatrix(*(ordered[name].to_numpy() for name in (*_SIDES, "weight")))
+        return ConfusionMatrix(*(ordered[name].to_numpy() for name in _NAMES))
 
     def _checks(self, text: bool) -> ColumnRules:
         tests = ("null",) if text else ("null", "infinite")
@@ -112,13 +119,27 @@ class Confusion(PredictionStatistic):
 
     def _added(self, table: pa.Table) -> pa.Table:
         """Return the distinct pairs, by first occurrence of their label and then of their prediction."""
-        label, prediction = (without_minus_zero(table[side].combine_chunks()).dictionary_encode() for side in _SIDES)
-        for name, coded in zip(self.columns[1::-1], (label, prediction), strict=True):
-            hint = "Evaluate predicted quantities as a regression; join classes that are too many."
-            refuse_more(name, len(coded.dictionary), self.limit, "distinct values", " classes", hint)
-        width = max(len(prediction.dictionary), 1)
-        pairs = label.indices.to_numpy().astype(np.int64) * width + prediction.indices.to_numpy()
-        small = pairs.astype(np.min_scalar_type(len(label.dictionary) * width))  # NumPy sorts short ones by radix
-        cells, weight = add_ties([small, table["weight"].to_numpy()])
-        found = (label.dictionary.take(pa.array(cells // width)), prediction.dictionary.take(pa.array(cells % width)))
-        return pa.table(dict(zip(_SIDES, found, strict=True)) | {"weight": weight})
+        coded = [without_minus_zero(table[side].combine_chunks()).dictionary_encode() for side in _SIDES]
+        for name, each in zip(self.columns[1::-1], coded, strict=True):
+            self._refuse_more(name, len(each.dictionary))
+        return self._cells([(each.dictionary, each.indices.to_numpy()) for each in coded], table["weight"].to_numpy())
+
+    def _of_device(self, rows: nw.DataFrame[Any]) -> pa.Table:
+        checks = [partial(self._refuse_more, name) for name in self.columns[1::-1]]
+        coded = [coded_there(rows, side, check) for side, check in zip(_SIDES, checks, strict=True)]
+        pairs = [(counts["value"].combine_chunks(), place) for counts, place in coded]
+        return self._cells(pairs, device_numbers(rows, "weight"))
+
+    def _cells(self, coded: Sequence[tuple[pa.Array, Any]], weight: Any) -> pa.Table:
+        """Return the pairs that occur, of the distinct values of either side and the place of each row's among them."""
+        (labels, label), (predictions, prediction) = coded
+        width = max(len(predictions), 1)
+        pairs = label.astype(np.int64) * width + prediction
+        small = pairs.astype(np.min_scalar_type(len(labels) * width))  # NumPy sorts short ones by radix
+        cells, added = map(matrices.to_host, add_ties([small, weight]))
+        found = (labels.take(pa.array(cells // width)), predictions.take(pa.array(cells % width)), added)
+        return pa.table(dict(zip(_NAMES, found, strict=True)))
+
+    def _refuse_more(self, name: str, number: int) -> None:
+        hint = "Evaluate predicted quantities as a regression; join classes that are too many."
+        refuse_more(name, number, self.limit, "distinct values", " classes", hint)

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
-from penstock.statistics.aggregates import numbers
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.cells import Cells, finish_cells, merge_cells, summarise_cells
 from penstock.statistics.evaluation.base import PredictionStatistic
@@ -153,7 +152,7 @@ class Residuals(PredictionStatistic):
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the cells of the valid rows of one partition, and how many rows break which rule."""
         valid, invalid = valid_rows(frame, self._checks)
-        (prediction, label), weight = (numbers(valid, name) for name in self.columns[:2]), self.weight(valid)
+        prediction, label, weight = self.arrays(valid)
         counted = weight > 0
         prediction, residual, weight = prediction[counted], (label - prediction)[counted], weight[counted]
         weighted = weight * residual

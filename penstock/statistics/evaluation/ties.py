@@ -7,23 +7,24 @@ merged a block of numbers at a time, so that beside the runs and the result ther
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-Run = tuple[np.ndarray, ...]
+Run = tuple[Any, ...]
 """Distinct numbers, ascending, and for each of some columns its sum over the rows with that number."""
 
 _BLOCK = 2**20
 _SAMPLED = 2**16
 
 
-def add_ties(columns: Sequence[np.ndarray]) -> Run:
-    """Return the distinct values of the first column, ascending, with sums of the others.
+def add_ties(columns: Sequence[Any]) -> Run:
+    """Return the distinct values of the first column, ascending, with sums of the others: where the columns are.
 
     Parameters
     ----------
-    columns : sequence of numpy.ndarray of shape (n_rows,)
-        Numbers without NaN, then what to add up. Floats are added as float64; booleans and
+    columns : sequence of array of shape (n_rows,)
+        Numbers without NaN, then what to add up. NumPy's, or CuPy's. Floats are added as float64; booleans and
         integers as the smaller of uint32 and int64 that holds the total of the column.
 
     Examples
@@ -65,17 +66,25 @@ def _blocks(runs: Sequence[Run]) -> Iterator[list[Run]]:
         yield [tuple(column[at[place] : at[place + 1]] for column in run) for run, at in zip(runs, cuts, strict=True)]
 
 
-def _added(columns: Sequence[np.ndarray], kinds: Sequence[np.dtype]) -> Run:
+def _added(columns: Sequence[Any], kinds: Sequence[np.dtype]) -> Run:
     order = np.argsort(columns[0], kind="stable")  # timsort: merges what is sorted already
     numbers = columns[0][order]
-    first = np.ones(len(numbers), dtype=bool)
+    first = np.ones_like(numbers, dtype=bool)
     np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
     starts = np.flatnonzero(first)
-    sums = (np.add.reduceat(each[order], starts, dtype=kind) for each, kind in zip(columns[1:], kinds, strict=True))
+    sums = (_sums(each[order], first, starts, kind) for each, kind in zip(columns[1:], kinds, strict=True))
     return numbers[starts], *sums
 
 
-def _sum_type(parts: Sequence[np.ndarray]) -> np.dtype:
+def _sums(values: Any, first: Any, starts: Any, kind: np.dtype) -> Any:
+    """Return the sum from each start to the next; `first` is true at the starts."""
+    if isinstance(values, np.ndarray):
+        return np.add.reduceat(values, starts, dtype=kind)
+    # CuPy's `reduceat` subtracts running sums, which would leave some weight where there is none.
+    return np.bincount(np.cumsum(first) - 1, values.astype(np.float64), len(starts)).astype(kind)
+
+
+def _sum_type(parts: Sequence[Any]) -> np.dtype:
     if parts[0].dtype.kind == "f":
         return np.dtype(np.float64)
     return np.dtype(np.uint32 if sum(int(part.sum(dtype=np.int64)) for part in parts) < 2**32 else np.int64)

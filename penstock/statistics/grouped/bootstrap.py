@@ -20,6 +20,7 @@ from penstock import frames
 from penstock.core.names import REPLICATE
 from penstock.frames import ROW, matrices
 from penstock.io.fragments import hash_rows
+from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.grouped.base import Grouped, union
 
@@ -68,8 +69,9 @@ class Resampled(Grouped):
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Return the states of the statistics of each replicate."""
-        rows = frame[ROW].to_numpy().astype(np.uint64)
-        return [self._summarised(self._drawn(frame, rows, replicate)) for replicate in range(self.replicates)]
+        rows, poisson = row_numbers(frame), matrices.to_device(_POISSON, frames.kind_of(frame))
+        drawn = (draws(rows, self.seed, replicate, poisson) for replicate in range(self.replicates))
+        return [self._summarised(self._weighed(frame, each)) for each in drawn]
 
     def merge(self, states: Sequence[State]) -> State:
         """Merge replicate by replicate."""
@@ -79,23 +81,22 @@ class Resampled(Grouped):
         """Return the results of each replicate."""
         return {number: self._finished(each) for number, each in enumerate(state)}
 
-    def _drawn(self, frame: nw.DataFrame[Any], rows: np.ndarray, replicate: int) -> nw.DataFrame[Any]:
-        drawn = matrices.column(
-            frame, WEIGHT, matrices.to_device(draws(rows, self.seed, replicate), frames.kind_of(frame))
-        )
-        frame = frame.with_columns(drawn)
+    def _weighed(self, frame: nw.DataFrame[Any], drawn: Any) -> nw.DataFrame[Any]:
+        frame = frame.with_columns(matrices.column(frame, WEIGHT, drawn))
         if self.weight is not None:
             frame = frame.with_columns(nw.col(WEIGHT) * nw.col(self.weight).cast(nw.Float64))
         return frame
 
 
-def draws(rows: np.ndarray, seed: int, replicate: int) -> np.ndarray:
+def draws(rows: Any, seed: int, replicate: int, poisson: Any = _POISSON) -> Any:
     """Return how often each row is drawn in a replicate: Poisson of mean 1, float64.
 
     Parameters
     ----------
-    rows : numpy.ndarray of uint64
+    rows : array of uint64
         Row numbers in the dataset.
+    poisson : array
+        The cumulative distribution, where the numbers are.
 
     Examples
     --------
@@ -103,4 +104,4 @@ def draws(rows: np.ndarray, seed: int, replicate: int) -> np.ndarray:
     [1.0, 0.0, 2.0, 0.0, 1.0, 0.0]
     """
     uniform = hash_rows(rows, (seed + (replicate + 1) * _STRIDE) % 2**64)
-    return np.searchsorted(_POISSON, uniform, side="right").astype(np.float64)
+    return np.searchsorted(poisson, uniform, side="right").astype(np.float64)

@@ -9,11 +9,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from penstock import frames
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.names import FOLD
 from penstock.frames import ROW, matrices
 from penstock.io.fragments import hash_rows
+from penstock.statistics.aggregates import row_numbers
 from penstock.statistics.base import State, Statistic
 from penstock.statistics.distinct.footprint import Found
 from penstock.statistics.distinct.partitionable import as_partitionable
@@ -39,6 +39,7 @@ class Folded(GroupedBy):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> from penstock.statistics import Counts
     >>> import pyarrow as pa
     >>> folded = Folded.of([Counts(("x",))], num_folds=2, fold="f")
@@ -94,8 +95,7 @@ class Folded(GroupedBy):
         """Return the fold of each row."""
         if self.fold is not None:
             return frame[self.fold]
-        dealt = folds(frame[ROW].to_numpy().astype(np.uint64), self.num_folds, self.seed)
-        return matrices.column(frame, FOLD, matrices.to_device(dealt, frames.kind_of(frame)))
+        return matrices.column(frame, FOLD, folds(row_numbers(frame), self.num_folds, self.seed))
 
     def _strays(self, frame: nw.DataFrame[Any]) -> int:
         return int(frame.select(self._stray().sum()).item()) if self.fold is not None and len(frame) else 0
@@ -136,8 +136,8 @@ class Folded(GroupedBy):
         )
 
 
-def folds(rows: np.ndarray, num_folds: int, seed: int) -> np.ndarray:
-    """Return the fold of each row, int64, by its number (uint64) in the dataset.
+def folds(rows: Any, num_folds: int, seed: int) -> Any:
+    """Return the fold of each row, int64, by its number (uint64) in the dataset: where the numbers are.
 
     Examples
     --------
