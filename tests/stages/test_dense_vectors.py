@@ -7,6 +7,7 @@ import onnxruntime as ort
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xgboost
 from sklearn import decomposition
 from sklearn.cluster import KMeans as SklearnKMeans
 
@@ -86,6 +87,15 @@ def test_trees_of_vectors_are_those_of_their_elements(local):
     made = ["probability", "contributions"]
     assert transformed(of_vector, local, TABLE, *made) == transformed(of_columns, local, COLUMNS, *made)
     assert of_vector.importances() == of_columns.importances()
+
+
+def test_trees_of_parts_are_those_of_one_matrix(local, tmp_path):
+    weight = np.linspace(0.1, 3.0, len(VALUES))
+    data = read(local, tmp_path, TABLE.append_column("w", pa.array(weight)), parts=8)
+    model = ps.Pipeline(st.XGBoostRegressor("y", features="v", weight="w", num_boost_round=5, max_bin=16)).fit(data)
+    matrix = xgboost.QuantileDMatrix(VALUES.astype(np.float32), TABLE["y"].to_numpy(), weight=weight, max_bin=16)
+    expected = xgboost.train({"seed_per_iteration": True, "max_bin": 16}, matrix, 5).predict(matrix)
+    assert model.transform(data).select("prediction").to_arrow()["prediction"].to_numpy().tolist() == expected.tolist()
 
 
 def test_coefficients_name_the_elements(local):
@@ -176,6 +186,16 @@ def test_a_bad_element_is_refused_with_file_and_row(local, tmp_path):
             ps.Pipeline(stage).fit(data)
         assert (caught.value.column, caught.value.row) == ("v", 50)
         assert caught.value.path.endswith("1.parquet")
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_scoring_refuses_an_infinite_float32(local, bad):
+    model = fit(local, st.KMeans("v"), TABLE)
+    values = VALUES.astype(np.float32)
+    values[7, 3] = bad
+    with pytest.raises(DataValueError, match="column 'v_3' has 1 values that are infinite") as caught:
+        transformed(model, local, pa.table({"v": vectors(values, pa.float32())}), "prediction")
+    assert (caught.value.column, caught.value.row) == ("v", 7)
 
 
 def test_there_is_a_vector_at_least(local):

@@ -231,6 +231,6 @@ def sizes_and_costs(rank: Rank, points: Points, centres: np.ndarray) -> np.ndarr
 
     def terms(vectors: Any, weight: Any, found: Any, out: Any) -> None:
         out[0] = 1.0
-        out[1] = weight * squared_distances(vectors, placed[found].T)
+        out[1] = weight * squared_distances(vectors, placed.T.take(found, axis=1))
 
     return totals(rank, points, placed, largest, terms)

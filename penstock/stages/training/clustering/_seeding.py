@@ -87,7 +87,8 @@ def _distances(points: Points, centres: np.ndarray) -> Any:
     def fill(runs: Sequence[slice]) -> None:
         for rows in runs:
             vectors = points.vectors[:, rows]
-            found[rows] = squared_distances(vectors, placed[nearest(vectors, placed, points.sizes[rows])].T)
+            near = nearest(vectors, placed, points.sizes[rows])
+            found[rows] = squared_distances(vectors, placed.T.take(near, axis=1))
 
     if len(centres):
         points.share(fill, len(centres))

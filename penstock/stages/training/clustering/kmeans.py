@@ -170,18 +170,18 @@ class KMeans(Trainer):
 
     def _read(self, rank: Rank, origin: np.ndarray) -> tuple[Any, Any]:
         """Return this rank's rows, checked before, and their weights, on its device."""
-        start = matrices.to_device(origin[:, None], rank.kind)
 
         def convert(frame: nw.DataFrame) -> tuple[Any, Any]:
-            vectors = self._vectors(frame) - start
+            vectors = self._vectors(frame)
             if self.weight is None:
-                return vectors, np.ones_like(vectors[0])
+                return vectors, np.ones_like(vectors[0], dtype="float64")
             weight = matrices.to_matrix(frame, (self.weight,), "float64")[:, 0]
             return vectors[:, weight > 0], weight[weight > 0]
 
         batches = list(rank.batches("train", self.training_columns(), convert))
         weight = np.concatenate([matrices.empty(0, rank.kind), *(part for _, part in batches)])
-        return _stacked([part for part, _ in batches], matrices.empty((len(origin), len(weight)), rank.kind)), weight
+        start = matrices.to_device(origin[:, None], rank.kind)
+        return _stacked(batches, start, matrices.empty((len(origin), len(weight)), rank.kind)), weight
 
     def _iterate(self, rank: Rank, points: _lloyd.Points, origin: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the centres and the number of rounds; centres are rounded as they are stored, before they are used."""
@@ -216,9 +216,10 @@ class KMeans(Trainer):
         return furthest / 2 if self._by_angle else math.sqrt(furthest)
 
     def _vectors(self, frame: nw.DataFrame) -> Any:
-        """Return the rows as columns of a float64 matrix, NaN for null; of length 1 where angles count."""
-        vectors = matrices.to_rows(frame, self.inputs())
-        if bool((vectors > LARGE).any()) or bool((vectors < -LARGE).any()):
+        """Return the rows as columns of a matrix, NaN for null; float64, of length 1, where angles count."""
+        vectors = matrices.to_rows(frame, self.inputs(), narrow=not self._by_angle)
+        largest = min(LARGE, float(np.finfo(vectors.dtype).max))
+        if bool((vectors > largest).any()) or bool((vectors < -largest).any()):
             checks = rules_for(self.inputs(), "infinite", "too_large")
             refuse(checks, valid_rows(frame, checks)[1])
         if not self._by_angle:
@@ -256,7 +257,7 @@ class KMeans(Trainer):
         found = _lloyd.assigned(vectors, centres, kind)
         results = {self.prediction: found.astype("int32")}
         if self.distance:
-            results[self.distance] = _lloyd.squared_distances(vectors, centres[found].T) * self._scale
+            results[self.distance] = _lloyd.squared_distances(vectors, centres.T.take(found, axis=1)) * self._scale
         return self.target.with_columns(frame, results, fitted, missing)
 
 
@@ -269,12 +270,12 @@ def _reach(extreme: Extreme, origin: float) -> float:
     return max(float(extreme.max) - origin, origin - float(extreme.min), 0.0)
 
 
-def _stacked(batches: list[Any], whole: Any) -> Any:
-    """Return `whole`, filled with the vectors of all batches; each batch is freed as it is copied."""
+def _stacked(batches: list[tuple[Any, Any]], origin: Any, whole: Any) -> Any:
+    """Return `whole`, filled with the vectors of all batches less the origin; each batch is freed as it is copied."""
     end = whole.shape[1]
     while batches:
-        part = batches.pop()
-        whole[:, end - part.shape[1] : end] = part
+        part, _ = batches.pop()
+        np.subtract(part, origin, out=whole[:, end - part.shape[1] : end])
         end -= part.shape[1]
     return whole
 

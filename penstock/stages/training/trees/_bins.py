@@ -27,16 +27,25 @@ _SEED = 0x62696E73
 def sample(rank: Rank, batches: Batches) -> Batch | None:
     """Return this rank's part of the sample, on the host; None where rows have lost their numbers.
 
-    Read before the ranks meet.
+    None, too, where XGBoost would cut all rows as it cuts the sample of them: there they need not be gone through
+    twice. Read before the ranks meet.
     """
-    if not batches.numbered:
-        return None
     share = SAMPLE_ROWS / max(rank.total_rows("train"), 1)
+    if not batches.numbered or (share >= 1 and _sketches_all(rank, batches)):
+        return None
     parts = []
     for batch in batches.each():
         assert batch.rows is not None
         parts.append(batch.take(hash_rows(batch.rows, _SEED) < share))
     return Batch.joined(parts)
+
+
+def _sketches_all(rank: Rank, batches: Batches) -> bool:
+    """Return whether XGBoost sees all rows in their order: a CPU takes them one by one, whatever batches they are in.
+
+    A GPU merges sketches of batches; and rows of groups are put in another order, and have the weights of groups.
+    """
+    return rank.size == 1 and rank.kind == "cpu" and not (batches.grouped or batches.external)
 
 
 def cut(rank: Rank, part: Batch | None, names: Sequence[str] | None, settings: Mapping[str, Any]) -> Any | None:

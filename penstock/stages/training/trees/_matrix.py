@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import narwhals as nw
@@ -64,7 +64,9 @@ class Batch:
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return the features, labels and weights of several batches, all on the host."""
+        """Return the features, labels and weights of several batches, all on the host; of one, without a copy."""
+        if len(batches) == 1:
+            return replace(batches[0], group=None)
         features, label = matrices.concatenated([each.features for each in batches]), [each.label for each in batches]
         weight = [each.weight for each in batches if each.weight is not None]
         return Batch(features, np.concatenate(label), np.concatenate(weight) if weight else None)
