@@ -167,7 +167,8 @@ def stage_cells(kind: type[Stage], data: ps.Dataset) -> tuple[str, ...]:
     devices = ", ".join(sorted(kind.tags.devices))
     row = "yes" if has_row_function(kind) else "no"
     learnt = (summary(kind), kind.tags.accepts, scans(kind, data))
-    return (code([kind.__name__]), *learnt, ", ".join(ENGINES), devices, row, *counterparts(kind.__name__))
+    engines = ENGINES if kind.tags.devices else ("Spark",)  # which computes it as a whole
+    return (code([kind.__name__]), *learnt, ", ".join(engines), devices, row, *counterparts(kind.__name__))
 
 
 def evaluator_cells(kind: type[Evaluator]) -> tuple[str, ...]:

@@ -178,6 +178,49 @@ class Relational(Protocol):
     def window(self, frame: Any, columns: Mapping[str, Any], /, *, partition_by: Any, order_by: Any) -> Any:
         """Return a lazy frame with columns that are computed within each partition, in order."""
 
+    def keep(self, table: Any, label: str, /, *, fragment_rows: int) -> Any:
+        """Return a dataset of a table of this process: in memory where it is small, else where all workers read it."""
+
+
+@runtime_checkable
+class EstimatorEngine(Protocol):
+    """A scheduler whose own machine-learning library fits estimators to whole datasets too; not every one has any."""
+
+    def fit_estimator(
+        self, build: Callable[[], Any], dataset: Any, outputs: Sequence[str], /, *, label: str
+    ) -> dict[str, Any]:
+        """Return, as plain state, what the estimator that `build` makes learns from all rows of a dataset.
+
+        In it is ``outputs``: a table without rows of the columns that it makes.
+        """
+
+    def score_estimator(
+        self, state: Mapping[str, Any], dataset: Any, columns: Mapping[str, str], /, *, label: str
+    ) -> Any:
+        """Return a dataset of what a fitted estimator makes of rows: `columns`, each under its other name.
+
+        Rows are in the order of the first of the columns.
+        """
+
+    def load_estimator(self, state: Mapping[str, Any], /, *, label: str) -> Any:
+        """Return a fitted estimator as an object of the library."""
+
+
+def estimator_engine(engine: Scheduler, purpose: str) -> EstimatorEngine:
+    """Return the engine as one that fits estimators of its own library.
+
+    Raises
+    ------
+    ConfigError
+        It has no such library; says what `purpose` it was needed for.
+    """
+    if not isinstance(engine, EstimatorEngine):
+        raise ConfigError(
+            f"{purpose} is computed by Spark, and the rows are on the engine {engine.name!r}",
+            hint="Read them with a SparkEngine: ps.SparkEngine().read_parquet(...), or engine.from_spark(frame).",
+        )
+    return engine
+
 
 def relational(engine: Scheduler, purpose: str) -> Relational:
     """Return the engine as one that relates rows to each other.

@@ -87,7 +87,7 @@ class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Dis
 
     def with_step(self, step: Step) -> Dataset:
         """Return the dataset with one more step to apply."""
-        return replace(self, steps=(*self.steps, step))
+        return replace(self, steps=(*self.steps, step.on(self)))
 
     def select(self, *columns: Columns) -> Dataset:
         """Return only `columns`, in the order given.

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import pyarrow as pa
@@ -31,6 +31,9 @@ from penstock.frames import ROW, Kind
 from penstock.frames.on_host import filter_rows
 from penstock.frames.predicates import matching
 from penstock.io.fragments import Fragment
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
 
 
 @dataclass
@@ -109,6 +112,10 @@ class Step(ABC):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns and types that come out, for those that go in: the same, unless it changes them."""
         return schema
+
+    def on(self, dataset: Dataset) -> Step:
+        """Return the step that does this to the rows of a dataset: itself, unless it is computed for all rows first."""
+        return self
 
     @abstractmethod
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:

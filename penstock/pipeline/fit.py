@@ -12,7 +12,7 @@ from penstock.core.errors import ConfigError, DataValueError, EmptyInputError, P
 from penstock.core.redaction import presentable
 from penstock.core.schemas import shorten
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.steps import RowLog
+from penstock.dataset.steps import RowLog, Step
 from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, plan_counts
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.pipeline.plan import Level, Plan
@@ -61,6 +61,7 @@ class Fit:
         self.fitted: list[Fitted | None] = [None] * len(plan.stages)
         self.done: set[int] = set()
         self.results: dict[int, Mapping[str, Any]] = {}
+        self._computed: dict[tuple[int, bool], tuple[Fitted | None, Step]] = {}
         self._finish_others()
         device = dataset.engine.device
         self.report = FitReport(dataset.engine.name, str(device), device.reason)
@@ -160,8 +161,18 @@ class Fit:
 
     def _up_to(self, dataset: Dataset, position: int, *, training: bool = True) -> Dataset:
         for place in range(position):
-            dataset = dataset.with_step(self.step(place, training=training))
+            dataset = dataset.with_step(self._step_on(dataset, place, training=training))
         return dataset
+
+    def _step_on(self, dataset: Dataset, position: int, *, training: bool) -> Step:
+        """Return a stage as a step of these rows; what an engine computes for all of them is computed once a fit."""
+        step, key = self.step(position, training=training), (position, training)
+        learned, computed = self._computed.get(key, (None, step))
+        if learned is None or learned is not step.fitted:
+            computed = step.on(dataset)
+        if computed is not step:
+            self._computed[key] = step.fitted, computed
+        return computed
 
     def step(self, position: int, *, training: bool = True) -> StageStep:
         """Return a stage that is fitted as a step."""

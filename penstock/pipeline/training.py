@@ -11,6 +11,8 @@ from penstock.core.scheduler import Scheduler
 from penstock.dataset.dataset import Dataset
 from penstock.spmd import PreparedInputs, Rank, SpmdOptions
 from penstock.stages.base import Fitted
+from penstock.stages.capabilities import DatasetStage
+from penstock.stages.step import capability
 from penstock.stages.trainer import Trainer
 from penstock.stages.vectors import over
 
@@ -105,6 +107,9 @@ class Training:
 
     def run_as(self, body: TrainerBody | JointBody, engine: Scheduler) -> Any:
         """Return what a body learned from the rows of this training."""
+        whole = capability(body.stage, DatasetStage)
+        if whole is not None:
+            return whole.learn_from(self.datasets["train"], self.body.learned)
         alone = body.stage.tags.single_rank
         options = replace(self.options, world_size=1) if alone else self.options
         return engine.spmd(body, self.datasets, options, label=self.label)

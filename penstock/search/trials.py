@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import ConfigError, PenstockError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.folds.folds import Folds
 from penstock.pipeline.model import PipelineModel
@@ -18,9 +18,11 @@ from penstock.search.search_result import mean_of
 from penstock.search.shared_steps import SharedSteps
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Fitted
+from penstock.stages.capabilities import DatasetStage
 from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.result import Evaluation
 from penstock.stages.evaluation.shared_scan import named_evaluators
+from penstock.stages.step import capability
 
 Watchers = Mapping[int, Sequence[Fitted]]
 """Of the stages, by position, that watch rows to validate with, what each learned on every fold."""
@@ -122,12 +124,24 @@ def plan_trials(
     for number, pipeline in pipelines.items():
         try:
             plans[number] = pipeline.plan(dataset)
+            _check_partitioned(plans[number])
             for evaluator in members:
                 evaluator.bind(plans[number].schemas[-1])
         except PenstockError as error:
             plans.pop(number, None)
             refused[number] = error
     return plans, refused
+
+
+def _check_partitioned(plan: Plan) -> None:
+    """Raise ConfigError for a stage that does not score the partitions in which a search has its rows."""
+    for stage in plan.stages:
+        if capability(stage, DatasetStage) is not None:
+            raise ConfigError(
+                f"{stage.title} scores whole datasets, and a search scores the rows of folds, partition by partition",
+                hint="Tune it by Spark ML: SparkMLEstimator(CrossValidator(estimator=..., ...)).",
+                stage=stage.title,
+            )
 
 
 def _watched(lanes: Sequence[Lane]) -> Watchers:

@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from penstock.stages.training.linear.linear_regression_cv import LinearRegressionCV as LinearRegressionCV
     from penstock.stages.training.linear.logistic_regression import LogisticRegression as LogisticRegression
     from penstock.stages.training.sklearn.sklearn_estimator import SklearnEstimator as SklearnEstimator
+    from penstock.stages.training.spark_ml.spark_ml_estimator import SparkMLEstimator as SparkMLEstimator
     from penstock.stages.training.torch.torch_classifier import TorchClassifier as TorchClassifier
     from penstock.stages.training.torch.torch_regressor import TorchRegressor as TorchRegressor
     from penstock.stages.training.trees.random_forest import RandomForestClassifier as RandomForestClassifier

@@ -53,6 +53,7 @@ class Tags:
     accepts : {"any", "numeric", "string", "categorical", "binary", "list", "string list"}
         Types of the columns it takes: categorical ones are strings, integers and booleans.
     devices : frozenset of {"cpu", "gpu"}
+        Where partitions may be that it transforms; none where its engine computes it as a whole, see `DatasetStage`.
     numbers_rows : bool
         It reads the row number.
     single_rank : bool

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.dataset.steps import RowLog
+from penstock.dataset.steps import RowLog, Step
 
 if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
     from penstock.stages.base import Fitted, Stage
     from penstock.stages.onnx_graph import OnnxGraph
 
@@ -28,6 +29,16 @@ class NumbersTaker(Protocol):
 
     def over_elements(self, sizes: Mapping[str, int]) -> Stage:
         """Return the same stage over the elements of those columns that are vectors, with their lengths."""
+
+
+class DatasetStage(Protocol):
+    """A trainer that an engine computes for all rows together, in place of ranks and of partitions."""
+
+    def learn_from(self, dataset: Dataset, learned: Fitted) -> Fitted:
+        """Return what is learned from all rows; `learned` is what `finish` made of the statistics before."""
+
+    def step_on(self, dataset: Dataset, fitted: Fitted) -> Step:
+        """Return the step that adds the outputs to the rows of this dataset; they are computed now."""
 
 
 class SchemaLearner(Protocol):

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -15,8 +15,18 @@ from penstock.core.errors import ConfigError, PenstockError
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW
 from penstock.stages.base import Fitted, Stage
-from penstock.stages.capabilities import ColumnChooser, RowFilter, SchemaLearner, StatePruner, TrainingTransformer
+from penstock.stages.capabilities import (
+    ColumnChooser,
+    DatasetStage,
+    RowFilter,
+    SchemaLearner,
+    StatePruner,
+    TrainingTransformer,
+)
 from penstock.stages.vectors import over
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
 
 Capability = TypeVar("Capability")
 
@@ -90,6 +100,15 @@ class StageStep(Step):
         if self.fitted is None or pruner is None:
             return self.fitted or {}
         return pruner.kept(self.fitted)
+
+    def on(self, dataset: Dataset) -> Step:
+        whole = capability(self.stage, DatasetStage)
+        if whole is None or self.fitted is None:
+            return self
+        try:
+            return whole.step_on(dataset, self.fitted)
+        except PenstockError as error:
+            raise self.blamed(error) from error.__cause__
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         learner = capability(self.stage, SchemaLearner)

@@ -281,6 +281,15 @@ def _cuml() -> Examples:
 
 
 @functools.cache
+def _spark_ml() -> Examples:
+    """Return stages as a model that was saved has them: to make others takes Spark."""
+    svc = {"featuresCol": "v_values", "labelCol": "label", "predictionCol": "p", "rawPredictionCol": "raw"}
+    return (
+        st.SparkMLEstimator({"name": "pyspark.ml.classification.LinearSVC", "params": svc, "columns": svc, "uid": ""}),
+    )
+
+
+@functools.cache
 def _torch() -> Examples:
     return (
         st.TorchClassifier("label", features=("n3", "y"), module_options={"hidden": [4]}, epochs=2, batch_size=200),
@@ -305,6 +314,7 @@ _MAKE: Mapping[str, Callable[[], Examples]] = {
     "preprocessing": _preprocessing,
     "training.cuml": _cuml,
     "training.sklearn": _sklearn,
+    "training.spark_ml": _spark_ml,
     "training.torch": _torch,
     "training": _training,
     "inference": _inference,

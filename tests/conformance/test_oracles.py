@@ -31,6 +31,7 @@ ELSEWHERE = {
     " in tests/stages/training/test_logistic.py",
     st.PowerTransformer: "lambdas agree with SciPy's as far as those are exact, to about 1e-8:"
     " tests/stages/preprocessing/test_power_transformer.py",
+    st.SparkMLEstimator: "Spark fits it and scores: it is held to Spark ML itself in tests/engines/test_spark_ml.py",
     st.TorchClassifier: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
     st.TorchRegressor: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
 }

@@ -11,7 +11,7 @@ except ImportError as error:
     raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -114,7 +114,7 @@ class SparkEngine(RelationalEngine):
         self.progress = progress or usual_progress()
         self._owned = existing is None
         self._staged: WeakSet[StagingFolder] = WeakSet()
-        self._exported: list[Dataset] = []
+        self._held: list[object] = []
         self._driver = driver_of(self.session)
         self._cluster = self._driver.cluster
         try:
@@ -226,7 +226,7 @@ class SparkEngine(RelationalEngine):
         """Remove what `from_spark` staged; stop the session if this engine started it."""
         if not self._owned:
             super().close()
-        self._exported.clear()
+        self._held.clear()
         for folder in list(self._staged):
             folder.remove()
         if self._owned:
@@ -285,9 +285,39 @@ class SparkEngine(RelationalEngine):
             A column is of a type that Spark lacks: nanoseconds, a duration, a time of day.
         """
         rows = settled(dataset)
-        self._exported.append(rows)
+        self.hold(rows)
         with self._cluster.environment(self._cluster.task_cpus):
             return frame_of(rows, self.session)
+
+    def fit_estimator(
+        self, build: Callable[[], Any], dataset: Dataset, outputs: Sequence[str], *, label: str
+    ) -> dict[str, Any]:
+        """Return what an estimator of Spark ML learns from all rows, and the columns that it makes."""
+        from penstock.engines.spark.ml import estimators
+
+        return estimators.fit(self, build, dataset, outputs, label)
+
+    def score_estimator(
+        self, state: Mapping[str, Any], dataset: Dataset, columns: Mapping[str, str], *, label: str
+    ) -> Dataset:
+        """Return what a fitted model of Spark ML makes of rows: columns, under other names, in order of the first."""
+        from penstock.engines.spark.ml import estimators
+
+        return estimators.score(self, state, dataset, columns, label)
+
+    def load_estimator(self, state: Mapping[str, Any], *, label: str) -> Any:
+        """Return a fitted model of Spark ML, in this session."""
+        from penstock.engines.spark.ml import estimators
+
+        return estimators.load(self, state, label)
+
+    def hold(self, value: object) -> None:
+        """Keep a reference until `close`: to what Spark reads later, of files that go with the last one."""
+        self._held.append(value)
+
+    def naming_lost(self, label: str) -> AbstractContextManager[None]:
+        """Raise WorkerLostError in place of whatever fails inside because Spark itself is gone."""
+        return self._driver.naming_lost(label)
 
     def _outcomes(self, work: Any, items: Sequence[Any], label: str, plan: JobPlan) -> list[Outcome]:
         return self._driver.outcomes(work, items, plan, kind=self.kind, label=label, progress=self.progress)

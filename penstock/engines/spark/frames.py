@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.core.schemas import canonical
@@ -19,7 +19,7 @@ from penstock.engines.spark.operations import carried, spark_schema
 from penstock.engines.spark.pandas_warning import no_pandas_warning
 from penstock.engines.spark.query import check_types
 from penstock.engines.spark.staging import grouped
-from penstock.engines.spark.vectors import with_arrays
+from penstock.engines.spark.vectors import quoted, with_arrays
 
 Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -78,9 +78,8 @@ def transform_frame(frame: DataFrame, transform: Callable[[Dataset], Dataset]) -
     given = canonical(to_arrow_schema(frame.schema, timezone="UTC"))
     task = batch_task(given, transform, LocalEngine(device="cpu"))
     carriers = carrier_schema(task.schema, "transform")
-    columns = (functions.col(f"`{name.replace('`', '``')}`") for name in task.columns)
     # By place: mapInArrow does not find a column with a dot in its name.
-    needed = frame.select(*(column.alias(str(place)) for place, column in enumerate(columns)))
+    needed = frame.select(*(quoted(name).alias(str(place)) for place, name in enumerate(task.columns)))
     schema = pa.schema([given.field(name) for name in task.columns])
     return _mapped(needed, TransformBatches(task, schema, carriers), carriers)
 

@@ -27,7 +27,7 @@ from penstock.io.sinks.part_folder import PartFolder
 UTC_TIMESTAMPS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 """Has timestamps written as the instants they are; Spark's default form has no time zone."""
 
-_SETTINGS = {
+SETTINGS = {
     **UTC_TIMESTAMPS,
     "spark.sql.caseSensitive": "true",  # columns are bound by name, and "a" is not "A"
     "spark.sql.session.timeZone": "UTC",
@@ -55,7 +55,7 @@ class SparkQueries(QueryEngine):
     @contextmanager
     def settings(self, datasets: Sequence[Dataset], label: str) -> Iterator[None]:
         """Hold the settings that make names, times and dates the same as on other engines."""
-        with self._driver.naming_lost(label), set_for(self._session, _SETTINGS):
+        with self._driver.naming_lost(label), set_for(self._session, SETTINGS):
             yield
 
     def lazy(self, dataset: Dataset, staging: Staging, label: str) -> nw.LazyFrame:

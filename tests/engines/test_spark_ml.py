@@ -1,0 +1,313 @@
+"""Estimators of Spark ML as stages: held to Spark ML itself, saved, and refused where Spark is not."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.ml import Pipeline as SparkPipeline
+from pyspark.ml import feature
+from pyspark.ml.classification import LinearSVC, OneVsRest
+from pyspark.ml.clustering import LDA
+from pyspark.ml.evaluation import RegressionEvaluator
+from pyspark.ml.feature import MinHashLSH, RFormula, SQLTransformer, Tokenizer, VectorAssembler, Word2Vec
+from pyspark.ml.fpm import FPGrowth
+from pyspark.ml.functions import array_to_vector
+from pyspark.ml.recommendation import ALS
+from pyspark.ml.regression import LinearRegression
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
+import penstock as ps
+from penstock import stages as st
+from penstock.errors import ConfigError, RowCountError, SchemaError, UntrustedArtifactError
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    # PySpark's own, of OneVsRest and CrossValidator.
+    pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <function Pool:pytest.PytestUnraisableExceptionWarning"),
+]
+
+RNG = np.random.default_rng(0)
+ROWS = 120
+VECTORS = RNG.random((ROWS, 3))
+TABLE = pa.table(
+    {
+        "id": range(ROWS),
+        "user": RNG.integers(0, 9, ROWS),
+        "item": RNG.integers(0, 7, ROWS),
+        "rating": RNG.integers(1, 6, ROWS).astype(float),
+        "vector": VECTORS.tolist(),
+        "label": (VECTORS.sum(axis=1) > 1.5).astype(float),
+        "class": np.argmax(VECTORS, axis=1).astype(float),
+        "text": [" ".join(RNG.choice(["a", "b", "c"], 4)) for _ in range(ROWS)],
+        "basket": [sorted(set(RNG.choice(["tea", "milk", "bread"], 2))) for _ in range(ROWS)],
+    }
+)
+ESTIMATORS = {
+    "ALS": partial(ALS, rank=2, maxIter=2, userCol="user", itemCol="item", seed=1),
+    "FPGrowth": partial(FPGrowth, itemsCol="basket", minSupport=0.1, minConfidence=0.1),
+    "Word2Vec": partial(
+        SparkPipeline,
+        stages=[
+            partial(Tokenizer, inputCol="text", outputCol="words"),
+            partial(Word2Vec, inputCol="words", outputCol="embedding", vectorSize=3, minCount=1, seed=1),
+        ],
+    ),
+    "LDA": partial(LDA, k=2, maxIter=2, featuresCol="vector", seed=1),
+    "LinearSVC": partial(LinearSVC, featuresCol="vector", maxIter=3),
+    "OneVsRest": partial(OneVsRest, featuresCol="vector", labelCol="class", classifier=partial(LinearSVC, maxIter=3)),
+    "MinHashLSH": partial(MinHashLSH, inputCol="vector", outputCol="hashes", numHashTables=2, seed=1),
+}
+
+
+@pytest.fixture(scope="module")
+def spark(engines):
+    return engines.get("spark")
+
+
+@pytest.fixture(scope="module")
+def dataset(spark):
+    return spark.from_arrow(TABLE, fragment_bytes=4000)
+
+
+@pytest.fixture(scope="module")
+def ratings(dataset):
+    return ps.Pipeline(st.SparkMLEstimator(ESTIMATORS["ALS"])).fit(dataset)
+
+
+def built(maker):
+    """The estimator that a partial stands for, and those in it."""
+    parameters = {name: _built(value) for name, value in maker.keywords.items()}
+    return maker.func(**parameters)
+
+
+def _built(value):
+    if isinstance(value, list):
+        return [_built(each) for each in value]
+    return built(value) if isinstance(value, partial) else value
+
+
+def scored_by_spark(estimator, dataset, columns):
+    """What Spark ML makes of the rows without this library, in order, vectors as lists."""
+    frame = dataset.engine.to_spark(dataset).withColumn("vector", array_to_vector("vector"))
+    made = estimator.fit(frame).transform(frame).orderBy("id").select(*columns)
+    return [{name: _plain(row[name]) for name in columns} for row in made.collect()]
+
+
+def _equal(one, other):
+    """Whether two values are the same, numbers to the last digits of float32, sets in any order."""
+    if isinstance(one, list) and one and isinstance(one[0], str):
+        return sorted(one) == sorted(other)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return one == pytest.approx(other, rel=1e-5, abs=1e-6)
+
+
+def _plain(value):
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value.toArray().tolist() if hasattr(value, "toArray") else value
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_scores_are_those_of_spark_ml_also_after_saving(name, dataset, tmp_path):
+    model = ps.Pipeline(st.SparkMLEstimator(ESTIMATORS[name])).fit(dataset)
+    made = model.stages[0].outputs()
+    scored = model.transform(dataset)
+    rows = scored.to_arrow()
+    assert rows["id"].to_pylist() == list(range(ROWS))
+    assert rows.schema == scored.schema
+    expected = scored_by_spark(built(ESTIMATORS[name]), dataset, made)
+    for row, other in zip(rows.select(made).to_pylist(), expected, strict=True):
+        for column in made:
+            assert _equal(row[column], other[column]), column
+    model.save(tmp_path / "model")
+    loaded = ps.PipelineModel.load(tmp_path / "model")
+    assert loaded.digest == model.digest
+    assert loaded.transform(dataset).to_arrow().equals(rows)
+
+
+def test_an_estimator_that_was_made_is_the_same_as_one_to_be_made(dataset):
+    models = [
+        ps.Pipeline(st.SparkMLEstimator(estimator)).fit(dataset)
+        for estimator in (ESTIMATORS["LinearSVC"], built(ESTIMATORS["LinearSVC"]))
+    ]
+    one, other = (model.transform(dataset).select("rawPrediction").to_arrow() for model in models)
+    assert one.equals(other)
+
+
+def test_stages_before_and_after_are_of_this_library(dataset):
+    stages = [
+        st.StringIndexer("text", output_columns=["word"]),
+        st.VectorAssembler(("vector", "word"), output="features"),
+        st.SparkMLEstimator(partial(LinearRegression, labelCol="rating", predictionCol="stars")),
+        st.StandardScaler("stars"),
+    ]
+    model = ps.Pipeline(*stages).fit(dataset)
+    stars = model.transform(dataset).to_arrow()["stars"].to_numpy()
+    assert stars.mean() == pytest.approx(0, abs=1e-9)
+    assert stars.std(ddof=1) == pytest.approx(1)
+    assert "rating" not in model.input_columns
+
+
+def test_a_search_of_spark_ml_is_an_estimator(dataset):
+    regression = LinearRegression(featuresCol="vector", labelCol="rating")
+    grid = ParamGridBuilder().addGrid(regression.regParam, [0.0, 1e6]).build()
+    measure = RegressionEvaluator(labelCol="rating")
+    search = CrossValidator(estimator=regression, estimatorParamMaps=grid, evaluator=measure, numFolds=2, seed=1)
+    stage = st.SparkMLEstimator(search)
+    model = ps.Pipeline(stage).fit(dataset)
+    assert model.transform(dataset).to_arrow()["prediction"].null_count == 0
+    assert model.stages[0].training_columns() == ("vector", "rating")
+    assert len(stage.fitted_model(dataset.engine, model.fitted[0]).avgMetrics) == 2
+
+
+def test_a_transformer_scores_as_it_is(spark):
+    rows = pa.table({"x": [1.0, 2.0], "row": [3.0, 4.0]})
+    stage = st.SparkMLEstimator(partial(VectorAssembler, inputCols=["x", "row"], outputCol="v"))
+    dataset = spark.from_arrow(rows)
+    model = ps.Pipeline(stage).fit(dataset)
+    assert model.transform(dataset).to_arrow()["v"].to_pylist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_a_null_in_a_vector_is_nan_to_spark_ml(spark):
+    rows = pa.table({"v": pa.array([[1.0, None], [2.0, 3.0]], pa.list_(pa.float32()))})
+    stage = st.SparkMLEstimator(partial(feature.VectorSlicer, inputCol="v", outputCol="second", indices=[1]))
+    dataset = spark.from_arrow(rows)
+    second = ps.Pipeline(stage).fit(dataset).transform(dataset).to_arrow()["second"]
+    assert np.array(second.to_pylist(), dtype=float)[:, 0] == pytest.approx([np.nan, 3.0], nan_ok=True)
+
+
+def test_rows_that_are_filtered_have_their_own_scores(dataset, ratings):
+    all_rows = ratings.transform(dataset).to_arrow().to_pylist()
+    some = ratings.transform(dataset.filter(nw.col("user") > 4)).to_arrow().to_pylist()
+    assert some == [row for row in all_rows if row["user"] > 4]
+
+
+def test_other_rows_than_those_fitted_on_are_scored(spark, ratings):
+    rows = TABLE.slice(7, 20)
+    scored = ratings.transform(spark.from_arrow(rows)).to_arrow()["prediction"].to_pylist()
+    whole = ratings.transform(spark.from_arrow(TABLE)).to_arrow()["prediction"].to_pylist()
+    assert scored == whole[7:27]
+
+
+def test_scores_are_evaluated(dataset, ratings):
+    measured = ratings.evaluate(dataset, st.RegressionEvaluator(label="rating"))
+    scored = ratings.transform(dataset).to_polars()
+    assert measured["mse"] == pytest.approx(((scored["prediction"] - scored["rating"]) ** 2).mean())
+
+
+def test_the_fitted_model_is_that_of_spark_ml(dataset):
+    model = ps.Pipeline(st.SparkMLEstimator(ESTIMATORS["FPGrowth"])).fit(dataset)
+    found = model.stages[0].fitted_model(dataset.engine, model.fitted[0]).freqItemsets.collect()
+    baskets = [set(basket) for basket in TABLE["basket"].to_pylist()]
+    assert {frozenset(row["items"]): row.freq for row in found} == {
+        frozenset(row["items"]): sum(set(row["items"]) <= basket for basket in baskets) for row in found
+    }
+
+
+def test_a_row_without_a_result_is_an_error(spark, dataset):
+    estimator = partial(ALS, rank=2, maxIter=1, userCol="user", itemCol="item", coldStartStrategy="drop", seed=1)
+    model = ps.Pipeline(st.SparkMLEstimator(estimator)).fit(dataset)
+    unknown = spark.from_arrow(pa.table({"user": [1, 1000], "item": [1, 1]}))
+    with pytest.raises(RowCountError, match="no value for some of the rows"):
+        model.transform(unknown).to_arrow()
+
+
+def test_another_engine_refuses_it(local, ratings):
+    rows = local.from_arrow(TABLE)
+    with pytest.raises(ConfigError, match=r"SparkMLEstimator of ALS is computed by Spark.*'local'"):
+        ps.Pipeline(st.SparkMLEstimator(ESTIMATORS["ALS"])).fit(rows)
+    with pytest.raises(ConfigError, match="is computed by Spark"):
+        ratings.transform(rows)
+
+
+def test_rows_by_themselves_are_refused(dataset, ratings):
+    with pytest.raises(ConfigError, match="no rows by themselves"):
+        ratings.predict({"user": 1, "item": 1})
+    with pytest.raises(ConfigError, match="is computed by Spark"):
+        ratings.transform(dataset.engine.to_spark(dataset))
+
+
+def test_a_search_of_this_library_refuses_it(dataset):
+    stage = st.SparkMLEstimator(ESTIMATORS["LinearSVC"])
+    grid = {"SparkMLEstimator.estimator": [ESTIMATORS["LinearSVC"]]}
+    search = ps.CrossValidator(ps.Pipeline(stage), grid, st.RegressionEvaluator(label="label"), folds=2)
+    with pytest.raises(ConfigError, match="Tune it by Spark ML"):
+        search.fit(dataset)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "problem"),
+    [
+        (lambda: 3, "expected an Estimator or Transformer of Spark ML"),
+        (lambda: partial(ALS, 3), "expected a class and its parameters, by name"),
+        (lambda: Foreign, "Foreign is not from pyspark.ml or spark_rapids_ml"),
+        (lambda: RegressionEvaluator, "expected an Estimator or Transformer"),
+        (lambda: partial(ALS, userCol=object()), "cannot be stored without storing code"),
+        (lambda: RFormula(formula="a ~ b"), "names columns in the text of 'formula'"),
+        (lambda: SQLTransformer(statement="SELECT 1"), "names columns in the text of 'statement'"),
+        (RegressionEvaluator, "expected an Estimator or Transformer"),
+    ],
+)
+def test_what_is_no_estimator_is_refused(spark, estimator, problem):
+    with pytest.raises(ConfigError, match=problem):
+        st.SparkMLEstimator(estimator())
+
+
+def test_columns_are_checked_before_anything_runs(dataset):
+    with pytest.raises(SchemaError, match="nowhere"):
+        ps.Pipeline(st.SparkMLEstimator(partial(ALS, userCol="nowhere"))).plan(dataset)
+    with pytest.raises(ConfigError, match="adds 'id', but there is a column of that name"):
+        ps.Pipeline(st.SparkMLEstimator(partial(Tokenizer, inputCol="text", outputCol="id"))).plan(dataset)
+    with pytest.raises(ConfigError, match="rnk"):
+        ps.Pipeline(st.SparkMLEstimator(partial(ALS, rnk=3))).plan(dataset)
+
+
+def test_what_spark_ml_does_not_take_is_told_with_the_stage(dataset):
+    stage = st.SparkMLEstimator(partial(ALS, userCol="text", itemCol="item"))
+    with pytest.raises(ConfigError, match=r"SparkMLEstimator of ALS: .*numeric"):
+        ps.Pipeline(stage).fit(dataset)
+
+
+class Foreign(VectorAssembler):
+    """A transformer of a package of one's own."""
+
+
+def changed(model, alter):
+    """The model with other files."""
+    state = dict(model.fitted[0])
+    state["model"] = pa.Table.from_pylist([alter(dict(row)) for row in state["model"].to_pylist()])
+    return ps.PipelineModel(model.stages, (state,), model.schema)
+
+
+def test_a_model_that_names_a_class_of_another_package_is_not_loaded(dataset, ratings):
+    def alter(row):
+        if "metadata" in row["path"]:
+            row["content"] = json.dumps({**json.loads(row["content"]), "class": "subprocess.Popen"}).encode()
+        return row
+
+    with pytest.raises(UntrustedArtifactError, match=r"'subprocess\.Popen', which is not Spark ML's own"):
+        changed(ratings, alter).transform(dataset)
+
+
+@pytest.mark.parametrize("path", ["../out", "/etc/out", "a//b", ""])
+def test_a_model_with_a_file_outside_its_folder_is_not_loaded(dataset, ratings, path):
+    with pytest.raises(UntrustedArtifactError, match="outside its folder"):
+        changed(ratings, lambda row: {**row, "path": path}).transform(dataset)
+
+
+def test_a_stage_of_a_saved_model_needs_no_spark_to_be_read(ratings, hide_modules, tmp_path):
+    ratings.save(tmp_path / "model")
+    hide_modules("pyspark")
+    loaded = ps.PipelineModel.load(tmp_path / "model")
+    assert loaded.input_columns == ["user", "item"]
+    rows = ps.LocalEngine(device="cpu").from_arrow(TABLE)
+    with pytest.raises(ConfigError, match="is computed by Spark"):
+        loaded.transform(rows)
