@@ -165,6 +165,13 @@ class BadRowsError(InputError):
     """
 
 
+class BrokenRulesError(InputError):
+    """A dataset breaks rules that it was checked by.
+
+    Repair the rows that the message names, or the rule; `severity="warn"` only reports it.
+    """
+
+
 class DataValueError(InputError, ValueError):
     """A value makes the operation meaningless: an infinity, a label outside its set, a column of nulls.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Unique(Operation):
+class UniqueRows(Operation):
     """Keeps the first or the last row, in an order, of those that agree in columns; null agrees with null.
 
     Parameters
@@ -73,6 +73,6 @@ def unique(dataset: Dataset, subset: str | Sequence[str] | None, keep: str, *, m
     if rows.order is None and not alike:
         raise no_order("unique", "the row that is kept goes by it")
     kinds = tuple(rows.schema.field(name).type for name in columns)
-    operation = Unique(columns, kinds, keep == "last", rows.order or (), alike)
+    operation = UniqueRows(columns, kinds, keep == "last", rows.order or (), alike)
     order = rows.order if maintain_order else None
     return as_dataset(dataset, Operated(operation, (rows,), rows.schema, order), "unique")

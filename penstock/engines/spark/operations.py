@@ -26,7 +26,7 @@ from penstock.dataset.relations.join import PRESENT, Join, key_name
 from penstock.dataset.relations.operation import Operation, Project, Where
 from penstock.dataset.relations.order import Order
 from penstock.dataset.relations.sorting import Limit, Same
-from penstock.dataset.relations.unique import Unique
+from penstock.dataset.relations.unique import UniqueRows
 from penstock.dataset.task_errors import translate_errors
 from penstock.engines.spark.expressions import is_native
 from penstock.engines.spark.pandas_warning import no_pandas_warning
@@ -149,7 +149,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 @operate.register
-def _(operation: Unique, *inputs: DataFrame) -> DataFrame:
+def _(operation: UniqueRows, *inputs: DataFrame) -> DataFrame:
     (frame,) = inputs
     if not operation.is_ordered_in(frame.columns):
         return frame.dropDuplicates(list(operation.columns))

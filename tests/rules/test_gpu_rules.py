@@ -1,0 +1,38 @@
+"""Rules on a GPU: what they say on a CPU, on the stand-in for cuDF."""
+
+# ruff: noqa: F811  # fixtures are parameters by the names that they are imported by
+
+from __future__ import annotations
+
+import pytest
+from rules.dirty import oracle_rows
+from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401
+
+from penstock import rules
+from penstock.engines.local import LocalEngine
+
+RULES = [
+    rules.NullShare("age"),
+    rules.InSet("shop", ["s0", "s1"]),
+    rules.InSet("id", [1, 2]),
+    rules.Between("age", least=0, most=120),
+    rules.Between("day", least="2024-01-03"),
+    rules.Between("seen", most="2024-03-02T01:00"),
+    rules.Matches("zip", r"\d{4}"),
+    rules.Condition("age >= 0 and age < 120"),
+    rules.Unique("id"),
+    rules.Unique("seen"),
+    rules.Unique(["shop", "day", "age"]),
+    rules.Bounds("amount", "sum", least=0),
+    rules.Bounds("age", "std", least=0),
+    rules.Bounds("age", "q0.9", least=0),
+    rules.Fresh("day", "9 days", now="2024-03-03"),
+    rules.RowCount(least=1),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.title for rule in RULES])
+def test_a_rule_says_what_it_says_on_a_cpu(rule: rules.DatasetRule, gpu: LocalEngine, cpu: LocalEngine) -> None:
+    table = oracle_rows().to_arrow()
+    found, expected = (engine.from_arrow(table).check(rule).to_dict()["outcomes"][0] for engine in (gpu, cpu))
+    assert found == expected
