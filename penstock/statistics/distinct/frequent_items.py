@@ -82,26 +82,43 @@ class FrequentItems(ColumnStatistic, Partitionable):
         """Count the values of one partition, and keep the most frequent."""
         counted = ValueCounts(self.columns).finish(ValueCounts(self.columns).summarise(frame))
         return {
-            name: self._cut(found.top(self.size + 1).table, {"rows": found.total, "nulls": found.nulls, "error": 0})
+            name: most_frequent(
+                found.top(self.size + 1).table, self.size, {"rows": found.total, "nulls": found.nulls, "error": 0}
+            )
             for name, found in counted.items()
         }
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Add up the counts of equal values, and keep the most frequent."""
         sums = {each: sum(state[each] for state in states) for each in ("rows", "nulls", "error")}
-        return self._cut(frames.sum_by_key([state["table"] for state in states], ["value"]), sums)
-
-    def _cut(self, table: pa.Table, sums: dict[str, int]) -> State:
-        """Return a state of at most `size` values."""
-        if table.num_rows <= self.size:
-            return {**sums, "table": table}
-        counts = table["count"].to_numpy()
-        surplus = int(np.partition(counts, -self.size - 1)[-self.size - 1])
-        kept = table.filter(pa.array(counts > surplus))
-        lowered = kept.set_column(1, "count", pc.subtract(kept["count"], surplus))
-        return {**sums, "table": lowered, "error": sums["error"] + surplus}
+        return most_frequent(frames.sum_by_key([state["table"] for state in states], ["value"]), self.size, sums)
 
     def finish_column(self, name: str, state: State) -> SketchedFrequencies:
         """Put the values of one column in order."""
         table = state["table"].sort_by(shards.ORDER).combine_chunks()
         return SketchedFrequencies(table, state["nulls"], Others(0, state["rows"] - rows_of(table)), state["error"])
+
+
+def most_frequent(table: pa.Table, size: int, sums: dict[str, Any]) -> State:
+    """Return a state of at most `size` values of a table; what does not fit is taken off all counts, and is an error.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        ``value``, none twice, and ``count``.
+    size : int
+    sums : dict
+        What else the state has, ``error`` among it.
+
+    Examples
+    --------
+    >>> most_frequent(pa.table({"value": ["a", "b", "c"], "count": [5, 3, 1]}), 2, {"error": 0})["table"].to_pylist()
+    [{'value': 'a', 'count': 4}, {'value': 'b', 'count': 2}]
+    """
+    if table.num_rows <= size:
+        return {**sums, "table": table}
+    counts = table["count"].to_numpy()
+    surplus = int(np.partition(counts, -size - 1)[-size - 1])
+    kept = table.filter(pa.array(counts > surplus))
+    lowered = kept.set_column(1, "count", pc.subtract(kept["count"], surplus))
+    return {**sums, "table": lowered, "error": sums["error"] + surplus}

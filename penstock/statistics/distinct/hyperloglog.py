@@ -71,7 +71,7 @@ class DistinctCounts(ColumnStatistic):
         flat = [name for name in self.columns if name not in lists]
         counted = frames.value_counts(frame, flat) if flat else {}
         held = {name: (table["value"], pc.sum(table["count"]).as_py() or 0) for name, table in counted.items()}
-        return {name: _sketched(*(held[name] if name in held else _elements(frame, name))) for name in self.columns}
+        return {name: sketched(*(held[name] if name in held else _elements(frame, name))) for name in self.columns}
 
     def merge_column(self, states: Sequence[State]) -> State:
         """Take the larger of each two registers."""
@@ -90,8 +90,15 @@ def _elements(frame: nw.DataFrame[Any], name: str) -> tuple[pa.ChunkedArray, int
     return pa.chunked_array([values]), len(codes)
 
 
-def _sketched(values: pa.ChunkedArray, count: int) -> State:
-    """Return the state of values that all differ, of `count` rows."""
+def sketched(values: pa.ChunkedArray, count: int) -> State:
+    """Return the state of :class:`DistinctCounts` of a column with these values, which all differ, in `count` rows.
+
+    Examples
+    --------
+    >>> state = sketched(pa.chunked_array([["a", "b"]]), 5)
+    >>> round(DistinctCounts(()).finish_column("x", state).distinct), state["values"]
+    (2, 5)
+    """
     registers = np.zeros(_REGISTERS, np.uint8)
     for chunk in values.chunks:
         hashes = _hashes(chunk)

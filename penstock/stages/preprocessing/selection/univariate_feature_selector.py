@@ -16,6 +16,7 @@ from penstock.stages.parameter_checks import one_of
 from penstock.stages.preprocessing.selection import _association
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, ListOf, Number, Shape, Text, by_column
+from penstock.stat import association
 from penstock.statistics import Gram, Statistic
 from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.contingency import Contingencies
@@ -154,15 +155,15 @@ class UnivariateFeatureSelector(FeatureSelector):
             "selected": [columns[place] for place in kept],
         }
 
-    def _tested(self, result: Any) -> _association.Tested:
+    def _tested(self, result: Any) -> association.Tested:
         if self.label_type == "continuous":
-            return _association.regression(result)
+            return association.regression(result)
         if self.feature_type == "categorical":
             tables = [result[name] for name in self.doubtful()]
             self._check_classes(len(tables[0].classes))
-            return _association.chi_squared(tables)
+            return association.chi_squared(tables)
         self._check_classes(len(result.classes))
-        return _association.analysis_of_variance(result)
+        return association.analysis_of_variance(result)
 
     def _check_classes(self, classes: int) -> None:
         if classes < 2:

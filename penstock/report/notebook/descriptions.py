@@ -1,0 +1,14 @@
+"""A description of a dataset in a notebook: a table with a row for each column."""
+
+from __future__ import annotations
+
+from penstock.dataset.description.data_description import DataDescription
+from penstock.dataset.description.text_table import text_table
+from penstock.report.notebook.pieces import TextTable, render, show_facts
+
+
+def description_html(description: DataDescription) -> str:
+    """Return the display of a description."""
+    head, rows = text_table(description.to_dict()["columns"])
+    facts = show_facts({"rows": description.rows, "columns": len(description.columns)})
+    return render("description", facts=facts, table=TextTable(head, rows))

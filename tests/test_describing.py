@@ -1,0 +1,69 @@
+"""The command that describes data: its table, its JSON, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.cli.commands import main
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    table = pa.table({"x": [1.0, 2.0, None, float("inf")], "zone": ["a", "b", "a", None], "n.o": [1, 2, 3, 4]})
+    pq.write_table(table, tmp_path / "data.parquet")
+    pyarrow.csv.write_csv(table.select(["zone", "n.o"]), tmp_path / "data.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys, *arguments):
+    assert main(["describe", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_a_table_has_a_row_a_column(data, capsys):
+    assert main(["describe", "data.parquet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:5] == ["column", "type", "count", "missing", "distinct"]
+    assert [line.split()[0] for line in lines[1:4]] == ["x", "zone", "n.o"]
+    assert "a: 2, b: 1" in lines[2]
+
+
+def test_json_has_what_the_table_has(data, capsys):
+    found = told(capsys, "data.parquet")
+    assert (found["rows"], found["engine"], found["data"]) == (4, "local", ["data.parquet"])
+    assert found["columns"]["x"]["max"] == "inf"
+    assert found["columns"]["zone"]["top"] == [["a", 2], ["b", 1]]
+
+
+def test_columns_quantiles_and_frequent_values_are_chosen(data, capsys):
+    found = told(capsys, "data.parquet", "--columns", "n.o,zone", "--quantiles", "0.5,0.9", "--top", "1")
+    assert list(found["columns"]) == ["n.o", "zone"]
+    assert found["columns"]["n.o"]["quantiles"] == {"0.5": 2.0, "0.9": 4.0}
+    assert found["columns"]["zone"]["top"] == [["a", 2]]
+
+
+def test_several_files_of_text_are_described(data, capsys):
+    (data / "more.csv").write_bytes((data / "data.csv").read_bytes())
+    assert told(capsys, "data.csv", "more.csv", "--columns", "n.o")["rows"] == 8
+
+
+@pytest.mark.parametrize(
+    "arguments, problem, code",
+    [
+        (["--columns", "zon"], "Did you mean 'zone'", 3),
+        (["--quantiles", "half"], "quantiles is 'half', expected fractions by comma", 2),
+        (["--quantiles", "50"], "quantiles have 50.0, expected fractions between 0 and 1", 2),
+        (["--top", "-1"], "top is -1", 2),
+    ],
+)
+def test_what_is_wrong_is_said(data, capsys, arguments, problem, code):
+    assert main(["describe", "data.parquet", *arguments, "--json"]) == code
+    error = json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
+    assert problem in error["message"]
+    assert error["exit_code"] == code

@@ -1,0 +1,60 @@
+"""Describing and testing columns on a GPU, run on the stand-in for cuDF: what is found is as on a CPU."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+import pyarrow as pa
+import pytest
+from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401
+
+from penstock import stat
+
+TABLE = pa.table(
+    {
+        "x": [1.0, None, 2.5, -3.0, 2.5, 0.0, 7.0, 1.0],
+        "n": pa.array([3, 1, 2, 2, 1, 3, 1, 2], pa.int8()),
+        "zone": ["a", "b", None, "ccc", "a", "a", "b", ""],
+        "late": [True, False, True, None, False, True, True, False],
+        "day": [dt.date(2024, 1, 1 + place) for place in range(8)],
+        "w": [0.5, 1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 1.0],
+    }
+)
+
+
+def test_descriptions_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
+    one, other = (engine.from_arrow(TABLE).describe() for engine in (gpu, cpu))
+    for name in TABLE.column_names:
+        found, expected = vars(one[name]), vars(other[name])
+        assert {**found, "std": None} == {**expected, "std": None}
+        assert (found["std"] or 0.0) == pytest.approx(expected["std"] or 0.0, rel=1e-12)
+
+
+def test_lists_are_measured(gpu):  # noqa: F811
+    column = gpu.from_arrow(pa.table({"words": [["a"], None, [], ["b", "c"]]})).describe()["words"]
+    assert (column.count, column.length_min, column.length_max) == (3, 0, 2)
+
+
+def test_infinite_numbers_are_counted(gpu):  # noqa: F811
+    column = gpu.from_arrow(pa.table({"x": [1.0, math.inf, None]})).describe()["x"]
+    assert (column.infinite, column.mean, column.distinct) == (1, None, 2)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_summaries_are_those_on_a_cpu(cpu, gpu, weight):  # noqa: F811
+    one, other = (stat.summarize(engine.from_arrow(TABLE), ["x", "n"], weight) for engine in (gpu, cpu))
+    for name in ("x", "n"):
+        assert vars(one[name]) == pytest.approx(vars(other[name]), rel=1e-12)
+
+
+def test_tests_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
+    one, other = (engine.from_arrow(TABLE) for engine in (gpu, cpu))
+    for method in ("pearson", "spearman"):
+        found = [stat.correlation(each, ["n", "w"], method)["n", "w"] for each in (one, other)]
+        assert found[0] == pytest.approx(found[1], rel=1e-12)
+    for test in (stat.chi_square_test, stat.mutual_information):
+        assert test(one, "zone", "n") == test(other, "zone", "n")
+    scores = [stat.anova_test(each, "w", "n")["w"].statistic for each in (one, other)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-12)
+    assert stat.kolmogorov_smirnov_test(one, "x") == stat.kolmogorov_smirnov_test(other, "x")
