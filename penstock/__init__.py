@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.cardinality import CountOptions as CountOptions
     from penstock.pipeline.model import PipelineModel as PipelineModel
     from penstock.pipeline.pipeline import Pipeline as Pipeline
+    from penstock.pipeline.refitting.statistics_store import StatisticsStore as StatisticsStore
     from penstock.pipeline.transductive import fit_predict as fit_predict
     from penstock.pipeline.transductive import fit_transform as fit_transform
     from penstock.search.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = frozenset({"authoring", "errors", "frames", "selectors", "stages", "statistics", "testing"})
+_MODULES = frozenset({"authoring", "errors", "frames", "rules", "selectors", "stages", "stat", "statistics", "testing"})
 
 _get, _, _names = lazy_imports(__name__)
 __all__ = sorted(["__version__", *_names])

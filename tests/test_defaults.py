@@ -10,9 +10,11 @@ import pytest
 import typer
 
 from penstock.cli.commands import app
+from penstock.cli.describing import DescribeRequest
 from penstock.cli.etl.request import RunRequest
+from penstock.cli.refitting import RefitRequest
 from penstock.cli.registry.requests import PromoteRequest
-from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.requests import CheckRequest, EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 from penstock.config.settings import Settings
 from penstock.engines.dask.settings import DaskSettings
 from penstock.engines.local import LocalEngine
@@ -31,6 +33,9 @@ COMMANDS = {
     "evaluate": (EvaluateRequest,),
     "score": (ScoreRequest,),
     "explain": (ExplainRequest, CountOptions),
+    "refit": (RefitRequest, CountOptions),
+    "describe": (DescribeRequest,),
+    "check": (CheckRequest, CountOptions),
     "run": (RunRequest,),
     "promote": (PromoteRequest,),
 }

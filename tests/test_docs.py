@@ -77,7 +77,8 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
 
 
 OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
-PAGES = ["vectors", "relational", "etl", "storage", "persist", "evaluation", "export", *OWN]
+READING = ("relational", "etl", "storage", "persist", "describe", "rules")
+PAGES = [*READING, "vectors", "refit", "evaluation", "export", *OWN]
 LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in ("search", "training")]
 
 
@@ -100,7 +101,7 @@ def test_files_of_the_checkout_that_commands_name_are_there(page):
     assert [path for path in named if not (DOCS.parent / path).is_file()] == []
 
 
-PUBLIC = {"authoring", "devices", "errors", "frames", "selectors", "stages", "statistics", "testing"}
+PUBLIC = {"authoring", "devices", "errors", "frames", "selectors", "stages", "stat", "statistics", "testing"}
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("own-*.md")), ids=lambda page: page.stem)

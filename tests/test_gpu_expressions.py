@@ -138,3 +138,12 @@ def test_only_columns_of_another_type_go_by_way_of_the_host(
     assert frames.to_arrow(found, wanted).to_pydict() == {
         "x": [None, -0.5, 4.0], "a": [2, 5, None], "new": [None] * 3, "row": [1, 2, 3],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", ["1 < a", "0 <= x < 3", "2 == b", "'x' != text"])
+def test_a_rule_may_begin_with_a_constant(condition: str, gpu: LocalEngine, cpu: LocalEngine) -> None:
+    rule = ps.Pipeline(st.Expect(condition, action="drop"))
+    found, expected = (
+        rule.fit(data).transform(data).to_arrow() for data in (gpu.from_arrow(TABLE), cpu.from_arrow(TABLE))
+    )
+    assert found["row"].to_pylist() == expected["row"].to_pylist()

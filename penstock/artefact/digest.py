@@ -32,17 +32,18 @@ def digest(model: LearnedModel) -> str:
     UnsupportedStepError
         A parameter or learned value is not plain data.
     """
-    return _digest(zip(model.stages, model.fitted, strict=True))
+    return digest_of(zip(model.stages, model.fitted, strict=True))
 
 
 def preprocessing_digest(model: LearnedModel) -> str:
     """Return the `digest` of a model without its trainers."""
     schemas = itertools.accumulate(model.steps, lambda schema, step: step.output_schema(schema), initial=model.schema)
     learned = zip(model.stages, model.fitted, schemas, strict=False)
-    return _digest((stage, fitted) for stage, fitted, schema in learned if as_trainer(stage, schema) is None)
+    return digest_of((stage, fitted) for stage, fitted, schema in learned if as_trainer(stage, schema) is None)
 
 
-def _digest(learned: Iterable[tuple[Stage, Fitted]]) -> str:
+def digest_of(learned: Iterable[tuple[Stage, Fitted]]) -> str:
+    """Return ``sha256:...`` of stages and of what they learned."""
     sink = hashlib.sha256()
     for stage, fitted in learned:
         _add(sink, [*stage._identity(fitted), fitted])

@@ -7,6 +7,8 @@
 ``schema.json``       the columns that the model was fitted on
 ``state/<n>.json``    what stage n learned; tables and model files are named in it
 ``state/<n>.<k>.parquet``  the k-th table of stage n
+``statistics/<n>.json``  what was gathered for stage n, where the model keeps it; tables are named in it
+``statistics/<n>.<k>.parquet``  the k-th table of these
 ``booster/<n>.<k>.ubj``  ... model file of stage n: an XGBoost model
 ``weights/<n>.<k>.safetensors``  ... the weights of a PyTorch module
 ``estimator/<n>.<k>.skops``  ... a scikit-learn estimator
@@ -54,9 +56,10 @@ _BLOBS = {
 }
 BLOB_KINDS = tuple(_BLOBS)
 _PARTS = {PARQUET: ("state", "parquet"), **_BLOBS}
-_SLOTS = {r"(pipeline|schema|report)\.json|state/\d{1,4}\.json": JSON} | {
-    rf"{folder}/\d{{1,4}}\.\d{{1,6}}\.{suffix}": kind for kind, (folder, suffix) in _PARTS.items()
-}
+_SLOTS = {
+    r"(pipeline|schema|report)\.json|(state|statistics)/\d{1,4}\.json": JSON,
+    r"statistics/\d{1,4}\.\d{1,6}\.parquet": PARQUET,
+} | {rf"{folder}/\d{{1,4}}\.\d{{1,6}}\.{suffix}": kind for kind, (folder, suffix) in _PARTS.items()}
 _BEGINS = {
     JSON: rb"\{",
     PARQUET: rb"PAR1",
@@ -106,8 +109,8 @@ def part_path(stage: int, part: int, kind: str) -> str:
     return f"{folder}/{stage}.{part}.{suffix}"
 
 
-def is_part(path: str, stage: int, *, blob: bool) -> bool:
-    """Return whether a path is that of a model file of a stage, or of a table of it.
+def is_part(path: str, stage: int, *, blob: bool, folder: str = "state") -> bool:
+    """Return whether a path is that of a model file of a stage, or of a table of what it learned, or of its statistics.
 
     Examples
     --------
@@ -115,7 +118,8 @@ def is_part(path: str, stage: int, *, blob: bool) -> bool:
     (True, False)
     """
     kinds = BLOB_KINDS if blob else (PARQUET,)
-    return kind_of(path) in kinds and path.partition("/")[2].startswith(f"{stage}.")
+    place, _, name = path.partition("/")
+    return kind_of(path) in kinds and name.startswith(f"{stage}.") and (blob or place == folder)
 
 
 def largest_content(size: int) -> int:

@@ -31,6 +31,7 @@ from penstock.artefact.parts import ModelParts
 from penstock.artefact.registry.registry import resolve
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode, decode_parameters
+from penstock.artefact.statistics import STATISTICS, Stored, decode_statistics, statistics_path
 from penstock.artefact.tables import read_table
 from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError
 from penstock.core.locations import absolute_path, is_url
@@ -43,7 +44,7 @@ from penstock.stages.step import StageStep
 from penstock.stages.vectors import over
 from penstock.stages.vectors.over import check_sizes, over_elements
 
-FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, *BLOB_KINDS})
+FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, STATISTICS, *BLOB_KINDS})
 
 
 def load(
@@ -136,12 +137,13 @@ class _Loader:
         pipeline = self.document(PIPELINE, "stages", frozenset({"evaluators"}))
         stages, names = self.stages(pipeline["stages"], more)
         fitted = tuple(self.fitted(number, stage) for number, stage in enumerate(stages))
+        statistics = {key: kept for number in range(len(stages)) for key, kept in self.statistics(number).items()}
         idle = sorted(self.contents.files.keys() - self.used)
         if idle:
             raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
         _check_schema(stages, fitted, schema)
         evaluators = decode_evaluators(pipeline.get("evaluators", []))
-        return ModelParts(stages, fitted, schema, names, evaluators)
+        return ModelParts(stages, fitted, schema, names, evaluators, statistics)
 
     def document(self, path: str, key: str, optional: frozenset[str] = frozenset()) -> Any:
         """Return a JSON document, an object with `key` and perhaps `optional` ones."""
@@ -173,6 +175,23 @@ class _Loader:
         names = _inputs(over_elements(stage, document)[0])
         state: Fitted = decode(document, part)
         return state
+
+    def statistics(self, number: int) -> Stored:
+        """Return the statistics of a stage that the model keeps, if any."""
+        path = statistics_path(number)
+        if path not in self.contents.files:
+            return {}
+
+        def part(mark: str, table: str) -> pa.Table:
+            if (
+                table not in self.contents.files
+                or table in self.used
+                or not is_part(table, number, blob=False, folder="statistics")
+            ):
+                raise ArtifactError(f"{path} refers to {table!r}, which is no part of it", path=path)
+            return self._table(table)
+
+        return decode_statistics(number, self._parse(path), part)
 
     def _table(self, path: str) -> pa.Table:
         return read_table(self._take(path), self.contents.rows(path), path)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from penstock.artefact.statistics import Stored
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.step import StageStep
@@ -28,6 +29,8 @@ class ModelParts:
     given_names : tuple of str or None
         The names that the user gave stages.
     evaluators : tuple of Evaluator, or mapping of name to Evaluator
+    statistics : mapping of (int, str) to (str, state)
+        Those that it keeps, if any.
     """
 
     stages: tuple[Stage, ...]
@@ -35,6 +38,7 @@ class ModelParts:
     schema: pa.Schema
     given_names: tuple[str | None, ...]
     evaluators: Evaluators
+    statistics: Stored
 
 
 class LearnedModel(Protocol):
@@ -54,3 +58,5 @@ class LearnedModel(Protocol):
     def steps(self) -> Sequence[StageStep]: ...
     @property
     def report(self) -> Any: ...
+    @property
+    def statistics(self) -> Any: ...

@@ -18,6 +18,7 @@ from penstock.artefact.layout import EVALUATORS, JSON, JSON_LIMIT, NAMES, PARQUE
 from penstock.artefact.parts import LearnedModel
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
+from penstock.artefact.statistics import STATISTICS, Stored, encode_statistics, statistics_path
 from penstock.artefact.tables import write_table
 from penstock.core.errors import UnsupportedStepError, UntrustedArtifactError
 from penstock.io.sinks import (
@@ -122,7 +123,7 @@ def seal(
 
 def _optional(model: LearnedModel) -> set[str]:
     """Return what code before does not read."""
-    has = {NAMES: any(model.given_names), EVALUATORS: bool(model.evaluators)}
+    has = {NAMES: any(model.given_names), EVALUATORS: bool(model.evaluators), STATISTICS: bool(model.statistics)}
     return {feature for feature, present in has.items() if present}
 
 
@@ -140,12 +141,19 @@ def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
         _check_blobs(encoder, over_elements(stage, fitted)[0].inputs())
         encoders.append(encoder)
+    for encoder, states in encode_statistics(_stored(model), len(model.stages)):
+        documents[statistics_path(encoder.number)] = _json(states, statistics_path(encoder.number))
+        encoders.append(encoder)
     pipeline: dict[str, Json] = {"stages": stages}
     if model.evaluators:
         pipeline["evaluators"] = encode_evaluators(model.evaluators)
     documents[PIPELINE] = _json(pipeline, PIPELINE)
     documents[SCHEMA] = _json({"columns": encode_schema(model.schema)}, SCHEMA)
     return documents, encoders
+
+
+def _stored(model: LearnedModel) -> Stored:
+    return {key: (kept.statistic, kept.state) for key, kept in (model.statistics or {}).items()}
 
 
 def _json(document: Json, path: str) -> bytes:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.cli.describing import DescribeRequest
 from penstock.cli.etl.request import RunRequest
 from penstock.cli.options import options_of
 from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectRequest
+from penstock.cli.refitting import RefitRequest
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
-from penstock.cli.requests import EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.requests import CheckRequest, EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
 from penstock.cli.serving import ServeRequest
 
 if TYPE_CHECKING:
@@ -125,12 +127,36 @@ def score(progress: "Progress", **options: Any) -> Any:
     return jobs.score(ScoreRequest(**options), progress)
 
 
+@_command(RefitRequest, "model")
+def refit(progress: "Progress", **options: Any) -> Any:
+    """Have a saved model that keeps statistics learn on, from new rows alone."""
+    from penstock.cli import refitting
+
+    return refitting.refit(RefitRequest(**options), progress)
+
+
 @_command(ExplainRequest, "pipeline")
 def explain(progress: "Progress", **options: Any) -> Any:
     """Say what a fit would do: scans, columns, statistics, and where each runs."""
     from penstock.cli import jobs
 
     return jobs.explain(ExplainRequest(**options), progress)
+
+
+@_command(CheckRequest, "data")
+def check(progress: "Progress", **options: Any) -> Any:
+    """Check rows by the rules of a file; exit code 3 if one of severity error is broken."""
+    from penstock.cli import checking
+
+    return checking.check(CheckRequest(**options), progress)
+
+
+@_command(DescribeRequest, "data")
+def describe(progress: "Progress", **options: Any) -> Any:
+    """Say what the columns of data hold: missing and distinct values, moments, quantiles, frequent values."""
+    from penstock.cli import describing
+
+    return describing.describe(DescribeRequest(**options), progress)
 
 
 @_command(RunRequest, "pipeline")

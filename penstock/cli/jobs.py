@@ -54,7 +54,10 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
         source, parts = training.plan(engine, joint.targets)
         train, test, validation = parts["train"], parts.get("test"), parts.get("validation")
         with joint:
-            model = training.pipeline.fit(train, validation=validation, options=options, counting=counting)
+            kept = request.keep_statistics
+            model = training.pipeline.fit(
+                train, validation=validation, options=options, counting=counting, keep_statistics=kept
+            )
             model = training.with_evaluators(model)
             metrics = training.evaluate(model, test)
             manifest = training.seal(model, outputs.model, metrics, source)

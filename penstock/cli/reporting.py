@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from penstock.cli.registry.results import PromoteResult
+from penstock.cli.results import CheckResult
 from penstock.cli.stopping import Terminated, leave, stoppable
 from penstock.cli.tables import show
 from penstock.core import errors
@@ -32,6 +33,8 @@ EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
 UNEXPECTED, USAGE = 1, 2
 NOTHING_NEW = 99
 """Of a job that worked and had nothing to change; Airflow takes it for a task to skip."""
+BROKEN_RULES = 3
+"""As of `BrokenRulesError`: the input is wrong."""
 _OPTIONS = {
     "overwrite=True": "--overwrite",
     "allow_unmanifested=True": "--allow-unmanifested",
@@ -86,7 +89,7 @@ class Reporter:
             return self.failed(error)
         show(result, self.console)
         self._print_json(dataclasses.asdict(result))
-        return NOTHING_NEW if isinstance(result, PromoteResult) and not result.promoted else 0
+        return _exit_code(result)
 
     def failed(self, error: BaseException) -> int:
         """Print an error and return its exit code."""
@@ -125,6 +128,13 @@ class Reporter:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: self.progress.note(f"Warning: {message}")
             yield
+
+
+def _exit_code(result: Any) -> int:
+    """Return the exit code of a job that worked: that of input where rows break rules."""
+    if isinstance(result, CheckResult) and not result.passed:
+        return BROKEN_RULES
+    return NOTHING_NEW if isinstance(result, PromoteResult) and not result.promoted else 0
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -62,6 +62,27 @@ class DataRequest(JobRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckRequest(DataRequest):
+    """A check of all rows of `data` by rules.
+
+    Parameters
+    ----------
+    rules : path
+        A YAML file of rules, or the name of one in conf/rules.
+    memory_budget : str, optional
+        Memory of a process for counting values, 4GiB say; half of it unless given.
+
+    Examples
+    --------
+    >>> CheckRequest(data=["data/*.parquet"], rules="conf/rules/clicks.yaml").memory_budget is None
+    True
+    """
+
+    rules: str | Path
+    memory_budget: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ParametersRequest(JobRequest):
     """What a job is told that takes parameters of a module.
 
@@ -215,6 +236,8 @@ class FitRequest(TrainRequest, CountingRequest):
         Directory for the held-out rows, scored.
     validation_fraction : float
         Share of rows watched for early stopping.
+    keep_statistics : bool
+        Save what was gathered with the model, so that it can learn on: penstock refit.
 
     Raises
     ------
@@ -229,6 +252,7 @@ class FitRequest(TrainRequest, CountingRequest):
 
     score: str | Path | None = None
     validation_fraction: float = 0.0
+    keep_statistics: bool = False
 
     @property
     def shares(self) -> dict[str, float]:

@@ -176,6 +176,31 @@ class ExplainResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What a check of rows found.
+
+    Attributes
+    ----------
+    data : sequence of str
+    rules : str
+    passed : bool
+        Whether no rule of severity error is broken.
+    rows : int
+    outcomes : sequence of mapping
+        Of each rule what `RuleOutcome` has, and its ``status``: passed, warned or failed.
+    """
+
+    data: Sequence[str]
+    rules: str
+    passed: bool
+    rows: int
+    outcomes: Sequence[Mapping[str, Any]]
+    seconds: float
+    engine: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class InputRows:
     """An input of a run: its rows, and its records that could not be parsed."""
 

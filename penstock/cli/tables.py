@@ -11,10 +11,13 @@ from rich.console import Console, Group
 from rich.styled import Styled
 from rich.table import Table
 
+from penstock.cli.describing import DescribeResult
 from penstock.cli.doctor import Diagnosis
 from penstock.cli.projects.results import ListPipelinesResult, NewProjectResult
+from penstock.cli.refitting import RefitResult
 from penstock.cli.registry.results import DiffModelsResult, ListModelsResult, PromoteResult, ShowModelResult
 from penstock.cli.results import (
+    CheckResult,
     DatasetOutput,
     EtlRun,
     EvaluateResult,
@@ -31,10 +34,12 @@ from penstock.cli.results import (
 )
 from penstock.cli.serving import ServeResult
 from penstock.core.redaction import visible
+from penstock.dataset.description.text_table import aligned, text_table
 
 _MOST_SLICES = 20
 _MOST_METRICS = 3
 _SHORT = len("sha256:") + 12
+_STATUS_STYLES = {"passed": "green", "warned": "yellow", "failed": "bold red"}
 
 
 @singledispatch
@@ -79,6 +84,32 @@ def _score(result: ScoreResult, console: Console) -> None:
 @show.register
 def _explain(result: ExplainResult, console: Console) -> None:
     console.print(result.plan)
+
+
+@show.register
+def _check(result: CheckResult, console: Console) -> None:
+    table = Table("", "rule", "expected", box=None, header_style="bold", padding=(0, 2))
+    table.add_column("found", overflow="fold")
+    for each in result.outcomes:
+        status = Styled(each["status"], _STATUS_STYLES[each["status"]])
+        table.add_row(status, *(visible(each[name]) for name in ("rule", "expected", "message")))
+    console.print(table)
+    facts = {"rows": result.rows, "seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}
+    console.print(_facts({**facts, "rules": result.rules}))
+
+
+@show.register
+def _refit(result: RefitResult, console: Console) -> None:
+    frozen = ", ".join(result.frozen) or None
+    facts = {"new rows": result.rows, "frozen": frozen, "seconds": result.seconds, "digest": result.digest}
+    console.print(_facts({**facts, "engine": f"{result.engine}, {result.device}", "model": result.model}))
+
+
+@show.register
+def _describe(result: DescribeResult, console: Console) -> None:
+    console.print(aligned(*text_table(result.columns)))
+    facts = {"rows": result.rows, "seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}
+    console.print(_facts(facts))
 
 
 @show.register

@@ -18,6 +18,8 @@ from penstock.core.errors import ConfigError, class_name
 from penstock.core.scheduler import map_all
 from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
+from penstock.dataset.checking import Checking
+from penstock.dataset.description.describing import Describing
 from penstock.dataset.exports import Exports
 from penstock.dataset.facts import facts_of
 from penstock.dataset.folds.blocks import InBlocks
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Displayed):
+class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Checking, Describing, Displayed):
     """Rows in files or in memory, with row-wise steps to apply, on an engine.
 
     Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and

@@ -26,6 +26,9 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], nw.Expr]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Pow: operator.pow,
 }  # fmt: skip
+_MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE,
+}  # fmt: skip
 _STRING_OR_NAME = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]+`""")
 
 
@@ -116,9 +119,12 @@ class Translator:
             value = self._whole(left)
             truth = _truth(self._noted(node, "condition", self._is_in(value, right)), value)
         else:
+            kind = type(comparison)
+            if isinstance(left, ast.Constant):  # which frames of cuDF do not take on the left
+                left, kind, right = right, _MIRRORED.get(kind, kind), left
             sides = self._whole(left), self._whole(right)
             columns = [side for side, of in zip(sides, (left, right), strict=True) if not isinstance(of, ast.Constant)]
-            return _truth(self._noted(node, "condition", COMPARE[type(comparison)](*sides)), *columns)
+            return _truth(self._noted(node, "condition", COMPARE[kind](*sides)), *columns)
         return _flipped(truth) if isinstance(comparison, ast.IsNot | ast.NotIn) else truth
 
     def _is_none(self, left: ast.expr, right: ast.expr) -> Truth:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, cast
 
 from penstock.core.errors import ConfigError, DataValueError, EmptyInputError, PenstockError, SchemaError
@@ -16,6 +17,7 @@ from penstock.dataset.steps import RowLog, Step
 from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, plan_counts
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.pipeline.plan import Level, Plan
+from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper
 from penstock.pipeline.reuse import held_between_passes
 from penstock.pipeline.training import TrainerBody, Training
 from penstock.spmd import SpmdOptions
@@ -55,11 +57,14 @@ class Fit:
         validation: Dataset | None,
         options: SpmdOptions,
         counting: CountOptions,
+        *,
+        keeper: StatisticsKeeper | None = None,
+        learned: Mapping[int, Fitted] = MappingProxyType({}),
     ) -> None:
         self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
-        self.counting, self.scans = counting, plan.scans
-        self.fitted: list[Fitted | None] = [None] * len(plan.stages)
-        self.done: set[int] = set()
+        self.counting, self.scans, self.keeper = counting, plan.scans, keeper
+        self.fitted: list[Fitted | None] = [learned.get(position) for position in range(len(plan.stages))]
+        self.done: set[int] = set(learned)
         self.results: dict[int, Mapping[str, Any]] = {}
         self._computed: dict[tuple[int, bool], tuple[Fitted | None, Step]] = {}
         self._finish_others()
@@ -186,16 +191,18 @@ class Fit:
         began = time.perf_counter()
         self.report.scans += 1
         ahead = self._up_to(self.dataset, max(request.position for request in scan.requests))
-        probes = scan.probes(len(self.dataset.steps))
+        probes = scan.probes(len(self.dataset.steps), whole=self.keeper is not None)
         counts = plan_counts(ahead, probes, self.counting)
         probes = counts.applied(probes) if counts.columns else probes
         states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {self.scans}")
         self.report.rows = log
         self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
-        if not log.kept:
+        if not log.kept and (self.keeper is None or not self.keeper.before):
             raise nothing_left(log)
         results: dict[int, dict[str, Any]] = {}
         for request, state in scan.answers(states):
+            if self.keeper is not None:
+                state = self.keeper.merged(request, state)
             results.setdefault(request.stage, {})[request.name] = self._result(request, state)
         if counts.columns:
             self.report.counts += counts.counted(self._counted(scan, results))

@@ -78,13 +78,16 @@ class Pass:
         fused = [_fused(position, by_position[position]) for position in sorted(by_position)]
         return cls(tuple(requests), tuple(chain.from_iterable(fused)))
 
-    def probes(self, steps: int = 0) -> list[Probe]:
-        """Return what to gather where, from a dataset that has so many steps before the pipeline."""
+    def probes(self, steps: int = 0, *, whole: bool = False) -> list[Probe]:
+        """Return what to gather where, from a dataset that has so many steps before the pipeline.
+
+        States are cut down to what is asked of them, unless they are wanted as a `whole`, to be merged with others.
+        """
         return [
             Probe(
                 steps + position,
                 tuple(gather.statistic for gather in self.gathers if gather.position == position),
-                _retention([request.statistic for request in self.requests if request.position == position]),
+                {} if whole else _retention([each.statistic for each in self.requests if each.position == position]),
             )
             for position in sorted({request.position for request in self.requests})
         ]

@@ -20,6 +20,8 @@ from penstock.pipeline.fit import FitReport
 from penstock.pipeline.foreign_frames import is_foreign_frame, transform_frame
 from penstock.pipeline.model_exports import ModelExports
 from penstock.pipeline.parameters import get_params
+from penstock.pipeline.refitting.kept_statistics import KeptState, KeptStatistics
+from penstock.pipeline.refitting.learning_on import LearningOn
 from penstock.pipeline.row_scorer import RowScorer
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.evaluation.base import Evaluator, Evaluators
@@ -31,7 +33,7 @@ from penstock.stages.step import StageStep
 
 
 @dataclass(frozen=True)
-class PipelineModel(ModelExports, Displayed):
+class PipelineModel(LearningOn, ModelExports, Displayed):
     """Fitted stages: transforms, evaluates, and is saved without code.
 
     Attributes
@@ -48,6 +50,8 @@ class PipelineModel(ModelExports, Displayed):
         The name that the user gave to each stage, if any.
     evaluators : tuple of Evaluator, or mapping of name to Evaluator
         What `evaluate` measures by unless it is given others; they are saved with it, and no part of the `digest`.
+    statistics : mapping of (int, str) to KeptState, or None
+        What was gathered, by the position of a stage and its name for it, where a fit kept it; not in the `digest`.
     """
 
     stages: tuple[Stage, ...]
@@ -56,6 +60,7 @@ class PipelineModel(ModelExports, Displayed):
     report: FitReport | None = field(default=None, compare=False, repr=False)
     given_names: tuple[str | None, ...] = ()
     evaluators: Evaluators = ()
+    statistics: KeptStatistics | None = field(default=None, compare=False, repr=False)
     _display = "penstock.report.notebook.pipelines:model_html"
 
     def __repr__(self) -> str:
@@ -301,7 +306,9 @@ class PipelineModel(ModelExports, Displayed):
         from penstock.artefact import load
 
         parts = load(path, expect=expect, stages=stages or {}, storage_options=storage_options)
-        return cls(parts.stages, parts.fitted, parts.schema, given_names=parts.given_names, evaluators=parts.evaluators)
+        model = cls(parts.stages, parts.fitted, parts.schema, None, parts.given_names, parts.evaluators)
+        kept = {key: KeptState(*pair) for key, pair in parts.statistics.items()}
+        return replace(model, statistics=kept) if kept else model
 
 
 def _together(evaluators: Sequence[Evaluator | Mapping[str, Evaluator]]) -> Evaluators:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.artefact.statistics import canonical_state
 from penstock.core.displayed import Displayed
 from penstock.core.explanation import Explanation
 from penstock.dataset.cast_as_fitted import cast_as_fitted
@@ -16,6 +17,7 @@ from penstock.pipeline.fit import Fit
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.parameters import get_params, with_params
 from penstock.pipeline.plan import Plan, plan
+from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Stage
 from penstock.stages.names import split_names, stage_names
@@ -131,6 +133,7 @@ class Pipeline(Displayed):
         validation: Dataset | None = None,
         options: SpmdOptions | None = None,
         counting: CountOptions | None = None,
+        keep_statistics: bool = False,
     ) -> PipelineModel:
         """Learn from `dataset`.
 
@@ -144,6 +147,9 @@ class Pipeline(Displayed):
             Ranks, timeouts, restarts and checkpoints of trainers.
         counting : CountOptions, optional
             The memory for counting the values of columns.
+        keep_statistics : bool, default=False
+            The model keeps what was gathered, as long as it lives and in its saved files, so that it can learn on:
+            see `PipelineModel.refit`. Counts of values are kept whole, of rare ones too.
 
         Raises
         ------
@@ -157,9 +163,11 @@ class Pipeline(Displayed):
         if validation is not None:
             check_dataset(validation, "validation")
             validation = cast_as_fitted(validation, _trained_on(planned), planned.schemas[0])
-        fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions())
+        keeper = StatisticsKeeper({}, canonical_state) if keep_statistics else None
+        fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions(), keeper=keeper)
         fitted = fit.run()
-        return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given)
+        kept = None if keeper is None else keeper.kept
+        return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given, statistics=kept)
 
 
 def _trained_on(plan: Plan) -> list[str]:

@@ -16,7 +16,7 @@ from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import check_numbered
 from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.base import name_taken
-from penstock.stages.training.transductive._stage import RESULT, TransductiveEstimator
+from penstock.stages.training.transductive._stage import RESULT, _TransductiveEstimator
 
 
 def fit_predict(
@@ -144,7 +144,7 @@ def _with_results(
     check_dataset(dataset, method)
     check_numbered(dataset.steps, method, "Write the rows to Parquet and read them again.", stage=method)
     _check_new(dataset.schema, output_column, method)
-    stage = TransductiveEstimator(estimator, method, features=features, memory_limit=memory_limit)
+    stage = _TransductiveEstimator(estimator, method, features=features, memory_limit=memory_limit)
     stage.check_device(dataset.engine.kind)
     engine = relational(dataset.engine, method)
     engine.check_relation((), method)

@@ -14,7 +14,17 @@ from penstock.frames import Kind
 from penstock.stages.base import Stage
 from penstock.stages.registry import discover
 from penstock.testing.cases import aside, cases_for, encodes
-from penstock.testing.checks import frames, hostile, parameters, partitions, plans, states, training, vectors
+from penstock.testing.checks import (
+    frames,
+    hostile,
+    parameters,
+    partitions,
+    plans,
+    refitting,
+    states,
+    training,
+    vectors,
+)
 from penstock.testing.examples import library_examples
 from penstock.testing.oracles import Oracle, check_oracle
 
@@ -30,6 +40,7 @@ _UNFITTED = (*_all_of(parameters), plans.check_explaining_reads_nothing)
 _IN_PROCESS = (
     *_all_of(frames, frames.check_lazy_frames),
     *_all_of(states, states.check_scores_elsewhere),
+    *_all_of(refitting),
     plans.check_scans_are_as_planned,
     plans.check_only_needed_columns_are_read,
     hostile.check_nan_is_missing,

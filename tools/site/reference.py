@@ -19,6 +19,8 @@ PACKAGES = {
     "penstock.stages": "what stands in a pipeline: preprocessing, trainers, evaluators, networks",
     "penstock.selectors": "columns by what they are",
     "penstock.errors": "everything that Penstock raises",
+    "penstock.rules": "rules over all rows of a dataset, and what a check reports",
+    "penstock.stat": "statistics of datasets, correlations and tests of hypotheses",
     "penstock.statistics": "what is learned from partitions and merged",
     "penstock.authoring": "the surface for stages, statistics, trainers, engines and formats of your own",
     "penstock.frames": "the door to dataframe libraries",

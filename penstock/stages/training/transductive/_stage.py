@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags
 from penstock.stages.parameter_checks import in_range
 from penstock.stages.trainer import Trainer
+from penstock.stages.training.cuml._estimators import known_entry
 from penstock.stages.training.sklearn._kinds import Described, is_cuml
 from penstock.stages.training.sklearn._rules import rules, value_error
 from penstock.stages.training.transductive._copies import copy_of
@@ -31,8 +32,8 @@ RESULTS = {"fit_predict": pa.int32(), "fit_transform": pa.list_(pa.float64())}
 
 
 @dataclass(frozen=True, eq=False)
-class TransductiveEstimator(Trainer):
-    """Has an estimator say something of the rows that it is fitted on, on one rank.
+class _TransductiveEstimator(Trainer):
+    """Has an estimator say something of the rows that it is fitted on, on one rank; a DBSCAN of cuML on several GPUs.
 
     Learned are ``results``, a table of ``row`` (its number, int64) and ``v0``; and ``warnings``. `transform` has
     nothing to do: values are found by the numbers of rows.
@@ -59,6 +60,18 @@ class TransductiveEstimator(Trainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "estimator", copy_of(self.estimator, self.method)[0])
+        if self._is_shared:
+            object.__setattr__(self, "tags", replace(self.tags, single_rank=False))
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether the ranks, each with all rows and a GPU, divide the work among them: that of a DBSCAN of cuML."""
+        if not is_cuml(self.estimator) or type(self.estimator).__name__ != "DBSCAN":
+            return False
+        from penstock.stages.training.cuml._several import why_alone
+
+        entry = known_entry(self.estimator, self.title)
+        return why_alone(self.estimator, entry, 1, weighted=False) is None
 
     @cached_property
     def _described(self) -> Described:
@@ -100,13 +113,26 @@ class TransductiveEstimator(Trainer):
 
         on_gpu = is_cuml(self.estimator)
         convert = fit.ToRows(self.inputs(), (), None, None, "float32" if on_gpu else "float64", on_gpu)
-        rows, numbers = fit.read_numbered(rank, convert, learned["rows"], self.memory_limit)
+        called = getattr(clone(self.estimator), self.method)
+        if rank.size > 1:
+            called = self._shared_call(rank)
+        rows, numbers = fit.read_numbered(rank.with_all_rows(), convert, learned["rows"], self.memory_limit)
         with fit.values_refused(self._described.text[:200], self.inputs()):
-            called = partial(getattr(clone(self.estimator), self.method), rows.x)
-            values, warned = fit.call(called, rank.threads)
+            values, warned = fit.call(partial(called, rows.x), rank.threads)
+            if rank.index:
+                return {}
             results = self._table(numbers, _on_host(values), rows.x)
         rank.report(1, "; ".join(warned[:3]))
         return {"results": results, "warnings": warned}
+
+    def _shared_call(self, rank: Rank) -> Callable[[Any], Any]:
+        """Return what labels the rows on all ranks; those that it gives rank 0 are complete."""
+        from sklearn.base import clone
+
+        from penstock.stages.training.cuml import _several as several
+
+        several.check_gpus(rank, self.title)
+        return partial(several.labels, clone(self.estimator), known_entry(self.estimator, self.title), rank)
 
     def _table(self, numbers: np.ndarray, values: np.ndarray, x: Any) -> pa.Table:
         from penstock.stages.training.sklearn._score import to_series

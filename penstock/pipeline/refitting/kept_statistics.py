@@ -1,0 +1,142 @@
+"""The statistics of a fit, kept with the model: merged with those of other rows they are those of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+import pyarrow as pa
+
+from penstock.core.errors import ConfigError
+from penstock.pipeline.fusion import StatisticRequest
+from penstock.statistics.base import ColumnStatistic, State, Statistic
+
+Key = tuple[int, str]
+"""The position of a stage, and the name that it has for a statistic."""
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """The state of one statistic of a stage.
+
+    Attributes
+    ----------
+    statistic : str
+        What it is of, in words: class, columns and options. States of equal ones can be merged.
+    state : state
+        Plain numbers, texts and Arrow tables.
+    """
+
+    statistic: str
+    state: State = field(repr=False)
+
+
+KeptStatistics = Mapping[Key, KeptState]
+
+
+def identity(statistic: Statistic) -> str:
+    """Return what tells statistics apart whose states cannot be merged.
+
+    Examples
+    --------
+    >>> from penstock.statistics import RowCount
+    >>> identity(RowCount())
+    'RowCount(columns=())'
+    """
+    return repr(statistic)
+
+
+def own_state(statistic: Statistic, state: State) -> State:
+    """Return the part of a state that a statistic needs: it may have been gathered together with other columns."""
+    if isinstance(statistic, ColumnStatistic):
+        return {name: state[name] for name in statistic.columns}
+    return state
+
+
+class StatisticsKeeper:
+    """Keeps the statistics of a fit, merged with those that were kept of other rows.
+
+    Parameters
+    ----------
+    before : mapping of (int, str) to KeptState, optional
+        Those of the rows before, which come first.
+    canonical : callable
+        Gives a state in the types in which it comes back when it was saved.
+    """
+
+    def __init__(self, before: KeptStatistics, canonical: Callable[[State], State]) -> None:
+        self.before, self._canonical = before, canonical
+        self.kept: dict[Key, KeptState] = {}
+
+    def merged(self, request: StatisticRequest, state: State) -> State:
+        """Return the state of the rows before and of these, which is kept from now on.
+
+        Raises
+        ------
+        ConfigError
+            What was kept under this name is of another statistic.
+        """
+        key, name = (request.stage, request.name), identity(request.statistic)
+        whole = self._canonical(own_state(request.statistic, state))
+        if (before := self.before.get(key)) is not None:
+            check_same(before.statistic, name, key)
+            whole = request.statistic.merge([before.state, whole])
+        self.kept[key] = KeptState(name, whole)
+        return whole
+
+
+def check_same(before: str, now: str, key: Key) -> None:
+    """Raise ConfigError where two statistics are not the same, so that their states cannot be merged."""
+    if before != now:
+        raise ConfigError(
+            f"statistic {key[1]!r} of stage {key[0]} was kept as {before:.300}, and is asked for as {now:.300}",
+            hint="Fit on all rows: columns, types, parameters or this library have changed.",
+        )
+
+
+def merge_kept(statistics: Mapping[Key, Statistic], kept: Sequence[KeptStatistics]) -> KeptStatistics:
+    """Return the statistics of all rows: states are merged one after the other, in the order of `kept`, as refits do.
+
+    Parameters
+    ----------
+    statistics : mapping of (int, str) to Statistic
+        Those that have to be in each of `kept`.
+
+    Raises
+    ------
+    ConfigError
+        One is not there, or is of another statistic.
+    """
+    merged = {}
+    for key, statistic in statistics.items():
+        states = [_state_of(each, key, identity(statistic)) for each in kept]
+        merged[key] = KeptState(identity(statistic), _merge_in_order(statistic, states))
+    return merged
+
+
+def _merge_in_order(statistic: Statistic, states: list[State]) -> State:
+    """Return the state of all rows, to the bit as a chain of refits has it; all at once where that cannot differ."""
+    if not any(map(_has_floats, states)):
+        return statistic.merge(states)
+    return reduce(lambda one, other: statistic.merge([one, other]), states)
+
+
+def _has_floats(state: State) -> bool:
+    """Return whether any number of a state may have been rounded."""
+    if isinstance(state, pa.Table):
+        return any(not (_is_exact(field.type)) for field in state.schema)
+    if isinstance(state, Mapping):
+        return any(map(_has_floats, state.values()))
+    return isinstance(state, float) or (isinstance(state, list | tuple) and any(map(_has_floats, state)))
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind))
+
+
+def _state_of(kept: KeptStatistics, key: Key, name: str) -> State:
+    if key not in kept:
+        raise ConfigError(f"a model keeps no statistic {key[1]!r} of stage {key[0]}", hint="Fit it as the others were.")
+    check_same(kept[key].statistic, name, key)
+    return kept[key].state

@@ -1,0 +1,326 @@
+"""Models that learn on: from new rows alone, by merging, and by days."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import date
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.cli.commands import main
+from penstock.errors import (
+    ArtifactError,
+    ArtifactIntegrityError,
+    ConfigError,
+    MissingInputError,
+    SchemaDriftError,
+    UntrustedArtifactError,
+)
+from penstock.testing.datasets import count_reads
+
+RNG = np.random.default_rng(0)
+
+
+def day(number: int, rows: int = 90) -> pa.Table:
+    """Rows of one day: numbers with gaps, and words of which each day has some of its own."""
+    x = RNG.normal(number, 1 + number, rows)
+    words = [f"w{word}" for word in RNG.integers(number, 6 + number, rows)]
+    return pa.table({"x": pa.array(x, mask=x > number + 2), "s": words, "y": RNG.integers(0, 2, rows)})
+
+
+DAYS = [day(number) for number in range(4)]
+WHOLE = pa.concat_tables(DAYS)
+EXACT = ps.Pipeline(st.MinMaxScaler("x"), st.StringIndexer("s", min_frequency=20))
+PIPELINE = ps.Pipeline(("impute", st.Imputer("x")), ("scale", st.StandardScaler("x")), ("code", st.StringIndexer("s")))
+
+
+def rows(engine, table: pa.Table):
+    return engine.from_arrow(table, fragment_bytes=500)
+
+
+def fit(engine, table: pa.Table, pipeline: ps.Pipeline = EXACT) -> ps.PipelineModel:
+    return pipeline.fit(rows(engine, table), keep_statistics=True)
+
+
+def test_a_chain_of_refits_is_a_fit_on_all_rows(engine):
+    model = fit(engine, DAYS[0])
+    for table in DAYS[1:]:
+        model = model.refit(rows(engine, table))
+    assert model.digest == EXACT.fit(rows(engine, WHOLE)).digest
+
+
+def test_values_that_are_rare_in_each_part_are_counted_together(local):
+    parts = [pa.table({"s": ["a"] * 3 + ["b"] * 2}), pa.table({"s": ["b"] * 2 + ["c"]})]
+    pipeline = ps.Pipeline(st.StringIndexer("s", min_frequency=3))
+    model = fit(local, parts[0], pipeline).refit(rows(local, parts[1]))
+    assert model.fitted[0]["categories"]["s"]["value"].to_pylist() == ["b", "a"]
+
+
+def test_only_new_rows_are_read(local):
+    model = fit(local, DAYS[0])
+    old, source = count_reads(rows(local, DAYS[0]))
+    new, fresh = count_reads(rows(local, DAYS[1]))
+    model.refit(new)
+    assert old.count() == len(DAYS[0])
+    assert (source.times, fresh.times) == (0, 1)
+
+
+def test_a_stage_behind_one_that_learns_needs_the_old_rows(local):
+    model = fit(local, DAYS[0], PIPELINE)
+    with pytest.raises(ConfigError) as caught:
+        model.refit(rows(local, DAYS[1]))
+    assert "scale (StandardScaler), which learns from what impute (Imputer) makes" in caught.value.message
+    assert "freeze=['impute']" in caught.value.hint
+
+
+def test_behind_a_frozen_stage_the_others_learn_of_what_it_makes(engine):
+    model = fit(engine, DAYS[0], PIPELINE).refit(rows(engine, DAYS[1]), freeze="impute")
+    fill = pl.DataFrame(DAYS[0])["x"].mean()
+    imputed = pl.DataFrame(pa.concat_tables(DAYS[:2]))["x"].fill_null(fill)
+    assert model.fitted[0]["values"]["x"] == pytest.approx(fill, rel=1e-14)
+    assert model.fitted[1]["mean"]["x"] == pytest.approx(imputed.mean(), rel=1e-12)
+    assert model.fitted[1]["scale"]["x"] == pytest.approx(imputed.std(), rel=1e-12)
+
+
+def test_a_stage_that_was_frozen_stays_so(local):
+    model = fit(local, DAYS[0], PIPELINE).refit(rows(local, DAYS[1]), freeze="impute")
+    again = model.refit(rows(local, DAYS[2]), freeze="impute")
+    assert again.fitted[0] == model.fitted[0]
+    with pytest.raises(ConfigError, match="no statistics of impute"):
+        model.refit(rows(local, DAYS[2]), freeze="scale")
+
+
+def test_what_is_fresh_forgets_the_rows_before(local):
+    base = fit(local, DAYS[0], PIPELINE)
+    days = [base.refit(rows(local, table), freeze="impute", fresh=True) for table in DAYS[:2]]
+    imputed = pl.DataFrame(DAYS[1])["x"].fill_null(base.fitted[0]["values"]["x"])
+    assert days[1].fitted[1]["mean"]["x"] == pytest.approx(imputed.mean(), rel=1e-12)
+    assert days[0].merge(days[1]).digest == base.refit(rows(local, DAYS[1]), freeze="impute").digest
+
+
+def test_a_trainer_is_trained_anew_behind_frozen_stages(local):
+    pipeline = ps.Pipeline(("index", st.StringIndexer("s")), ("model", st.LogisticRegression("y", features=["s"])))
+    model = fit(local, DAYS[0], pipeline).refit(rows(local, DAYS[1]), freeze="index", fresh=True)
+    index = ps.Pipeline(st.StringIndexer("s")).fit(rows(local, DAYS[0]))
+    alone = ps.Pipeline(st.LogisticRegression("y", features=["s"])).fit(index.transform(rows(local, DAYS[1])))
+    assert model.fitted[1] == alone.fitted[0]
+
+
+def test_a_trainer_is_frozen_or_refused(local):
+    pipeline = ps.Pipeline(("index", st.StringIndexer("s")), ("model", st.XGBoostClassifier("y", num_boost_round=2)))
+    model = fit(local, DAYS[0], pipeline)
+    with pytest.raises(ConfigError, match=r"model \(XGBoostClassifier\), which is trained on rows"):
+        model.refit(rows(local, DAYS[1]), freeze="index")
+    frozen = model.refit(rows(local, DAYS[1]), freeze=["index", "model"])
+    assert frozen.digest == model.digest
+
+
+def test_linear_regression_learns_on(local):
+    tables = [pa.table({"a": RNG.normal(size=50), "b": RNG.normal(size=50), "y": RNG.normal(size=50)}) for _ in "ab"]
+    pipeline = ps.Pipeline(st.LinearRegression("y"))
+    model = fit(local, tables[0], pipeline).refit(rows(local, tables[1]))
+    both = pl.DataFrame(pa.concat_tables(tables))
+    design = np.column_stack([both["a"], both["b"], np.ones(100)])
+    expected = np.linalg.lstsq(design, both["y"].to_numpy(), rcond=None)[0]
+    found = model.fitted[0]
+    assert [*found["coefficients"], found["intercept"]] == pytest.approx(expected, rel=1e-10)
+
+
+def test_no_new_rows_change_nothing(local):
+    model = fit(local, DAYS[0], PIPELINE)
+    assert model.refit(rows(local, DAYS[1].slice(0, 0)), freeze="impute").digest == model.digest
+
+
+def test_columns_of_other_types_are_taken_as_they_were_fitted_on(local):
+    model = fit(local, pa.table({"x": [1, 5]}), ps.Pipeline(st.MinMaxScaler("x")))
+    new = model.refit(rows(local, pa.table({"x": pa.array([9.0, None])})))
+    assert new.digest == ps.Pipeline(st.MinMaxScaler("x")).fit(rows(local, pa.table({"x": [1, 5, 9, None]}))).digest
+    with pytest.raises(SchemaDriftError, match="x"):
+        model.refit(rows(local, pa.table({"x": ["a"]})))
+
+
+def test_what_a_refit_needs_is_told(local):
+    model = EXACT.fit(rows(local, DAYS[0]))
+    with pytest.raises(ConfigError, match="keeps no statistics"):
+        model.refit(rows(local, DAYS[1]))
+    with pytest.raises(ConfigError, match=r"no stage is called 'code'.*StringIndexer"):
+        fit(local, DAYS[0]).refit(rows(local, DAYS[1]), freeze="code")
+    with pytest.raises(ConfigError, match="refit takes a Dataset"):
+        fit(local, DAYS[0]).refit(DAYS[1])
+
+
+def test_merging_is_the_chain_of_refits(local):
+    models = [fit(local, table) for table in DAYS]
+    chain = models[0]
+    for table in DAYS[1:]:
+        chain = chain.refit(rows(local, table))
+    assert models[0].merge(*models[1:]).digest == chain.digest
+
+
+def test_models_behind_one_frozen_stage_are_merged(local):
+    base = fit(local, DAYS[0], PIPELINE)
+    parts = [base.refit(rows(local, table), freeze="impute") for table in DAYS[1:3]]
+    merged = parts[0].merge(parts[1])
+    twice = [DAYS[0], DAYS[1], DAYS[0], DAYS[2]]
+    imputed = pl.DataFrame(pa.concat_tables(twice))["x"].fill_null(base.fitted[0]["values"]["x"])
+    assert merged.fitted[1]["mean"]["x"] == pytest.approx(imputed.mean(), rel=1e-12)
+    other = fit(local, DAYS[3], PIPELINE).refit(rows(local, DAYS[1]), freeze="impute")
+    with pytest.raises(ConfigError, match="learned other things in impute"):
+        parts[0].merge(other)
+
+
+def test_models_of_other_pipelines_are_not_merged(local):
+    other = ps.Pipeline(st.MinMaxScaler("x"), st.StringIndexer("s"))
+    with pytest.raises(ConfigError, match="other stages, parameters or columns"):
+        fit(local, DAYS[0]).merge(fit(local, DAYS[1], other))
+
+
+def test_a_saved_model_keeps_its_statistics(local, tmp_path):
+    fit(local, DAYS[0]).save(tmp_path / "model")
+    model = ps.PipelineModel.load(tmp_path / "model").refit(rows(local, DAYS[1]))
+    assert model.digest == EXACT.fit(rows(local, pa.concat_tables(DAYS[:2]))).digest
+    assert "kept-statistics" in (tmp_path / "model" / "_manifest.json").read_text()
+
+
+def test_statistics_do_not_change_what_is_learned(engine):
+    assert fit(engine, DAYS[0], PIPELINE).digest == PIPELINE.fit(rows(engine, DAYS[0])).digest
+
+
+@pytest.mark.parametrize("name", ["statistics/0.json", "statistics/1.0.parquet"])
+def test_statistics_that_were_damaged_are_not_read(local, tmp_path, name):
+    fit(local, DAYS[0]).save(tmp_path / "model")
+    path = tmp_path / "model" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ArtifactIntegrityError, match=name):
+        ps.PipelineModel.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ([], "is no object"),
+        ({"a": 1}, "is no statistic"),
+        ({"a": {"statistic": 1, "state": 2}}, "is no statistic"),
+        ({"a": {"statistic": "s", "state": {"$table": "state/0.0.parquet"}}}, "is no part of it"),
+        ({"a": {"statistic": "s", "state": {"$blob": "x"}}}, "is no part of it"),
+    ],
+)
+def test_documents_that_are_no_statistics_are_refused(document, problem):
+    from penstock.artefact.statistics import decode_statistics
+
+    def part(mark: str, path: str) -> pa.Table:
+        raise ArtifactError(f"{path!r} is no part of it")
+
+    with pytest.raises((ArtifactError, UntrustedArtifactError), match=problem):
+        decode_statistics(0, document, part)
+
+
+def test_statistics_of_another_statistic_are_not_merged(local):
+    model = fit(local, DAYS[0])
+    changed = {key: type(kept)("Moments(columns=('z',))", kept.state) for key, kept in model.statistics.items()}
+    with pytest.raises(ConfigError, match="was kept as Moments"):
+        type(model)(model.stages, model.fitted, model.schema, statistics=changed).refit(rows(local, DAYS[1]))
+
+
+@pytest.fixture
+def store(local, tmp_path) -> ps.StatisticsStore:
+    made = ps.StatisticsStore(tmp_path / "days")
+    for number, table in enumerate(DAYS, start=1):
+        made.put(date(2026, 11, number), fit(local, table))
+    return made
+
+
+def test_a_store_answers_any_span_of_days(local, store):
+    for first, last in ((0, 4), (1, 3), (2, 3)):
+        merged = store.merge(f"2026-11-0{first + 1}", date(2026, 11, last))
+        assert merged.digest == EXACT.fit(rows(local, pa.concat_tables(DAYS[first:last]))).digest
+    assert store.merge().digest == store.merge(last="2026-11-04").digest
+    assert store.keys() == [f"2026-11-0{number}" for number in (1, 2, 3, 4)]
+
+
+def test_a_day_that_is_put_again_is_replaced(local, store):
+    store.put("2026-11-02", fit(local, DAYS[0]))
+    assert store.get("2026-11-02").digest == store.get("2026-11-01").digest
+    assert len(store.keys()) == 4
+
+
+def test_a_span_without_days_is_an_error(store):
+    with pytest.raises(MissingInputError, match="no statistics from 2026-12-01 to the last"):
+        store.merge("2026-12-01")
+    with pytest.raises(MissingInputError):
+        store.get("2026-12-01")
+
+
+@pytest.mark.parametrize("key", ["", "../up", "a/b", 3])
+def test_a_key_is_the_name_of_a_folder(local, store, key):
+    with pytest.raises(ConfigError, match="the key of statistics is"):
+        store.put(key, fit(local, DAYS[0]))
+
+
+def test_a_store_takes_models_with_statistics_alone(local, store):
+    with pytest.raises(ConfigError, match="keeps no statistics"):
+        store.put("2026-11-09", EXACT.fit(rows(local, DAYS[0])))
+
+
+def test_what_is_no_day_is_passed_over(store, tmp_path):
+    (tmp_path / "days" / "_tmp").mkdir()
+    assert len(store.keys()) == 4
+    shutil.rmtree(tmp_path / "days")
+    assert store.keys() == []
+
+
+LEARNED = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+def build(parameters):
+    return ps.Pipeline(("scale", st.MinMaxScaler("x")), ("code", st.StringIndexer("s", min_frequency=20)))
+
+def evaluators(parameters):
+    return []
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "days.py").write_text(LEARNED)
+    for number, table in enumerate(DAYS[:2]):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    return main([*map(str, arguments), "--json", "--device", "cpu"])
+
+
+def test_the_command_line_learns_on_as_python_does(local, project, capsys):
+    fitted = run("fit", "days", "--data", "0.parquet", "--out", "m", "--test-fraction", "0", "--keep-statistics")
+    again = run("refit", "m", "--data", "1.parquet", "--out", "m", "--overwrite")
+    assert (fitted, again) == (0, 0)
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    expected = EXACT.fit(rows(local, pa.concat_tables(DAYS[:2])))
+    assert told["digest"] == ps.PipelineModel.load("m").digest == expected.digest
+    assert (told["rows"], told["rows_read"], told["frozen"]) == (90, 90, [])
+
+
+def test_the_command_line_says_what_to_freeze(project, capsys):
+    run("fit", "days", "--data", "0.parquet", "--out", "m", "--test-fraction", "0")
+    assert run("refit", "m", "--data", "1.parquet", "--out", "n") == 2
+    assert "keeps no statistics" in capsys.readouterr().err
+    assert run("refit", "m", "--data", "1.parquet", "--out", "n", "--freeze", "scale,code") == 0  # nothing is learned
+    assert ps.PipelineModel.load("n").digest == ps.PipelineModel.load("m").digest
