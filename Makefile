@@ -69,7 +69,7 @@ check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and 
 check-gpu: $(VENV_GPU)/.gpu ## names and parameters of RAPIDS as tests have them, and the stages on their stand-in for it; without a GPU
 	$(VENV_GPU)/bin/python tools/cudf_spec.py --check
 	$(VENV_GPU)/bin/python tools/cuml_table.py --check
-	$(VENV_GPU)/bin/python -m pytest --engines local tests/test_cudf_stand_in.py tests/test_frames_gpu_contract.py tests/test_gpu_expressions.py tests/test_gpu_vectors.py tests/test_noticing_device.py tests/conformance/exhaustive_gpu.py tests/stages/training/test_cuml.py $(ARGS)
+	$(VENV_GPU)/bin/python -m pytest --engines local tests/test_cudf_stand_in.py tests/test_frames_gpu_contract.py tests/test_gpu_expressions.py tests/test_gpu_vectors.py tests/test_noticing_device.py tests/conformance/exhaustive_gpu.py tests/stages/training/test_cuml.py tests/stages/training/test_cuml_several.py $(ARGS)
 
 dist: $(VENV)/.dev ## the sdist and the wheel, tried in a new environment outside the checkout by a new project
 	rm -rf dist

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -20,7 +21,7 @@ from typing import Any
 
 FILE = Path(__file__).parents[1] / "penstock" / "stages" / "training" / "cuml" / "_table.py"
 PACKAGE = "cuml-cu13"
-COLUMNS = ("name", "kind", "scores by", "weights", "labels", "twin", "kept as")
+COLUMNS = ("name", "kind", "scores by", "weights", "labels", "twin", "kept as", "several GPUs")
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 STAGES = {
     "ElasticNet": "LinearRegression",
@@ -33,6 +34,8 @@ STAGES = {
     "TruncatedSVD": "TruncatedSVD",
 }
 """The stage whose `transform` does what the estimator does to new rows."""
+SOLVERS = {"ElasticNet": "CD", "Lasso": "CD"}
+"""The estimator as which `cuml.dask` fits another on several GPUs."""
 IN_PART = {"SVC": "sklearn, two classes", "TargetEncoder": "refused: converts in part"}
 """What to do with those that, once they are fitted, cuML converts under a condition only."""
 _ASIDE = {"accel", "benchmark", "comm", "dask", "health_checks", "internals", "testing", "thirdparty_adapters"}
@@ -40,7 +43,8 @@ _ASIDE = {"accel", "benchmark", "comm", "dask", "health_checks", "internals", "t
 HEAD = '''"""The estimators of cuML, by `tools/cuml_table.py`, which `make check-gpu` has compare them with cuML.
 
 Of each: its name below ``cuml``; what it is; the methods that score rows it was not fitted on; the argument of `fit`
-for weights; whether `fit` takes no label, one, or several; its twin on a CPU; and how what it learns is kept.
+for weights; whether `fit` takes no label, one, or several; its twin on a CPU; how what it learns is kept; and the class
+that fits it on several GPUs, itself where it can.
 """
 
 VERSION = "{version}"
@@ -74,7 +78,7 @@ def row(name: str, cls: type) -> tuple[str, ...]:
     weights = " ".join(argument for argument in _fit(cls) if "weight" in argument)
     twin = getattr(cls, "_cpu_class_path", "")
     cells = (name, kind(cls, twin), methods, weights, labels(cls), twin, kept(name, cls, methods, twin))
-    return tuple(cell or "-" for cell in cells)
+    return tuple(cell or "-" for cell in (*cells, several(name, cls)))
 
 
 def _fit(cls: Any) -> dict[str, inspect.Parameter]:
@@ -145,6 +149,27 @@ def _source(cls: type, method: str) -> str:
         rf"^class {cls.__name__}\b.*?^    def {method}\b(.*?)(?=^    def |^    @|^\S|\Z)", path.read_text(), re.M | re.S
     )
     return str(body)
+
+
+def several(name: str, cls: type) -> str:
+    """Return the class that fits one on several GPUs, the nearest of those that are made from it."""
+    if hasattr(cls, "_allreduce_validation_status"):
+        return name
+    one = getattr(importlib.import_module("cuml"), SOLVERS[name]) if name in SOLVERS else cls
+    made = {path: each.__mro__.index(one) for path, each in of_several_gpus().items() if one in each.__mro__}
+    return min(made, key=made.__getitem__, default="")
+
+
+@functools.cache
+def of_several_gpus() -> dict[str, type]:
+    """Return the classes of several GPUs by their names below ``cuml``."""
+    found = {}
+    for each in pkgutil.walk_packages(importlib.import_module("cuml").__path__, "cuml."):
+        if each.name.endswith("_mg"):
+            module = importlib.import_module(each.name)
+            own = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == each.name]
+            found |= {f"{each.name}.{value.__name__}".removeprefix("cuml."): value for value in own}
+    return found
 
 
 def lines() -> list[str]:

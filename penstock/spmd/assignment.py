@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.dataset.tasks import ReadTask
@@ -48,6 +48,15 @@ class Assignment:
     def of(cls, body: Body, datasets: Mapping[str, Dataset], size: int, kind: Kind, threads: int) -> Assignment:
         """Return the assignment of `size` ranks."""
         return cls(body, {name: deal_shares(dataset, size) for name, dataset in datasets.items()}, kind, threads)
+
+    def undivided(self) -> Assignment:
+        """Return the same, but that each rank reads what here all of them read."""
+        whole = {name: [_joined(shares)] * len(shares) for name, shares in self.shares.items()}
+        return replace(self, shares=whole)
+
+
+def _joined(shares: Sequence[DataShare]) -> DataShare:
+    return DataShare(shares[0].scan, tuple(fragment for share in shares for fragment in share.fragments))
 
 
 @dataclass(frozen=True)

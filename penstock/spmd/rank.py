@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -96,6 +96,10 @@ class Rank:
         """Yield, as `batches` does, what `convert` makes of the fragments of all ranks, in the order of the dataset."""
         for share in self.assignment.shares[name]:
             yield from self._convert(share, columns, convert)
+
+    def with_all_rows(self) -> Self:
+        """Return this rank with the rows of all ranks for its own, in the order of the dataset."""
+        return replace(self, assignment=self.assignment.undivided())
 
     def _share(self, name: str) -> DataShare:
         return self.assignment.shares[name][self.index]

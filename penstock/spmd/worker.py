@@ -33,7 +33,7 @@ def run_rank(place: RankAssignment, assignment: Assignment) -> None:
 _LOST = {
     "XGBoostError": ("collective/", "allreduce", "allgather", "broadcast", "socket"),
     "DistError": ("",),  # all of torch.distributed but gloo, which has no class of its own
-    "RuntimeError": ("/gloo/",),
+    "RuntimeError": ("/gloo/", "NCCL error", "NCCL_ERROR", "failed rank"),  # the others are those of RAFT
 }
 """Classes of errors, and words one of which is in the text of those that tell of a lost peer."""
 

@@ -100,6 +100,20 @@ def test_what_gloo_raises_means_a_lost_peer(text: str, lost: bool) -> None:
     assert is_lost_peer(RuntimeError(text)) is lost
 
 
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("NCCL error encountered at: call='ncclAllReduce(...)', Reason=6:remote process exited", True),
+        ("NCCL_ERROR: b'unhandled system error (run with NCCL_DEBUG=INFO for details)'", True),
+        ("exception occurred! ERROR: syncStream failed. This can be caused by a failed rank_.", True),
+        ("An error occurred in the distributed operation. This can result from a failed rank", True),
+        ("olsFit: no algorithm with this id has been implemented", False),
+    ],
+)
+def test_what_raft_raises_means_a_lost_peer(text: str, lost: bool) -> None:
+    assert is_lost_peer(RuntimeError(text)) is lost
+
+
 @pytest.mark.parametrize("name", ["DistBackendError", "DistNetworkError", "DistStoreError"])
 def test_what_torch_distributed_raises_means_a_lost_peer(name: str) -> None:
     import torch.distributed

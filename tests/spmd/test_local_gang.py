@@ -35,6 +35,14 @@ def test_ranks_share_the_rows_and_know_what_each_gave(data: dict[str, Dataset]) 
         assert sorted(row for part in parts for row in part) == list(range(10))
 
 
+def test_a_rank_can_have_the_rows_of_all_in_their_order(data: dict[str, Dataset]) -> None:
+    def body(rank: Rank) -> list[int]:
+        batches = rank.with_all_rows().batches("train", ["x"], lambda frame: frame["x"].to_list())
+        return [row for batch in batches for row in batch]
+
+    assert LocalGang(3).run(body, data) == [list(range(10))] * 3
+
+
 def test_sums_are_made_in_the_order_of_the_ranks_unless_they_are_shuffled() -> None:
     terms = [np.array([0.1]), np.array([1e16]), np.array([-1e16])]
 

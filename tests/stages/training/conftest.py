@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
+import cudf_stand_in
+import cuml_stand_in
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock import devices
 from penstock.dataset import Dataset
+from penstock.devices import Device
 from penstock.engines.base import Engine
+from penstock.frames import cudf
+from penstock.testing import trials
 
 ROWS = 600
 FRAGMENT = 8 * 4 * 150  # 150 rows of four float64 columns: four fragments
@@ -46,3 +54,22 @@ def make(local: Engine, x: np.ndarray) -> Callable[..., Dataset]:
         return local.from_arrow(pa.table({**features, **columns}), fragment_bytes=FRAGMENT)
 
     return dataset
+
+
+@pytest.fixture
+def cuml(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The stand-in for cuML, beside those for cuDF and CuPy, where they are imported."""
+    stand_in = cuml_stand_in.module()
+    for name, module in {**cudf_stand_in.modules(), "cuml": stand_in}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(devices, "choose", lambda choice: Device("gpu", 0) if choice == "gpu" else Device("cpu"))
+    monkeypatch.setattr(devices, "use", lambda kind: Device("cpu"))
+    _forget()
+    yield stand_in
+    _forget()
+
+
+def _forget() -> None:
+    cuml_stand_in.SEEN.clear()
+    cudf.types.cache_clear()
+    trials.home.cache_clear()

@@ -20,6 +20,10 @@ SEEN: list[Any] = []
 """The matrices of all fits."""
 
 
+CONVERTED = {"PCA": ["n_samples_"], "Ridge": ["n_iter_"]}
+"""What a conversion reads, and fits on several GPUs do not set."""
+
+
 class UnsupportedOnCPU(ValueError):
     """What cuML raises for an estimator that it does not convert."""
 
@@ -47,21 +51,24 @@ class OnDevice:
         twin = self._get_cpu_class()(**self._params_to_cpu())
         if hasattr(twin, "algorithm") and hasattr(twin, "n_neighbors"):
             twin.algorithm = "brute"  # the only one of cuML's that is converted
-        self._twin = twin.fit(X.get(), **{name: value.get() for name, value in given.items()})
+        self.twin_ = twin.fit(X.get(), **{name: value.get() for name, value in given.items()})
+        vars(self).update(dict.fromkeys(CONVERTED.get(type(self).__name__, ())))
         return self
 
     def fit_predict(self, X: Any) -> Any:
-        return cudf_stand_in.arrays.ndarray._of(self.fit(X)._twin.labels_)
+        return cudf_stand_in.arrays.ndarray._of(self.fit(X).twin_.labels_)
 
     def fit_transform(self, X: Any) -> Any:
-        return cudf_stand_in.arrays.ndarray._of(self.fit(X)._twin.embedding_)
+        return cudf_stand_in.arrays.ndarray._of(self.fit(X).twin_.embedding_)
 
     def as_sklearn(self) -> Any:
-        if not hasattr(self, "_twin"):
+        if not hasattr(self, "twin_"):
             raise RuntimeError("cudaErrorInsufficientDriver")
-        if type(self).__name__ == "SVC" and len(self._twin.classes_) > 2:
+        if type(self).__name__ == "SVC" and len(self.twin_.classes_) > 2:
             raise UnsupportedOnCPU("Converting multiclass models from GPU is not yet supported")
-        return self._twin
+        for attribute in CONVERTED.get(type(self).__name__, ()):
+            getattr(self, attribute)
+        return self.twin_
 
 
 def loaded(path: str) -> Any:

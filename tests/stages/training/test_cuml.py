@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import cudf_stand_in
 import cuml_stand_in
 import numpy as np
 import pyarrow as pa
@@ -31,7 +29,7 @@ from penstock.pipeline import Pipeline, PipelineModel
 from penstock.stages.training.cuml._estimators import INSTEAD, REASONS, entries
 from penstock.stages.training.cuml._state import STAGES
 from penstock.stages.training.cuml._table import TABLE, VERSION
-from penstock.testing import checks_for, trials
+from penstock.testing import checks_for
 
 ROOT = Path(__file__).parents[3]
 FEATURES = ("a", "b", "c")
@@ -45,25 +43,6 @@ BY_SKOPS = [name for name, entry in entries().items() if entry.kept.startswith("
 REFUSED = [name for name, entry in entries().items() if entry.refusal is not None]
 
 pytestmark = pytest.mark.cpu(reason="cuDF and cuML are stand-ins")
-
-
-@pytest.fixture
-def cuml(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The stand-in for cuML, beside those for cuDF and CuPy, where they are imported."""
-    stand_in = cuml_stand_in.module()
-    for name, module in {**cudf_stand_in.modules(), "cuml": stand_in}.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(devices, "choose", lambda choice: Device("gpu", 0) if choice == "gpu" else Device("cpu"))
-    monkeypatch.setattr(devices, "use", lambda kind: Device("cpu"))
-    _forget()
-    yield stand_in
-    _forget()
-
-
-def _forget() -> None:
-    cuml_stand_in.SEEN.clear()
-    cudf.types.cache_clear()
-    trials.home.cache_clear()
 
 
 def dataset(device: str = "gpu", x: np.ndarray = X, **columns: Any) -> Dataset:

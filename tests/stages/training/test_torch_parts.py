@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,6 @@ import pytest
 import torch
 
 from penstock.stages.modules import make_for_weights
-from penstock.stages.training.torch._group import _interface, interface_of
 from penstock.stages.training.torch._optimisers import Rates
 from penstock.stages.training.torch._order import Order, round_keys, shuffled
 from penstock.stages.training.torch._state import pack, unpack
@@ -117,10 +115,6 @@ def test_states_are_stored_without_pickle() -> None:
     assert unpack(packed)["sums"] == [0.1, 2**60]
 
 
-def test_an_address_without_an_interface_has_none() -> None:
-    assert interface_of("203.0.113.7") is None
-
-
 # Modules for weights from a file
 
 
@@ -135,12 +129,3 @@ def test_threads_that_make_modules_leave_random_numbers_as_they_were() -> None:
         made = list(pool.map(lambda _: make_for_weights(slow, {}), range(8)))
     assert len(made) == 8
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_libraries_of_collective_calls_use_the_interface_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NCCL_SOCKET_IFNAME", raising=False)
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "mine0")
-    before = dict(os.environ)
-    with _interface("127.0.0.1"):
-        assert dict(os.environ) == {**before, "NCCL_SOCKET_IFNAME": "=lo"}
-    assert dict(os.environ) == before

@@ -55,12 +55,16 @@ class Entry:
         The estimator for a CPU that `as_sklearn` makes of it: module and class.
     kept : str
         "stage:KMeans", as the state of a stage; "sklearn", by skops, or "sklearn, two classes"; "refused: <reason>".
+    several : str or None
+        The class that fits it on several GPUs, below ``cuml``: its own name where it does so itself.
 
     Examples
     --------
     >>> entry = entries()["PCA"]
     >>> entry.stage, entry.twin, entry.refusal, entries()["TSNE"].refusal
     ('PCA', 'sklearn.decomposition.PCA', None, 'transductive')
+    >>> entry.several
+    'decomposition.pca_mg.PCAMG'
     """
 
     name: str
@@ -70,6 +74,7 @@ class Entry:
     labels: str
     twin: str | None
     kept: str
+    several: str | None
 
     @property
     def stage(self) -> str | None:
@@ -116,7 +121,7 @@ def known_entry(estimator: Any, stage: str) -> Entry:
     Raises
     ------
     ConfigError
-        It is none, or one that needs several GPUs.
+        It is none, or one of the classes that `cuml.dask` has for several GPUs.
     """
     name, module = type(estimator).__name__, type(estimator).__module__
     if module.partition(".")[0] != "cuml":
@@ -127,7 +132,7 @@ def known_entry(estimator: Any, stage: str) -> Entry:
         )
     if module.startswith("cuml.dask.") or module.endswith("_mg"):
         problem = f"{module}.{name} is an estimator of several GPUs, expected one of a single GPU"
-        raise ConfigError(problem, hint="Pass cuml's own of that name: one rank trains.", stage=stage)
+        raise ConfigError(problem, hint="Pass cuml's own of that name: ranks fit it together.", stage=stage)
     if name not in entries():
         known = did_you_mean(name, entries())
         raise ConfigError(f"{name} is none of the estimators of cuML {VERSION}.{known}", hint=_HINT, stage=stage)

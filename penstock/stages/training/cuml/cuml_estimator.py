@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
@@ -20,6 +21,7 @@ from penstock.stages.parameter_checks import one_of
 from penstock.stages.shapes import CLASSES, Fields, Integer, ListOf, Shape, Text, by_column
 from penstock.stages.target import null_where
 from penstock.stages.training.cuml._describe import CumlDescribed, check_twin, describe, own, unfitted
+from penstock.stages.training.cuml._estimators import entry_of
 from penstock.stages.training.sklearn._estimator_stage import EstimatorStage
 from penstock.stages.training.sklearn._kinds import Described
 
@@ -29,12 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CumlEstimator(EstimatorStage):
-    """An estimator of cuML, fitted on one GPU, that scores every partition where it lies, also without a GPU.
+    """An estimator of cuML, fitted on one or several GPUs, that scores every partition where it lies, also without one.
 
-    One rank trains, whatever the world size: its GPU holds a matrix of all rows, in the order of the dataset; how large
-    that is, is said before it is read. Partitions become CuPy matrices and one matrix there, and never pass the host.
-    The estimators of several GPUs, as those of ``cuml.dask``, are refused. Columns that `transform` adds, by the method
-    that is called; a row with a null feature has null in all of them:
+    A rank's partitions become CuPy matrices and one matrix on its GPU, and never pass the host; how large that is, is
+    said before it is read. One rank has all rows, in the order of the dataset. Several ranks, with a GPU each, have a
+    share of them each and fit together what cuML can fit so, on any engine; for what it cannot the first has all rows,
+    and the notes of the fit say why. The estimators of ``cuml.dask`` itself are refused. Columns that `transform` adds,
+    by the method that is called; a row with a null feature has null in all of them:
 
     =================== ======================================================================
     method              columns
@@ -65,7 +68,7 @@ class CumlEstimator(EstimatorStage):
     method : {"auto", "predict_proba", "decision_function", "predict", "transform"}, default="auto"
         What scores. Auto is the first that there is: of a classifier in this order, of others predict, then transform.
     memory_limit : int, optional
-        The most bytes that the matrix of features, label and weight may take; a quarter of the memory of the GPU,
+        The most bytes that a rank's matrix of features, label and weight may take; a quarter of the memory of the GPU,
         unless given.
     prediction, probability, raw_prediction : str
         Names of the columns that are added.
@@ -77,11 +80,13 @@ class CumlEstimator(EstimatorStage):
     Raises
     ------
     MissingExtraError
-        When it is made: cuML is not installed, or skops, where scikit-learn's estimator is to be kept.
+        When it is made: cuML is not installed, or skops, where scikit-learn's estimator is to be kept. Before the
+        matrix is read: raft-dask is not installed, and several ranks are to fit.
     ConfigError
         When it is made: the estimator is none of cuML's, what it learns cannot be kept, it has no such method, takes no
         weights, or needs a label. Before anything is read: the label is among the features. Before the matrix is read:
-        the rank has no GPU, the matrix is larger than the limit, an `SVC` would learn more than two classes.
+        a rank has no GPU, or the same as another, the matrix is larger than the limit, an `SVC` would learn more than
+        two classes.
     UnsupportedStepError
         When it is made: a parameter is a function, which cannot be stored without running code.
     SchemaError
@@ -90,6 +95,8 @@ class CumlEstimator(EstimatorStage):
         Before training: a label, weight or feature is null, infinite or too large for `dtype`, a label of a classifier
         has a fraction, a weight is negative, all are 0, there is one class or more than 1,000. After it: a coefficient
         is NaN. When predicting: a feature, or what the estimator gives, is infinite. And whatever values cuML refuses.
+    StageTimeoutError
+        NCCL did not connect the ranks within `SpmdOptions.timeout`.
     ArtifactVersionError, UntrustedArtifactError
         When scoring with a loaded model that keeps an estimator of scikit-learn: as of `SklearnEstimator`.
 
@@ -109,6 +116,11 @@ class CumlEstimator(EstimatorStage):
     but those it was fitted on (`DBSCAN`, `TSNE`: `penstock.fit_predict` and `penstock.fit_transform` take these), and
     what cuML converts to no estimator of scikit-learn (`UMAP`, `naive_bayes`).
 
+    Several GPUs fit `KMeans`, `PCA`, `TruncatedSVD`, `LinearRegression`, `Ridge`, `Lasso`, `ElasticNet`,
+    `LogisticRegression` and random forests together, with the parameters that cuML takes there, without weights (but
+    `KMeans`), and one label; docs/gpu.md names what it does not. What is kept is the same. Numbers differ as those of
+    two runs do: sums are added in another order, and a forest or `KMeans` draws otherwise for another number of ranks.
+
     Learned are ``learned``, the state of the stage; or ``estimator`` (a skops file), ``sklearn`` (the version) and of a
     label of classes ``classes``; and ``rows``, ``widths`` (how many numbers a column has for each row, 0 for one that
     is no list) and ``warnings``. cuML's own algorithms need not find the bits that scikit-learn finds, nor the same
@@ -125,7 +137,7 @@ class CumlEstimator(EstimatorStage):
 
     dtype: str = field(default="float32", kw_only=True, metadata=one_of("float32", "float64"))
 
-    tags: ClassVar[Tags] = Tags(accepts="numeric", single_rank=True, vectors=True, devices=frozenset({"gpu"}))
+    tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True, devices=frozenset({"gpu"}))
     describes: ClassVar[type[Described]] = CumlDescribed
 
     def __post_init__(self) -> None:
@@ -174,6 +186,51 @@ class CumlEstimator(EstimatorStage):
             hint = f"Use an engine with device='gpu', on a machine that has one; without a GPU take {instead}."
             raise ConfigError("cuML needs a GPU to fit, and partitions are on a CPU", hint=hint, stage=self.title)
         return unfitted(self.estimator, self.title)
+
+    def train(self, rank: Rank, learned: Fitted) -> Fitted:
+        """Fit on the GPUs of all ranks; on that of the first alone where cuML has nothing else, which is noted."""
+        if rank.size == 1 or not learned["rows"]:
+            return super().train(rank, learned)
+        estimator = self._to_fit(rank)
+        reason = self._why_alone(estimator)
+        if reason is None:
+            return self._train_together(rank, learned, estimator)
+        if rank.index:
+            return {}
+        fitted = super().train(rank.with_all_rows(), learned)
+        return {**fitted, "warnings": [f"one of {rank.size} GPUs fitted it: {reason}", *fitted["warnings"]]}
+
+    def _why_alone(self, estimator: Any) -> str | None:
+        """Return why one GPU has to fit it."""
+        from penstock.stages.training.cuml._several import why_alone
+
+        entry, weighted = entry_of(estimator, self.title), self.weight is not None
+        reason = why_alone(estimator, entry, len(self.inputs()), weighted=weighted)
+        if reason is not None or self._traits.stage is None or self._becomes_stage:
+            return reason
+        return "several learn one label" if self._labels else "with distances the cluster of every row is kept"
+
+    def _train_together(self, rank: Rank, learned: Fitted, estimator: Any) -> Fitted:
+        """Return what all ranks learned together; nothing on those but the first that has rows, and on rank 0."""
+        from penstock.stages.training.cuml import _several as several
+        from penstock.stages.training.sklearn import _fit as fit
+
+        several.check_gpus(rank, self.title)
+        rows, sizes = fit.read_share(rank, self._reader(learned), learned["rows"], self.memory_limit)
+        entry, classes = entry_of(estimator, self.title), len(classes_of(learned) or ())
+        fitted: Fitted = {}
+        with fit.values_refused(self._described.text[:200], self.inputs()):
+            with several.group(rank, sizes, streams=int(entry.several == entry.name)) as together:
+                fitting = partial(several.fit, estimator, entry, together, rows, classes)
+                model, warned = fit.call(fitting, rank.threads)
+            more = several.totals(rank, estimator, model)
+            if together is not None and together.place == 0:
+                kept = {**self._learn(estimator, learned), "warnings": warned}
+                kept.get("learned", {}).update(more)
+                fitted = {**kept, "widths": self._widths(matrices.to_host(rows.x[:1]), kept)}
+        rank.report(1, "; ".join(warned[:3]))
+        first = next(index for index, size in enumerate(sizes) if size)
+        return rank.gather(fitted)[first] if first else fitted
 
     def _reader(self, learned: Fitted) -> ToRows:
         from penstock.stages.training.sklearn._fit import ToRows

@@ -86,11 +86,35 @@ def read(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> Rows:
         There are not `rows` of them.
     """
     _check_size(rank, convert, rows, limit)
-    return _rows(_stack(rank.batches("train", convert.columns, convert), rows, convert), convert)
+    own = _rows(_stack(rank.batches("train", convert.columns, convert), rows, convert), convert)
+    check_weights(convert.weight, _largest_weight(own))
+    return own
+
+
+def read_share(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> tuple[Rows, list[int]]:
+    """Read the rows of this rank alone, and return them with how many each rank has; every rank calls it.
+
+    They are twice in memory for a moment: how many there are is known when they are read.
+
+    Raises
+    ------
+    ConfigError, RowCountError
+        As of `read`, the former of what this rank stores at most.
+    DataValueError
+        All weights of all ranks are 0.
+    """
+    _check_size(rank, convert, min(rows, rank.rows("train")), limit)
+    parts = list(rank.batches("train", convert.columns, convert))
+    own = _rows(_stack(parts, sum(map(len, parts)), convert), convert)
+    parts.clear()
+    told = rank.gather((len(own.x), _largest_weight(own)))
+    _check_count(sum(size for size, _ in told), rows)
+    check_weights(convert.weight, max(largest for _, largest in told))
+    return own, [size for size, _ in told]
 
 
 def read_numbered(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> tuple[Rows, np.ndarray]:
-    """Read all rows as `read` does, and their numbers, ascending: int64 of shape (rows,), on the host."""
+    """Read all rows as `read` does, but without weights, and their numbers, ascending: int64, (rows,), on the host."""
     _check_size(rank, convert, rows, limit)
     numbers: list[np.ndarray] = [np.empty(0, np.int64)]
 
@@ -104,13 +128,17 @@ def read_numbered(rank: Rank, convert: ToRows, rows: int, limit: int | None) -> 
     return _rows(values, convert), np.concatenate(numbers)
 
 
+def _largest_weight(rows: Rows) -> float:
+    """Return the largest weight, 0 where there are no rows, 1 where there are no weights."""
+    if rows.weight is None:
+        return 1.0
+    return float(rows.weight.max()) if len(rows.weight) else 0.0
+
+
 def _rows(values: Any, convert: ToRows) -> Rows:
     """Return a matrix of all columns as features, labels and weights."""
     width, labels = len(convert.features), len(convert.labels)
-    weight = None
-    if convert.weight is not None:
-        weight = values[:, -1].copy()
-        check_weights(convert.weight, float(weight.max()) if len(values) else 0.0)
+    weight = None if convert.weight is None else values[:, -1].copy()
     label = _label(values[:, width : width + labels], convert)
     # On a device columns lie one after another, as cuML takes them, and features are a view; elsewhere rows do.
     return Rows(values[:, :width] if convert.on_device else np.ascontiguousarray(values[:, :width]), label, weight)
@@ -124,12 +152,16 @@ def _stack(parts: Iterable[Any], rows: int, convert: ToRows) -> Any:
         if values is None:
             values = np.empty_like(part, shape=(rows, len(convert.columns)), order="F" if convert.on_device else "C")
         begin += len(part)
-        if begin <= rows:
+        if len(part) and begin <= rows:  # without any rows they would go to the host
             values[begin - len(part) : begin] = part
-    if begin != rows:
-        hint = "A filter before it must keep the same rows each time."
-        raise RowCountError(f"{begin:,} rows were read, and {rows:,} were counted before", hint=hint, rows=begin)
+    _check_count(begin, rows)
     return values
+
+
+def _check_count(found: int, rows: int) -> None:
+    if found != rows:
+        hint = "A filter before it must keep the same rows each time."
+        raise RowCountError(f"{found:,} rows were read, and {rows:,} were counted before", hint=hint, rows=found)
 
 
 def _label(values: Any, convert: ToRows) -> Any | None:

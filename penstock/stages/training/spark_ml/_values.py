@@ -33,10 +33,10 @@ def to_plain(value: Any, describe: Callable[[Any], Mapping[str, Any]]) -> Any:
     >>> to_plain([np.float64(0.5), np.arange(2)], dict)
     [0.5, [0, 1]]
     """
+    if isinstance(value, np.generic | np.ndarray):  # a number of NumPy may be a float of Python too
+        return value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
     if isinstance(value, list | tuple):
         return [to_plain(each, describe) for each in value]
     if isinstance(value, Mapping):

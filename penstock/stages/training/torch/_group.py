@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import socket
-import struct
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 
 from penstock import devices
-from penstock.core.environment import default_environment
 from penstock.core.errors import ConfigError
 from penstock.frames import Kind
 from penstock.spmd import Rank
-
-_SIOCGIFADDR = 0x8915
-"""Linux's request for the address of an interface, netdevice(7)."""
+from penstock.spmd.interfaces import on_interface
 
 
 def device_of(kind: Kind) -> torch.device:
@@ -60,7 +55,7 @@ def process_group(rank: Rank, device: torch.device) -> Iterator[None]:
     if rank.size == 1:
         yield
         return
-    with _interface(rank.host):
+    with on_interface(rank.host):
         try:
             _form(rank, device)
             yield
@@ -110,34 +105,3 @@ def _store(rank: Rank) -> dist.TCPStore:
     )
     rank.gather((host, port))
     return store
-
-
-@contextmanager
-def _interface(address: str) -> Iterator[None]:
-    """Have gloo, and NCCL on one machine, use the interface with this address, unless the user has named one.
-
-    By itself gloo takes whatever the name of the host stands for, and NCCL any interface but loopback. Between machines
-    NCCL chooses: the fastest network need not be that of the driver.
-    """
-    name = interface_of(address)
-    chosen = {} if name is None else {"GLOO_SOCKET_IFNAME": name}
-    if name == "lo":
-        chosen["NCCL_SOCKET_IFNAME"] = "=lo"
-    with default_environment(chosen):
-        yield
-
-
-def interface_of(address: str) -> str | None:
-    """Return the network interface whose first IPv4 address this is; None where it cannot be told.
-
-    Examples
-    --------
-    >>> interface_of("127.0.0.1")
-    'lo'
-    """
-    for _, name in socket.if_nameindex():
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking, suppress(OSError):
-            answer = fcntl.ioctl(asking.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()))
-            if socket.inet_ntoa(answer[20:24]) == address:
-                return name
-    return None
