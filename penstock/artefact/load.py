@@ -162,9 +162,7 @@ class _Loader:
         """Return what a stage learned."""
 
         def part(mark: str, path: str) -> pa.Table | Blob:
-            mine = is_part(path, number, blob=mark == "$blob")
-            if path not in self.contents.files or path in self.used or not mine:
-                raise ArtifactError(f"{stage.title} refers to {path!r}, which is no part of it", path=path)
+            self._check_part(path, stage.title, is_part(path, number, blob=mark == "$blob"))
             return self._table(path) if mark == "$table" else self._blob(path, names, stage.title)
 
         path = state_path(number)
@@ -183,15 +181,16 @@ class _Loader:
             return {}
 
         def part(mark: str, table: str) -> pa.Table:
-            if (
-                table not in self.contents.files
-                or table in self.used
-                or not is_part(table, number, blob=False, folder="statistics")
-            ):
-                raise ArtifactError(f"{path} refers to {table!r}, which is no part of it", path=path)
+            is_table = mark == "$table" and is_part(table, number, blob=False, folder="statistics")
+            self._check_part(table, path, is_table)
             return self._table(table)
 
         return decode_statistics(number, self._parse(path), part)
+
+    def _check_part(self, path: str, owner: str, is_own: bool) -> None:
+        """Raise ArtifactError for a file that is not there, has been taken, or is not its owner's."""
+        if path not in self.contents.files or path in self.used or not is_own:
+            raise ArtifactError(f"{owner} refers to {path!r}, which is no part of it", path=path)
 
     def _table(self, path: str) -> pa.Table:
         return read_table(self._take(path), self.contents.rows(path), path)

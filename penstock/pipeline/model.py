@@ -306,9 +306,8 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
         from penstock.artefact import load
 
         parts = load(path, expect=expect, stages=stages or {}, storage_options=storage_options)
-        model = cls(parts.stages, parts.fitted, parts.schema, None, parts.given_names, parts.evaluators)
         kept = {key: KeptState(*pair) for key, pair in parts.statistics.items()}
-        return replace(model, statistics=kept) if kept else model
+        return cls(parts.stages, parts.fitted, parts.schema, None, parts.given_names, parts.evaluators, kept or None)
 
 
 def _together(evaluators: Sequence[Evaluator | Mapping[str, Evaluator]]) -> Evaluators:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.artefact.statistics import canonical_state
 from penstock.core.displayed import Displayed
 from penstock.core.explanation import Explanation
 from penstock.dataset.cast_as_fitted import cast_as_fitted
@@ -163,7 +162,7 @@ class Pipeline(Displayed):
         if validation is not None:
             check_dataset(validation, "validation")
             validation = cast_as_fitted(validation, _trained_on(planned), planned.schemas[0])
-        keeper = StatisticsKeeper({}, canonical_state) if keep_statistics else None
+        keeper = StatisticsKeeper() if keep_statistics else None
         fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions(), keeper=keeper)
         fitted = fit.run()
         kept = None if keeper is None else keeper.kept

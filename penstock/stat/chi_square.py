@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from penstock.core.selectors import Columns
 from penstock.dataset.dataset import Dataset
 from penstock.stat.association import chi_squared
-from penstock.stat.gathering import categories, check_label, check_rows, gathered
-from penstock.statistics.contingency import Contingencies
+from penstock.stat.gathering import contingencies
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,7 @@ def chi_square_test(dataset: Dataset, columns: Columns, label: str) -> dict[str,
     >>> found.statistic, round(found.p_value, 4), found.degrees_of_freedom
     (2.0, 0.1573, 1)
     """
-    names = categories(dataset, columns, "chi_square_test")
-    check_label(dataset, label, names, "chi_square_test")
-    (found,) = gathered(dataset, Contingencies((label, *names)), label="chi_square_test")
-    tables = [found[name] for name in names]
-    check_rows(int(tables[0].counts.sum()), "chi_square_test")
-    freedoms = [(len(table.values) - 1) * (len(table.classes) - 1) for table in tables]
-    tested = zip(names, *chi_squared(tables), freedoms, strict=True)
+    tables = contingencies(dataset, columns, label, "chi_square_test")
+    freedoms = [(len(table.values) - 1) * (len(table.classes) - 1) for table in tables.values()]
+    tested = zip(tables, *chi_squared(list(tables.values())), freedoms, strict=True)
     return {name: ChiSquareResult(score, p_value, freedom) for name, score, p_value, freedom in tested}

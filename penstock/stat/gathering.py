@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from penstock.core.schemas import require
 from penstock.core.selectors import Columns, is_numeric, resolve
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.statistics.base import Statistic
+from penstock.statistics.contingency import Contingencies, Contingency
 
 
 def gathered(dataset: Dataset, *statistics: Statistic, label: str) -> list[Any]:
@@ -36,12 +37,21 @@ def locating(dataset: Dataset) -> Iterator[None]:
 
 def numbers(dataset: Dataset, columns: Columns, what: str) -> tuple[str, ...]:
     """Return the names of columns of numbers or booleans; SchemaError, ConfigError for others."""
-    return _of_type(dataset, columns, what, "numbers or booleans")
+    return _of_type(dataset, columns, what, is_numeric, "numbers or booleans")
 
 
 def categories(dataset: Dataset, columns: Columns, what: str) -> tuple[str, ...]:
     """Return the names of columns of strings, integers or booleans; SchemaError, ConfigError for others."""
-    return _of_type(dataset, columns, what, "strings, integers or booleans")
+    return _of_type(dataset, columns, what, _is_category, "strings, integers or booleans")
+
+
+def contingencies(dataset: Dataset, columns: Columns, label: str, what: str) -> dict[str, Contingency]:
+    """Return how often values of categorical columns occur with those of a label, by column; at least one row."""
+    names = categories(dataset, columns, what)
+    check_label(dataset, label, names, what)
+    (found,) = gathered(dataset, Contingencies((label, *names)), label=what)
+    check_rows(int(found[names[0]].counts.sum()), what)
+    return {name: found[name] for name in names}
 
 
 def check_label(dataset: Dataset, label: str, columns: tuple[str, ...], what: str) -> None:
@@ -60,13 +70,14 @@ def check_rows(rows: int, what: str) -> None:
         raise DataValueError(f"{what} has no rows, expected at least one", hint="Look at the filters before it.")
 
 
-def _of_type(dataset: Dataset, columns: Columns, what: str, expected: str) -> tuple[str, ...]:
+def _of_type(
+    dataset: Dataset, columns: Columns, what: str, suits: Callable[[pa.DataType], bool], expected: str
+) -> tuple[str, ...]:
     check_dataset(dataset, what)
     names = resolve([columns] if isinstance(columns, str) else columns, dataset.schema, what)
     for name in names:
         kind = dataset.schema.field(name).type
-        suits = is_numeric(kind) if expected.startswith("numbers") else _is_category(kind)
-        if not suits:
+        if not suits(kind):
             raise _wrong_type(name, kind, what, expected)
     return names
 

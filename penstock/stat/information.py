@@ -6,8 +6,7 @@ import numpy as np
 
 from penstock.core.selectors import Columns
 from penstock.dataset.dataset import Dataset
-from penstock.stat.gathering import categories, check_label, check_rows, gathered
-from penstock.statistics.contingency import Contingencies
+from penstock.stat.gathering import contingencies
 
 
 def mutual_information(dataset: Dataset, columns: Columns, label: str) -> dict[str, float]:
@@ -49,11 +48,8 @@ def mutual_information(dataset: Dataset, columns: Columns, label: str) -> dict[s
     >>> round(found["c"], 4), found["d"]
     (0.6931, 0.0)
     """
-    names = categories(dataset, columns, "mutual_information")
-    check_label(dataset, label, names, "mutual_information")
-    (found,) = gathered(dataset, Contingencies((label, *names)), label="mutual_information")
-    check_rows(int(found[names[0]].counts.sum()), "mutual_information")
-    return {name: _information(found[name].counts) for name in names}
+    tables = contingencies(dataset, columns, label, "mutual_information")
+    return {name: _information(table.counts) for name, table in tables.items()}
 
 
 def _information(counts: np.ndarray) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from types import MappingProxyType
 
 import pyarrow as pa
 
+from penstock.artefact.statistics import canonical_state
 from penstock.core.errors import ConfigError
 from penstock.pipeline.fusion import StatisticRequest
 from penstock.statistics.base import ColumnStatistic, State, Statistic
@@ -47,7 +49,7 @@ def identity(statistic: Statistic) -> str:
     return repr(statistic)
 
 
-def own_state(statistic: Statistic, state: State) -> State:
+def _own_state(statistic: Statistic, state: State) -> State:
     """Return the part of a state that a statistic needs: it may have been gathered together with other columns."""
     if isinstance(statistic, ColumnStatistic):
         return {name: state[name] for name in statistic.columns}
@@ -61,12 +63,10 @@ class StatisticsKeeper:
     ----------
     before : mapping of (int, str) to KeptState, optional
         Those of the rows before, which come first.
-    canonical : callable
-        Gives a state in the types in which it comes back when it was saved.
     """
 
-    def __init__(self, before: KeptStatistics, canonical: Callable[[State], State]) -> None:
-        self.before, self._canonical = before, canonical
+    def __init__(self, before: KeptStatistics = MappingProxyType({})) -> None:
+        self.before = before
         self.kept: dict[Key, KeptState] = {}
 
     def merged(self, request: StatisticRequest, state: State) -> State:
@@ -78,7 +78,7 @@ class StatisticsKeeper:
             What was kept under this name is of another statistic.
         """
         key, name = (request.stage, request.name), identity(request.statistic)
-        whole = self._canonical(own_state(request.statistic, state))
+        whole = canonical_state(_own_state(request.statistic, state))
         if (before := self.before.get(key)) is not None:
             check_same(before.statistic, name, key)
             whole = request.statistic.merge([before.state, whole])

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from penstock.artefact.digest import digest_of
-from penstock.artefact.statistics import canonical_state
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.names import column_names
 from penstock.dataset.cast_as_fitted import cast_as_fitted
@@ -45,7 +44,7 @@ def refit(
     before = {} if fresh else _before(model, known, frozen)
     dataset = cast_as_fitted(dataset, _read_by(known, frozen), model.schema)
     planned = plan(model.stages, dataset.schema, fitted, names=model.given_names)
-    keeper = StatisticsKeeper(before, canonical_state)
+    keeper = StatisticsKeeper(before)
     learned = {position: model.fitted[position] for position in frozen}
     fit = Fit(
         planned,
