@@ -78,6 +78,15 @@ def test_a_stage_behind_one_that_learns_needs_the_old_rows(local):
     assert "freeze=['impute']" in caught.value.hint
 
 
+def test_a_stage_behind_one_that_learns_which_rows_to_drop_needs_the_old_rows(local):
+    pipeline = ps.Pipeline(("drop", st.DropOutliers("x")), ("scale", st.MinMaxScaler("y")))
+    model = fit(local, DAYS[0], pipeline)
+    with pytest.raises(ConfigError, match=r"scale \(MinMaxScaler\), which learns from what drop"):
+        model.refit(rows(local, DAYS[1]))
+    dropped = model.refit(rows(local, DAYS[1]), freeze="drop")
+    assert dropped.fitted[0] == model.fitted[0]
+
+
 def test_behind_a_frozen_stage_the_others_learn_of_what_it_makes(engine):
     model = fit(engine, DAYS[0], PIPELINE).refit(rows(engine, DAYS[1]), freeze="impute")
     fill = pl.DataFrame(DAYS[0])["x"].mean()
@@ -158,6 +167,16 @@ def test_merging_is_the_chain_of_refits(local):
     models = [fit(local, table) for table in DAYS]
     chain = models[0]
     for table in DAYS[1:]:
+        chain = chain.refit(rows(local, table))
+    assert models[0].merge(*models[1:]).digest == chain.digest
+
+
+def test_sums_are_merged_in_the_order_of_the_chain(local):
+    pipeline = ps.Pipeline(st.StandardScaler("x"), st.PCA(["y", "z"], 1))
+    tables = [pa.table({name: RNG.normal(3, 7, 41) for name in "xyz"}) for _ in range(5)]
+    models = [fit(local, table, pipeline) for table in tables]
+    chain = models[0]
+    for table in tables[1:]:
         chain = chain.refit(rows(local, table))
     assert models[0].merge(*models[1:]).digest == chain.digest
 

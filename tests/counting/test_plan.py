@@ -132,6 +132,16 @@ def test_stages_that_keep_otherwise_share_one_count(engines, small, kept, catego
 
 
 @pytest.mark.dask
+def test_statistics_that_are_kept_have_rare_values_too(engines, small):
+    stage, dataset = st.StringIndexer("key", min_frequency=2), data(engines.get("dask"))
+    learned = Pipeline(stage).fit(dataset, counting=CountOptions(6 * STATE), keep_statistics=True)
+    assert learned.report.counts[0].parts > 1
+    assert learned.fitted[0]["categories"]["key"].num_rows == ROWS - DISTINCT
+    twice = learned.refit(dataset, counting=CountOptions(15 * STATE))
+    assert twice.fitted[0]["categories"]["key"].num_rows == DISTINCT
+
+
+@pytest.mark.dask
 def test_values_that_are_rare_in_each_column_are_kept_for_a_joint_vocabulary(engines, small):
     table = pa.table({"a": [f"key {key}" for key in range(ROWS)], "b": [f"key {key}" for key in range(ROWS)]})
     dataset = engines.get("dask").from_arrow(table, fragment_bytes=56 * ROWS // 10)
