@@ -190,6 +190,24 @@ def test_rows_that_are_filtered_have_their_own_scores(dataset, ratings):
     assert some == [row for row in all_rows if row["user"] > 4]
 
 
+@pytest.fixture
+def shuffling(spark):
+    """Has joins of Spark shuffle both sides."""
+    name = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.session.conf.get(name)
+    spark.session.conf.set(name, "-1")
+    yield
+    spark.session.conf.set(name, before)
+
+
+def test_rows_have_their_own_scores_where_spark_shuffles_them(dataset, ratings, shuffling):
+    found = ratings.transform(dataset).to_arrow()
+    by_pair = {}
+    for user, item, score in zip(*(found[name].to_pylist() for name in ("user", "item", "prediction")), strict=True):
+        assert by_pair.setdefault((user, item), score) == score
+    assert found["id"].to_pylist() == list(range(ROWS))
+
+
 def test_other_rows_than_those_fitted_on_are_scored(spark, ratings):
     rows = TABLE.slice(7, 20)
     scored = ratings.transform(spark.from_arrow(rows)).to_arrow()["prediction"].to_pylist()
