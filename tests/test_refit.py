@@ -264,6 +264,37 @@ def test_a_store_answers_any_span_of_days(local, store):
     assert store.keys() == [f"2026-11-0{number}" for number in (1, 2, 3, 4)]
 
 
+def test_days_are_left_out_of_a_span(local, store):
+    rest = EXACT.fit(rows(local, pa.concat_tables([DAYS[0], DAYS[3]])))
+    assert store.merge(drop=["2026-11-03", date(2026, 11, 2)]).digest == rest.digest
+    with pytest.raises(MissingInputError, match="has no 2026-11-09 to drop"):
+        store.merge(drop="2026-11-09")
+
+
+def test_days_behind_other_learned_stages_are_not_merged(local, tmp_path):
+    store, frozen = ps.StatisticsStore(tmp_path / "days"), ps.Pipeline(("fill", st.Imputer("x")), st.MinMaxScaler("x"))
+    for number, table in enumerate(DAYS[:2]):
+        base = frozen.fit(rows(local, table), keep_statistics=True)
+        store.put(f"day-{number}", base.refit(rows(local, table), freeze="fill", fresh=True))
+    with pytest.raises(ConfigError, match="learned other things in fill"):
+        store.merge()
+
+
+def test_a_day_that_was_damaged_is_named(store, tmp_path):
+    path = tmp_path / "days" / "2026-11-02" / "statistics" / "0.json"
+    path.write_bytes(path.read_bytes()[:-1] + b" ")
+    with pytest.raises(ArtifactIntegrityError, match=r"statistics/0\.json") as raised:
+        store.merge()
+    assert "2026-11-02" in raised.value.path
+
+
+def test_a_store_at_a_url_answers_as_a_folder_does(local, store):
+    remote = ps.StatisticsStore("memory://days-of-refits")
+    for key in store.keys():  # noqa: SIM118 - a store is no dict
+        remote.put(key, store.get(key))
+    assert remote.merge().digest == store.merge().digest
+
+
 def test_a_day_that_is_put_again_is_replaced(local, store):
     store.put("2026-11-02", fit(local, DAYS[0]))
     assert store.get("2026-11-02").digest == store.get("2026-11-01").digest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,8 +14,10 @@ from penstock.io.sinks import MANIFEST_NAME, Manifest, TemporaryFolder
 from penstock.io.sources.stores import connect, patiently, why
 
 
-def fetch(url: str, options: Mapping[str, Any]) -> TemporaryFolder:
+def fetch(url: str, options: Mapping[str, Any], wanted: Callable[[str], bool] = lambda path: True) -> TemporaryFolder:
     """Return a folder with the manifest of a model and the files that it lists; nothing of them has been checked.
+
+    Files that are not `wanted` are not fetched; empty ones stand in their places.
 
     Raises
     ------
@@ -30,14 +32,14 @@ def fetch(url: str, options: Mapping[str, Any]) -> TemporaryFolder:
     """
     copy = TemporaryFolder()
     try:
-        _copy(url.rstrip("/"), options, str(copy.path))
+        _copy(url.rstrip("/"), options, str(copy.path), wanted)
     except BaseException:
         copy.remove()
         raise
     return copy
 
 
-def _copy(url: str, options: Mapping[str, Any], folder: str) -> None:
+def _copy(url: str, options: Mapping[str, Any], folder: str, wanted: Callable[[str], bool]) -> None:
     filesystem, root = connect(url, options)
     filesystem.invalidate_cache()
 
@@ -58,7 +60,7 @@ def _copy(url: str, options: Mapping[str, Any], folder: str) -> None:
     manifest = Manifest.decode(data[: MANIFEST_LIMIT + 1], path=f"{url}/{MANIFEST_NAME}", error=ArtifactIntegrityError)
     for entry in manifest.files:
         try:
-            _write(os.path.join(folder, entry.path), get(entry.path))
+            _write(os.path.join(folder, entry.path), get(entry.path) if wanted(entry.path) else b"")
         except FileNotFoundError as error:
             raise ArtifactIntegrityError(f"{url} lacks {entry.path}", path=f"{url}/{entry.path}") from error
     _write(os.path.join(folder, MANIFEST_NAME), data)

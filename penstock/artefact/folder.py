@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
@@ -39,6 +39,11 @@ class Contents:
     files: Mapping[str, bytes]
     folder: str = ""
 
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The sha256 of every file that the manifest lists, by its path."""
+        return {entry.path.removeprefix(self.folder): entry.sha256 for entry in self.manifest.files}
+
     def rows(self, path: str) -> int | None:
         """Return how many rows the manifest gives a file."""
         return next(entry.rows for entry in self.manifest.files if entry.path == self.folder + path)
@@ -49,7 +54,7 @@ def manifest_digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def read_folder(path: Path, expect: str | None) -> Contents:
+def read_folder(path: Path, expect: str | None, *, wanted: Callable[[str], bool] = lambda name: True) -> Contents:
     """Return the verified contents of a model directory; nothing but its manifest has been parsed then.
 
     Parameters
@@ -58,6 +63,8 @@ def read_folder(path: Path, expect: str | None) -> Contents:
         The directory; it may be reached through a symbolic link, but it holds none.
     expect : str, optional
         Digest that the manifest must have.
+    wanted : callable
+        Says of the path of a file whether it is read and hashed; all are, unless given.
 
     Raises
     ------
@@ -82,7 +89,8 @@ def read_folder(path: Path, expect: str | None) -> Contents:
         manifest = Manifest.decode(data, path=str(path / MANIFEST_NAME), error=ArtifactIntegrityError)
         _check_listing(manifest, found, path)
         folder = _folder_of(manifest)
-        files = {entry.path.removeprefix(folder): _verified(root, entry) for entry in manifest.files}
+        listed = {entry.path.removeprefix(folder): entry for entry in manifest.files}
+        files = {name: _verified(root, entry) for name, entry in listed.items() if wanted(name)}
     for name, content in files.items():
         check_magic(content, name)
     return Contents(manifest, manifest_digest(data), files, folder)

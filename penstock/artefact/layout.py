@@ -122,6 +122,18 @@ def is_part(path: str, stage: int, *, blob: bool, folder: str = "state") -> bool
     return kind_of(path) in kinds and name.startswith(f"{stage}.") and (blob or place == folder)
 
 
+def stage_of(path: str) -> int | None:
+    """Return the number of the stage that a file is of, None where it is of all.
+
+    Examples
+    --------
+    >>> stage_of("state/3.0.parquet"), stage_of("schema.json")
+    (3, None)
+    """
+    found = re.fullmatch(r"[a-z]+/(\d{1,4})\.(\d{1,6}\.)?[a-z]+", path)
+    return None if found is None else int(found[1])
+
+
 def largest_content(size: int) -> int:
     """Return how many bytes a file of `size` bytes may hold once it is decoded: what we save holds no more.
 

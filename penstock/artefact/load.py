@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -25,13 +27,22 @@ from penstock.artefact.layout import (
     SCHEMA,
     is_part,
     kind_of,
+    stage_of,
     state_path,
 )
 from penstock.artefact.parts import ModelParts
 from penstock.artefact.registry.registry import resolve
 from penstock.artefact.schema import decode_schema
 from penstock.artefact.state import decode, decode_parameters
-from penstock.artefact.statistics import STATISTICS, Stored, decode_statistics, statistics_path
+from penstock.artefact.statistics import (
+    STATISTICS,
+    SavedStatistics,
+    Stored,
+    decode_statistics,
+    is_statistics,
+    rows_of,
+    statistics_path,
+)
 from penstock.artefact.tables import read_table
 from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError
 from penstock.core.locations import absolute_path, is_url
@@ -43,6 +54,8 @@ from penstock.stages.registry import lookup
 from penstock.stages.step import StageStep
 from penstock.stages.vectors import over
 from penstock.stages.vectors.over import check_sizes, over_elements
+
+T = TypeVar("T")
 
 FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, STATISTICS, *BLOB_KINDS})
 
@@ -89,27 +102,54 @@ def load(
     """
     text = resolve(path, storage_options)
     if is_url(text):
-        return _load_from_store(text, expect, stages, storage_options or {})
+        return _from_store(text, partial(load, expect=expect, stages=stages), storage_options or {})
     folder = absolute_path(text, "model")
-    try:
+    with _placed(folder):
         contents = read_folder(folder, expect)
         _check_features(contents)
         return _Loader(contents, trusted=expect is not None).parts(stages or {})
-    except ArtifactError as error:
-        whole_path = str(folder / (error.path or ""))  # which is the error's own where that is absolute already
-        raise type(error)(error.message, hint=error.hint, **{**error.place, "path": whole_path}) from error.__cause__
 
 
-def _load_from_store(
-    url: str, expect: str | None, stages: Mapping[str, type[Stage]] | None, options: Mapping[str, Any]
-) -> ModelParts:
-    with fetch(url, options) as copy:
+def load_statistics(path: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> SavedStatistics:
+    """Read the statistics that a saved model keeps, by which it can be merged with others of the same stages.
+
+    No other file is read or, from a store, fetched. Errors are those of `load`.
+    """
+    text = resolve(path, storage_options)
+    if is_url(text):
+        return _from_store(text, load_statistics, storage_options or {}, wanted=is_statistics)
+    folder = absolute_path(text, "model")
+    with _placed(folder):
+        contents = read_folder(folder, None, wanted=is_statistics)
+        _check_features(contents)
+        return _Loader(contents, trusted=False).saved_statistics()
+
+
+def _from_store(
+    url: str,
+    read: Callable[[Path], T],
+    options: Mapping[str, Any],
+    *,
+    wanted: Callable[[str], bool] = lambda path: True,
+) -> T:
+    """Return what `read` makes of a copy of a model; its errors name the URL."""
+    with fetch(url, options, wanted) as copy:
         try:
-            return load(copy.path, expect=expect, stages=stages)
+            return read(copy.path)
         except PenstockError as error:
             here = str(copy.path)
             place = {name: str(value).replace(here, url) for name, value in error.place.items()}
             raise type(error)(error.message.replace(here, url), hint=error.hint, **place) from error.__cause__
+
+
+@contextmanager
+def _placed(folder: Path) -> Iterator[None]:
+    """Let errors name the whole path of a file."""
+    try:
+        yield
+    except ArtifactError as error:
+        whole_path = str(folder / (error.path or ""))  # which is the error's own where that is absolute already
+        raise type(error)(error.message, hint=error.hint, **{**error.place, "path": whole_path}) from error.__cause__
 
 
 def _check_features(contents: Contents) -> None:
@@ -138,12 +178,27 @@ class _Loader:
         stages, names = self.stages(pipeline["stages"], more)
         fitted = tuple(self.fitted(number, stage) for number, stage in enumerate(stages))
         statistics = {key: kept for number in range(len(stages)) for key, kept in self.statistics(number).items()}
-        idle = sorted(self.contents.files.keys() - self.used)
-        if idle:
-            raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
+        self.check_used()
         _check_schema(stages, fitted, schema)
         evaluators = decode_evaluators(pipeline.get("evaluators", []))
         return ModelParts(stages, fitted, schema, names, evaluators, statistics)
+
+    def saved_statistics(self) -> SavedStatistics:
+        """Return the statistics, and which files say whose they are; there are no others in the contents."""
+        kept = {number for path in self.contents.files if (number := stage_of(path)) is not None}
+        statistics = {key: state for number in sorted(kept) for key, state in self.statistics(number).items()}
+        self.check_used()
+        hashes = self.contents.hashes.items()
+        others = {path: sha256 for path, sha256 in hashes if stage_of(path) not in (None, *kept)}
+        return SavedStatistics(
+            statistics, {**others, **{path: sha256 for path, sha256 in hashes if path in (PIPELINE, SCHEMA)}}
+        )
+
+    def check_used(self) -> None:
+        """Raise ArtifactError for a file that nothing refers to."""
+        idle = sorted(self.contents.files.keys() - self.used)
+        if idle:
+            raise ArtifactError(f"{idle[0]} belongs to no stage", path=idle[0])
 
     def document(self, path: str, key: str, optional: frozenset[str] = frozenset()) -> Any:
         """Return a JSON document, an object with `key` and perhaps `optional` ones."""
@@ -179,11 +234,15 @@ class _Loader:
         path = statistics_path(number)
         if path not in self.contents.files:
             return {}
+        tables: dict[str, pa.Table] = {}
 
-        def part(mark: str, table: str) -> pa.Table:
-            is_table = mark == "$table" and is_part(table, number, blob=False, folder="statistics")
-            self._check_part(table, path, is_table)
-            return self._table(table)
+        def part(mark: str, place: str) -> pa.Table:
+            name, rows = rows_of(place)
+            if name not in tables:
+                is_table = mark == "$table" and is_part(name, number, blob=False, folder="statistics")
+                self._check_part(name, path, is_table)
+                tables[name] = self._table(name)
+            return _sliced(tables[name], rows, place)
 
         return decode_statistics(number, self._parse(path), part)
 
@@ -208,6 +267,14 @@ class _Loader:
             raise ArtifactError(f"the manifest does not list {path}", path=path)
         self.used.add(path)
         return self.contents.files[path]
+
+
+def _sliced(table: pa.Table, rows: slice, place: str) -> pa.Table:
+    if rows.stop is None:
+        return table
+    if rows.stop > len(table):
+        raise ArtifactError(f"{place} names rows of a table that has {len(table)}", path=place)
+    return table.slice(rows.start, rows.stop - rows.start)
 
 
 def _named(stages: Sequence[Stage], names: Sequence[Any]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,36 @@ from penstock.core.errors import ArtifactError
 STATISTICS = "kept-statistics"
 """The feature of a model that keeps statistics: the code before does not read them."""
 
+_ROWS, _COUNT = "#", "+"
+
 Stored = Mapping[tuple[int, str], tuple[str, Any]]
 """By the position of a stage and the name of a statistic: what the statistic is, in words, and its state."""
+
+
+@dataclass(frozen=True)
+class SavedStatistics:
+    """What a saved model keeps of its statistics, and what else says which model it is.
+
+    Attributes
+    ----------
+    statistics : mapping of (int, str) to (str, state)
+    rest : mapping of str to str
+        By path, the sha256 of the files of stages, of the schema, and of what stages learned that keep no statistics.
+    """
+
+    statistics: Stored
+    rest: Mapping[str, str]
+
+
+def is_statistics(path: str) -> bool:
+    """Return whether a file of a model is of the statistics that it keeps.
+
+    Examples
+    --------
+    >>> is_statistics(statistics_path(2)), is_statistics("state/2.json")
+    (True, False)
+    """
+    return "statistics" in path.split("/")[:-1]
 
 
 def statistics_path(stage: int) -> str:
@@ -30,12 +59,34 @@ def statistics_path(stage: int) -> str:
 
 
 class StatisticsEncoder(Encoder):
-    """Puts tables into the folder of statistics."""
+    """Puts tables into the folder of statistics, those of one schema below each other in one file.
+
+    A vocabulary of each of many columns is then one file to hash and to decode, and not one a column.
+    """
 
     def _keep(self, kept: dict[str, Any], value: Any, kind: str) -> str:
-        path = f"statistics/{self.number}.{len(self.tables)}.{kind}"
-        kept[path] = value
-        return path
+        path = next((path for path, table in kept.items() if table.schema == value.schema), None)
+        path = path or f"statistics/{self.number}.{len(kept)}.{kind}"
+        above = [kept[path]] if path in kept else []
+        kept[path] = pa.concat_tables([*above, value])
+        return f"{path}{_ROWS}{sum(map(len, above))}{_COUNT}{len(value)}"
+
+
+def rows_of(place: str) -> tuple[str, slice]:
+    """Return the path of a file, and which of its rows a place names: all, unless it says which.
+
+    Examples
+    --------
+    >>> rows_of("statistics/2.0.parquet#10+5")
+    ('statistics/2.0.parquet', slice(10, 15, None))
+    """
+    path, _, rows = place.partition(_ROWS)
+    if not rows:
+        return path, slice(None)
+    first, _, count = rows.partition(_COUNT)
+    if not (first.isascii() and first.isdigit() and count.isascii() and count.isdigit()):
+        raise ArtifactError(f"{place!r:.200} names no rows of a table", path=path)
+    return path, slice(int(first), int(first) + int(count))
 
 
 def encode_statistics(stored: Stored, stages: int) -> list[tuple[StatisticsEncoder, Any]]:

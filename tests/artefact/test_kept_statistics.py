@@ -7,7 +7,8 @@ import pytest
 
 import penstock as ps
 from penstock import stages as st
-from penstock.errors import ArtifactError
+from penstock.artefact import load_statistics
+from penstock.errors import ArtifactError, ArtifactIntegrityError
 
 OWN = "statistics/0.0.parquet"
 
@@ -37,3 +38,31 @@ def test_a_table_is_no_model_file(folder, reseal):
     reseal(folder)
     with pytest.raises(ArtifactError, match="is no part of it"):
         ps.PipelineModel.load(folder)
+
+
+@pytest.mark.parametrize("rows", ["#0+99", "#2+1", "#-1+2", "#1", "#a+b", "#0+²"])
+def test_rows_that_a_table_does_not_have_are_refused(folder, reseal, rows):
+    path = folder / "statistics" / "0.json"
+    path.write_text(path.read_text().replace("#0+2", rows))
+    reseal(folder)
+    with pytest.raises(ArtifactError, match=r"names (no )?rows of a table"):
+        ps.PipelineModel.load(folder)
+
+
+def test_tables_of_one_schema_lie_in_one_file(local, tmp_path):
+    rows = local.from_arrow(pa.table({name: ["a", name] for name in "stuv"}))
+    model = ps.Pipeline(st.StringIndexer(list("stuv"))).fit(rows, keep_statistics=True)
+    model.save(tmp_path / "model")
+    assert [path.name for path in (tmp_path / "model" / "statistics").glob("*.parquet")] == ["0.0.parquet"]
+    assert ps.PipelineModel.load(tmp_path / "model").merge(model).digest == model.merge(model).digest
+
+
+def test_statistics_are_read_without_what_was_learned_from_them(folder):
+    (folder / "state" / "0.json").write_bytes(b"[" * (folder / "state" / "0.json").stat().st_size)
+    assert set(load_statistics(folder).statistics) == {(0, "values"), (1, "values")}
+
+
+def test_damaged_statistics_are_refused_when_they_are_read_alone(folder):
+    (folder / OWN).write_bytes(b"PAR1" + (folder / OWN).read_bytes()[4:-5] + b"!PAR1")
+    with pytest.raises(ArtifactIntegrityError, match=r"0\.0\.parquet has"):
+        load_statistics(folder)

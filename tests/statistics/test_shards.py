@@ -39,6 +39,8 @@ COLUMNS = {
 @pytest.fixture
 def sharded(monkeypatch):
     monkeypatch.setattr(shards, "LIMIT", 3)
+    monkeypatch.setattr(shards, "_AT_ONCE", 0)
+    monkeypatch.setattr(shards, "_AT_ONCE", 0)
 
 
 def state_of(column):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import fsspec
 
+from penstock.artefact import load_statistics
+from penstock.artefact.statistics import SavedStatistics
 from penstock.core.errors import ConfigError, MissingInputError
 from penstock.core.locations import absolute_path, is_url, read_location
 from penstock.pipeline.model import PipelineModel
+from penstock.pipeline.refitting.kept_statistics import KeptState
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -83,28 +87,58 @@ class StatisticsStore:
         """Return the model of a day; MissingInputError where there is none."""
         return PipelineModel.load(self._path(_name(key)), storage_options=self._options)
 
-    def merge(self, first: str | date | None = None, last: str | date | None = None) -> PipelineModel:
+    def merge(
+        self,
+        first: str | date | None = None,
+        last: str | date | None = None,
+        *,
+        drop: str | date | Collection[str | date] = (),
+    ) -> PipelineModel:
         """Return the model of all days from `first` to `last`, both included; all that there are, unless given.
 
         Days that are not there are passed over: see `keys`.
 
+        Parameters
+        ----------
+        first, last : str or date, optional
+        drop : str, date, or several, optional
+            Days that are left out, as if they had never been.
+
         Raises
         ------
         MissingInputError
-            There is no day between.
+            There is no day between; or none of those to `drop`.
         ConfigError
             Models of days are not of one pipeline, see `PipelineModel.merge`.
         """
         low, high = (None if key is None else _name(key) for key in (first, last))
         names = [name for name in self.keys() if (low is None or name >= low) and (high is None or name <= high)]
+        for name in map(_name, [drop] if isinstance(drop, str | date) else drop):
+            if name not in names:
+                raise MissingInputError(f"{self._location} has no {name} to drop", path=self._path(name))
+            names.remove(name)
         if not names:
             span = f"from {low or 'the first'} to {high or 'the last'}"
             raise MissingInputError(f"{self._location} has no statistics {span}", path=self._location)
-        models = [self.get(name) for name in names]
-        return models[0].merge(*models[1:])
+        model = self.get(names[0])
+        return model.merge(*self._others(model, names))
+
+    def _others(self, first: PipelineModel, names: Sequence[str]) -> Iterator[PipelineModel]:
+        """Return the models of the days after the first; where all else is the same, only statistics are read."""
+        known = self._saved(names[0]).rest
+        for name in names[1:]:
+            saved = self._saved(name)
+            yield _with(first, saved) if saved.rest == known else self.get(name)
+
+    def _saved(self, name: str) -> SavedStatistics:
+        return load_statistics(self._path(name), storage_options=self._options)
 
     def _path(self, name: str) -> str:
         return f"{self._location}/{name}"
+
+
+def _with(model: PipelineModel, saved: SavedStatistics) -> PipelineModel:
+    return replace(model, statistics={key: KeptState(*pair) for key, pair in saved.statistics.items()})
 
 
 def _name(key: str | date) -> str:
