@@ -38,7 +38,7 @@ def test_pack_fills_fragments_to_the_target_and_numbers_them() -> None:
 @pytest.mark.parametrize("sizes", [[250] * 8, [7, 1, 1, 9, 3, 3, 2, 8], [5, 0, 5, 1], [1, 1, 30, 1]])
 def test_pack_makes_as_few_fragments_as_fit_and_the_largest_as_small_as_it_can_be(sizes: list[int]) -> None:
     most = 10 if sizes[0] < 250 else 1500
-    fragments = pack([Piece(str(place), 0, size) for place, size in enumerate(sizes)], bytes_per_row=1, target=most)
+    fragments = pack([Piece("a", 100 * place, size) for place, size in enumerate(sizes)], bytes_per_row=1, target=most)
     places = range(1, len(sizes))
     ways = [(0, *cut, len(sizes)) for count in range(len(sizes)) for cut in itertools.combinations(places, count)]
     largest = {way: max(sum(sizes[low:high]) for low, high in itertools.pairwise(way)) for way in ways}
@@ -46,6 +46,25 @@ def test_pack_makes_as_few_fragments_as_fit_and_the_largest_as_small_as_it_can_b
     fewest = min(map(len, allowed))
     assert len(fragments) == fewest - 1
     assert max(each.rows for each in fragments) == min(largest[way] for way in allowed if len(way) == fewest)
+
+
+def test_pack_gives_files_the_same_fragments_whatever_comes_after_them() -> None:
+    sizes = np.random.default_rng(0).integers(0, 40, 60).tolist()
+    pieces = [Piece(str(place), 0, size) for place, size in enumerate(sizes)]
+    whole = pack(pieces, bytes_per_row=1, target=30)
+    for count in range(1, len(pieces)):
+        assert pack(pieces[:count], bytes_per_row=1, target=30)[:-1] == whole[: len(pack(pieces[:count], 1, 30)) - 1]
+
+
+def test_pack_cuts_a_large_file_as_if_it_were_alone() -> None:
+    large = [Piece("large", 10 * place, 10) for place in range(7)]
+    alone, beside = (pack(pieces, bytes_per_row=1, target=30) for pieces in (large, [Piece("s", 0, 1), *large]))
+    assert [each.pieces for each in beside[1:]] == [each.pieces for each in alone]
+
+
+def test_pack_fills_fragments_of_small_files_to_half_at_least() -> None:
+    fragments = pack([Piece(str(place), 0, 4) for place in range(10)], bytes_per_row=1, target=20)
+    assert [fragment.rows for fragment in fragments] == [12, 12, 12, 4]
 
 
 def test_pack_joins_neighbours_of_one_file_and_nothing_else() -> None:

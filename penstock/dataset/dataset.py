@@ -30,6 +30,7 @@ from penstock.dataset.outputs.writes import Writes
 from penstock.dataset.persisted.persisting import Persisting
 from penstock.dataset.relations.verbs import Relations
 from penstock.dataset.rowwise.rowwise import RowWise
+from penstock.dataset.state_cache.caching import CachingStates
 from penstock.dataset.step_tree import probe_blocks, summarise_tree
 from penstock.dataset.steps import Filter, MapPartitions, RowLog, SelectColumns, Step, check_numbered, output_schema
 from penstock.dataset.tasks import CollectTask, Probe, ReadTask, SummariseTask
@@ -46,11 +47,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from penstock.core.scheduler import Scheduler
+    from penstock.dataset.state_cache.state_cache import StateCache
     from penstock.statistics.base import State, Statistic
 
 
 @dataclass(frozen=True)
-class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Checking, Describing, Displayed):
+class Dataset(
+    RowWise, Relations, Lags, Splits, Persisting, CachingStates, Writes, Exports, Checking, Describing, Displayed
+):
     """Rows in files or in memory, with row-wise steps to apply, on an engine.
 
     Made by an engine's readers (`read_parquet`, `from_pandas`, ...). Every method that changes it returns a new one and
@@ -71,6 +75,7 @@ class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Che
     reader: Reader
     fragments: tuple[Fragment, ...]
     steps: tuple[Step, ...] = ()
+    state_cache: StateCache | None = None
     _display = "penstock.report.notebook.datasets:dataset_html"
 
     def __repr__(self) -> str:
@@ -236,10 +241,11 @@ class Dataset(RowWise, Relations, Lags, Splits, Persisting, Writes, Exports, Che
             isinstance(step, InBlocks) for each in self.steps for step in each.history
         ):
             return probe_blocks(work, partial(summarise_tree, self, label=label))
-        if not any(probe.parts for probe in probes):
-            return self.engine.reduce(work, work.merge, self.fragments, label=label)
-        partitioned = HashPartitioned(work)
-        return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
+        with self.kept_states(work) as task:
+            if not any(probe.parts for probe in probes):
+                return self.engine.reduce(task, work.merge, self.fragments, label=label)
+            partitioned = HashPartitioned(task)
+            return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
 
     def first_where(self, predicate: Predicate, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from penstock.dataset.steps import RowLog
-from penstock.dataset.tasks import Probe, SummariseTask
+from penstock.dataset.tasks import Probe
 from penstock.io.fragments import Fragment
 from penstock.statistics.base import State
 from penstock.statistics.distinct.partitionable import (
@@ -20,6 +21,20 @@ Summary = tuple[list[list[State]], RowLog]
 """The states of each probe, and what became of the rows. The log, and what is whole, is in the first part alone."""
 
 
+class Summariser(Protocol):
+    """The task of a scan: `SummariseTask`, or what stands for one."""
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """What is gathered where."""
+
+    def __call__(self, fragment: Fragment) -> Summary:
+        """Return the states of each probe, and what became of the rows."""
+
+    def merge(self, parts: list[Summary]) -> Summary:
+        """Join what several fragments gave, in their order; the list may be emptied."""
+
+
 @dataclass(frozen=True)
 class HashPartitioned:
     """Gives what `SummariseTask` gives in parts, each of which an engine merges by itself; `concat` puts them together.
@@ -28,7 +43,7 @@ class HashPartitioned:
     pruned to what is asked for, without the others.
     """
 
-    work: SummariseTask
+    work: Summariser
 
     @property
     def parts(self) -> int:

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class RowLog:
-    """What happened to rows on the way: none is lost without a line here."""
+    """What happened to rows on the way: none is lost without a line here.
+
+    ``cached`` are those of the rows ``read`` that were not read again, as all that was asked of them was kept before.
+    """
 
     read: int = 0
     kept: int = 0
@@ -46,6 +49,8 @@ class RowLog:
     quarantined: dict[str, int] = field(default_factory=dict)
     nulled: dict[str, int] = field(default_factory=dict)
     tables: list[pa.Table] = field(default_factory=list)
+    gathered: dict[str, list[Any]] = field(default_factory=dict)
+    cached: int = field(default=0, compare=False)
 
     def drop(self, reason: str, rows: int) -> None:
         """Count rows that a step left out; negative for rows that it added."""
@@ -74,9 +79,12 @@ class RowLog:
         """Add the counts of another log; tables are written where they arise and stay there."""
         self.read += other.read
         self.kept += other.kept
+        self.cached += other.cached
         _count(self.dropped, other.dropped)
         _count(self.quarantined, other.quarantined)
         _count(self.nulled, other.nulled)
+        for name, states in other.gathered.items():
+            self.gathered.setdefault(name, []).extend(states)
 
     def repeat(self, other: RowLog) -> None:
         """Add all of another log, tables too; the other stays as it is."""

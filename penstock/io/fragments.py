@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,22 +117,50 @@ def _width(kind: pa.DataType) -> int:
 
 
 def pack(pieces: Iterable[Piece], bytes_per_row: int, target: int = FRAGMENT_BYTES) -> tuple[Fragment, ...]:
-    """Put consecutive pieces together to as few fragments of at most `target` bytes, about, as even as can be.
+    """Put consecutive pieces together to fragments of at most `target` bytes, about, as even as can be.
 
-    A piece that is larger by itself is a fragment.
+    A piece that is larger by itself is a fragment. A file of half a fragment or more is cut by itself, and smaller ones
+    are put together in order until they are as much, so that files have the same fragments whatever is read after them.
 
     Examples
     --------
     >>> pieces = [Piece("a", 10 * place, 10) for place in range(4)]
     >>> [fragment.rows for fragment in pack(pieces, bytes_per_row=8, target=240)]
     [20, 20]
+    >>> [fragment.rows for fragment in pack([*pieces, Piece("b", 0, 10)], bytes_per_row=8, target=240)]
+    [20, 20, 10]
     """
-    pieces = list(pieces)
-    ends = list(itertools.accumulate(piece.rows for piece in pieces))
-    cuts = _even(ends, max(1, target // bytes_per_row))
-    starts = [0, *ends]
-    runs = enumerate(itertools.pairwise(cuts))
-    return tuple(Fragment(index, starts[low], _joined(pieces[low:high])) for index, (low, high) in runs)
+    most = max(1, target // bytes_per_row)
+    runs = [run for group in _groups(pieces, most) for run in _cut_evenly(group, most)]
+    starts = itertools.accumulate((sum(piece.rows for piece in run) for run in runs), initial=0)
+    return tuple(
+        Fragment(index, start, _joined(run)) for index, (start, run) in enumerate(zip(starts, runs, strict=False))
+    )
+
+
+def _groups(pieces: Iterable[Piece], most: int) -> Iterator[list[Piece]]:
+    """Yield the pieces that are cut by themselves: of a file of half of `most` rows, or of smaller ones of so many."""
+    group: list[Piece] = []
+    rows = 0
+    for _, file in itertools.groupby(pieces, key=attrgetter("path")):
+        of_file = list(file)
+        size = sum(piece.rows for piece in of_file)
+        if group and 2 * size >= most:
+            yield group
+            group, rows = [], 0
+        group.extend(of_file)
+        rows += size
+        if 2 * rows >= most:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _cut_evenly(pieces: list[Piece], most: int) -> list[list[Piece]]:
+    """Return runs of pieces, as few as fit `most` rows each, and the largest as small as it can be."""
+    cuts = _even(list(itertools.accumulate(piece.rows for piece in pieces)), most)
+    return [pieces[low:high] for low, high in itertools.pairwise(cuts)]
 
 
 def _even(ends: Sequence[int], most: int) -> list[int]:

@@ -71,8 +71,8 @@ class Reader:
 
     source: Source
     samples: tuple[Sample, ...] = ()
-    folder: StagingFolder | None = None
-    persistence: Persistence | None = field(default=None, repr=False)
+    folder: StagingFolder | None = field(default=None, metadata={"fingerprint": False})
+    persistence: Persistence | None = field(default=None, repr=False, metadata={"fingerprint": False})
 
     @property
     def sampled_times(self) -> int:

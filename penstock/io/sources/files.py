@@ -71,7 +71,7 @@ class InputFile:
 class Storage:
     """Opens files; local ones by path, all others through fsspec. Credentials stay out of every message."""
 
-    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False, metadata={"fingerprint": False})
 
     @property
     def secrets(self) -> list[str]:
@@ -139,7 +139,7 @@ class Storage:
         if not self.is_local(file.path):
             return file.path, file.size, file.mtime
         status = _status(file.path)
-        return file.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
+        return file.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def check_unchanged(self, file: InputFile | Piece) -> None:
         """Raise IncompleteInputError when a file, local or not, is not the one that was planned."""
