@@ -203,8 +203,8 @@ class TestLocal:
     def test_the_plan_promises_the_scans_that_the_fit_draws(self, executed):
         run = executed("local")
         (plan,) = run.page("pipeline").of("pre")
-        assert "2 scan(s)" in plan.splitlines()[0]
-        assert run.progress("fit") == ["scan 1 of 2 1/1", "scan 2 of 2 1/1", "train XGBoostClassifier 40/40"]
+        assert "1 scan(s)" in plan.splitlines()[0]
+        assert run.progress("fit") == ["scan 1 of 1 1/1", "train XGBoostClassifier 40/40"]
 
     def test_the_model_shows_its_stages(self, executed):
         assert executed("local").page("fit").of("b") == [
@@ -235,7 +235,7 @@ class TestDask:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/status", *page.of("a"))
 
     def test_a_fit_draws_a_bar_for_each_scan_of_all_fragments(self, executed):
-        assert executed("dask").progress("fit")[:2] == ["scan 1 of 2 7/7", "scan 2 of 2 7/7"]
+        assert executed("dask").progress("fit")[:1] == ["scan 1 of 1 7/7"]
 
     def test_a_frame_of_dask_becomes_a_dataset_and_one_of_dask_again(self, executed):
         run = executed("dask")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from datetime import date
 
 import numpy as np
@@ -20,6 +21,7 @@ from penstock.errors import (
     ArtifactIntegrityError,
     ConfigError,
     MissingInputError,
+    PenstockError,
     SchemaDriftError,
     UntrustedArtifactError,
 )
@@ -71,11 +73,24 @@ def test_only_new_rows_are_read(local):
 
 
 def test_a_stage_behind_one_that_learns_needs_the_old_rows(local):
-    model = fit(local, DAYS[0], PIPELINE)
+    model = fit(local, DAYS[0], ps.Pipeline(("impute", st.Imputer("x")), ("scale", st.RobustScaler("x"))))
     with pytest.raises(ConfigError) as caught:
         model.refit(rows(local, DAYS[1]))
-    assert "scale (StandardScaler), which learns from what impute (Imputer) makes" in caught.value.message
+    assert "scale (RobustScaler), which learns from what impute (Imputer) makes" in caught.value.message
     assert "freeze=['impute']" in caught.value.hint
+
+
+def test_moments_behind_an_imputer_need_no_old_rows(engine):
+    model = fit(engine, DAYS[0], PIPELINE)
+    for table in DAYS[1:]:
+        model = model.refit(rows(engine, table))
+    imputed = pl.DataFrame(WHOLE)["x"]
+    imputed = imputed.fill_null(imputed.mean())
+    assert model.fitted[0]["values"]["x"] == pytest.approx(imputed.mean(), rel=1e-14)
+    assert model.fitted[1]["mean"]["x"] == pytest.approx(imputed.mean(), rel=1e-12)
+    assert model.fitted[1]["scale"]["x"] == pytest.approx(imputed.std(), rel=1e-12)
+    first, *others = (fit(engine, table, PIPELINE) for table in DAYS)
+    assert first.merge(*others).digest == model.digest
 
 
 def test_a_stage_behind_one_that_learns_which_rows_to_drop_needs_the_old_rows(local):
@@ -372,3 +387,36 @@ def test_the_command_line_says_what_to_freeze(project, capsys):
     assert "keeps no statistics" in capsys.readouterr().err
     assert run("refit", "m", "--data", "1.parquet", "--out", "n", "--freeze", "scale,code") == 0  # nothing is learned
     assert ps.PipelineModel.load("n").digest == ps.PipelineModel.load("m").digest
+
+
+def test_of_two_refits_at_once_one_wins_and_the_other_is_told(local, project, capsys, monkeypatch):
+    run("fit", "days", "--data", "0.parquet", "--out", "m", "--test-fraction", "0", "--keep-statistics")
+    learn_on, other = ps.PipelineModel.refit, []
+
+    def meanwhile(model, *arguments, **options):
+        learned = learn_on(model, *arguments, **options)
+        if not other:
+            other.append(None)
+            assert run("refit", "m", "--data", "1.parquet", "--out", "m", "--overwrite") == 0
+        return learned
+
+    monkeypatch.setattr(ps.PipelineModel, "refit", meanwhile)
+    assert run("refit", "m", "--data", "0.parquet", "--out", "m", "--overwrite") != 0
+    assert "CommitConflictError" in capsys.readouterr().err
+    assert ps.PipelineModel.load("m").digest == EXACT.fit(rows(local, pa.concat_tables(DAYS[:2]))).digest
+
+
+def test_a_state_that_is_too_large_is_not_saved(local, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["penstock.artefact.save"], "JSON_LIMIT", 300)
+    model = fit(local, DAYS[0], ps.Pipeline(st.StandardScaler("x")))
+    with pytest.raises(PenstockError, match=r"statistics/0\.json") as raised:
+        model.save(tmp_path / "model")
+    assert "300" in str(raised.value)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_state_that_is_too_large_is_not_read(local, tmp_path, monkeypatch):
+    fit(local, DAYS[0], ps.Pipeline(st.StandardScaler("x"))).save(tmp_path / "model")
+    monkeypatch.setattr(sys.modules["penstock.artefact.folder"], "JSON_LIMIT", 300)
+    with pytest.raises(ArtifactIntegrityError, match=r"statistics/0\.json has \d+ bytes, expected 300 at most"):
+        ps.PipelineModel.load(tmp_path / "model")

@@ -24,13 +24,13 @@ from penstock.dataset.exports import Exports
 from penstock.dataset.facts import facts_of
 from penstock.dataset.folds.blocks import InBlocks
 from penstock.dataset.folds.splits import Splits
-from penstock.dataset.hash_partitioned import HashPartitioned
+from penstock.dataset.hash_partitioned import HashPartitioned, Summariser
 from penstock.dataset.lags.lags import Lags
 from penstock.dataset.outputs.writes import Writes
 from penstock.dataset.persisted.persisting import Persisting
 from penstock.dataset.relations.verbs import Relations
 from penstock.dataset.rowwise.rowwise import RowWise
-from penstock.dataset.state_cache.caching import CachingStates
+from penstock.dataset.state_cache.caching import CachingStates, kept_states
 from penstock.dataset.step_tree import probe_blocks, summarise_tree
 from penstock.dataset.steps import Filter, MapPartitions, RowLog, SelectColumns, Step, check_numbered, output_schema
 from penstock.dataset.tasks import CollectTask, Probe, ReadTask, SummariseTask
@@ -241,11 +241,16 @@ class Dataset(
             isinstance(step, InBlocks) for each in self.steps for step in each.history
         ):
             return probe_blocks(work, partial(summarise_tree, self, label=label))
-        with self.kept_states(work) as task:
-            if not any(probe.parts for probe in probes):
-                return self.engine.reduce(task, work.merge, self.fragments, label=label)
-            partitioned = HashPartitioned(task)
-            return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
+        if self.state_cache is None:
+            return self._summarised(work, label)
+        with kept_states(work, self.state_cache) as task:
+            return self._summarised(task, label)
+
+    def _summarised(self, task: Summariser, label: str) -> tuple[list[list[State]], RowLog]:
+        if not any(probe.parts for probe in task.probes):
+            return self.engine.reduce(task, task.merge, self.fragments, label=label)
+        partitioned = HashPartitioned(task)
+        return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
 
     def first_where(self, predicate: Predicate, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.

@@ -17,6 +17,7 @@ from penstock.pipeline.reuse import columns_read_again
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
 from penstock.stages.vectors import over
+from penstock.statistics.base import Statistic
 from penstock.statistics.distinct.partitionable import partitionable_among
 
 if TYPE_CHECKING:
@@ -65,6 +66,16 @@ def unfitted_steps(plan: Plan) -> tuple[StageStep, ...]:
     return tuple(plan.step(position) for position in range(len(plan.stages)))
 
 
+def trained_on(plan: Plan) -> list[str]:
+    """Return the columns of the data that the trainers of a plan read."""
+    needs: set[str] = set()
+    for position in range(len(plan.stages)):
+        trainer = plan.trainer(position)
+        if trainer is not None:
+            needs |= prune(unfitted_steps(plan)[:position], trainer.training_columns())[1]
+    return [name for name in plan.schemas[0].names if name in needs]
+
+
 def _scan_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset) -> list[str]:
     probes = scan.probes(len(dataset.steps))
     work = SummariseTask(dataset.reader, (*dataset.steps, *unfitted_steps(plan)), tuple(probes))
@@ -76,10 +87,16 @@ def _scan_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset) -> list[s
     for gather in scan.gathers:
         users = dict.fromkeys(plan.step(stage).label for stage in gather.stages)
         lines.append(
-            f"  gathers {type(gather.statistic).__name__} of {shorten(gather.statistic.columns, 6)} for"
+            f"  gathers {_kind(gather.statistic)} of {shorten(gather.statistic.columns, 6)} for"
             f" {', '.join(users)}; {len(dataset.fragments)} partial(s), merged by {dataset.engine.name}"
         )
     return lines
+
+
+def _kind(statistic: Statistic) -> str:
+    """Return what a statistic is called: its class, unless it says itself."""
+    own = type(statistic).__str__ is not object.__str__
+    return str(statistic) if own else type(statistic).__name__
 
 
 def _count_lines(number: int, scan: Pass, plan: Plan, dataset: Dataset, counting: CountOptions) -> list[str]:

@@ -15,9 +15,11 @@ from penstock.core.schemas import shorten
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import RowLog, Step
 from penstock.pipeline.cardinality import ColumnCount, CountKey, CountOptions, plan_counts
+from penstock.pipeline.fills import copies, unfilled_state
 from penstock.pipeline.fusion import Pass, StatisticRequest
 from penstock.pipeline.plan import Level, Plan
 from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper
+from penstock.pipeline.refitting.warm_start import learn_on
 from penstock.pipeline.reuse import held_between_passes
 from penstock.pipeline.training import TrainerBody, Training
 from penstock.spmd import SpmdOptions
@@ -60,11 +62,13 @@ class Fit:
         *,
         keeper: StatisticsKeeper | None = None,
         learned: Mapping[int, Fitted] = MappingProxyType({}),
+        before: Mapping[int, Fitted] = MappingProxyType({}),
     ) -> None:
         self.plan, self.dataset, self.validation, self.options = plan, dataset, validation, options
-        self.counting, self.scans, self.keeper = counting, plan.scans, keeper
+        self.counting, self.scans, self.keeper, self.before = counting, plan.scans, keeper, before
         self.fitted: list[Fitted | None] = [learned.get(position) for position in range(len(plan.stages))]
         self.done: set[int] = set(learned)
+        self.frozen = frozenset(learned)
         self.results: dict[int, Mapping[str, Any]] = {}
         self._computed: dict[tuple[int, bool], tuple[Fitted | None, Step]] = {}
         self._finish_others()
@@ -116,6 +120,8 @@ class Fit:
         for position in sorted(learned):
             stage, fitted = self.plan.stages[position], self.fitted[position]
             notes = [] if fitted is None else over.notes(stage, fitted)
+            if position in self.before and self.plan.trainer(position) is not None:
+                notes = [*notes, f"goes on from what it had learned, on {self.report.rows.kept} new rows alone"]
             self.report.notes += [presentable(f"{self.plan.step(position).label}: {note}") for note in notes]
 
     def _surprises(self, position: int) -> bool:
@@ -180,8 +186,12 @@ class Fit:
         return computed
 
     def step(self, position: int, *, training: bool = True) -> StageStep:
-        """Return a stage that is fitted as a step."""
-        return self.plan.step(position, self.fitted[position], training=training)
+        """Return a stage that is fitted as a step; to one that is frozen, no row is one that it has learned from."""
+        training = training and position not in self.frozen
+        fitted = self.fitted[position]
+        if fitted is None:
+            fitted = unfilled_state(self.plan.stages[position])
+        return self.plan.step(position, fitted, training=training)
 
     def learn(self, stage: Stage, results: Mapping[str, Any]) -> Fitted:
         """Return what a stage learns from its statistics."""
@@ -197,7 +207,8 @@ class Fit:
         states, log = ahead.probe(probes, label=f"scan {self.report.scans} of {self.scans}")
         self.report.rows = log
         self.report.seconds[f"scan {self.report.scans}"] = time.perf_counter() - began
-        if not log.kept and (self.keeper is None or not self.keeper.before):
+        warm = any(self.plan.trainer(position) for position in self.before)
+        if not log.kept and (warm or self.keeper is None or not self.keeper.before):
             raise nothing_left(log)
         results: dict[int, dict[str, Any]] = {}
         for request, state in scan.answers(states):
@@ -226,10 +237,26 @@ class Fit:
 
     def _finish(self, position: int) -> None:
         try:
-            learned = self.learn(self.plan.stages[position], self.results.get(position, {}))
+            stage, results = self.plan.stages[position], self._filled(position)
+            before = self.before.get(position)
+            learned = self.learn(stage, results) if before is None else learn_on(stage, results, before)
         except PenstockError as error:
             raise self.blamed(self.located(error, position), position) from error
         self.fitted[position] = self._plain("finish", learned, position)
+
+    def _filled(self, position: int) -> Mapping[str, Any]:
+        """Return the results of a stage, with the values in them that stages before it put in place of null."""
+        results = dict(self.results.get(position, {}))
+        waiting = [request for request in self.plan.requests if request.stage == position and request.fills]
+        names = {fill.nulls for request in waiting for _, fill in request.fills} & results.keys()
+        counts = {name: results.pop(name) for name in names}
+        for request in waiting if counts else ():
+            values = {
+                name: fill.value(self.plan.stages, self.plan.schemas, self.fitted) for name, fill in request.fills
+            }
+            results[request.name] = results[request.name].filled(copies(request.fills, counts, values))
+        self.results[position] = results
+        return results
 
     def _plain(self, method: str, learned: Any, position: int) -> Fitted:
         """Return what a stage learned; a `finish` or `train` without a return is refused."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from penstock.dataset.tasks import Probe
+from penstock.pipeline.fills import Fill
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 from penstock.statistics.distinct.counts_provider import CountsProvider, provided_counts
 from penstock.statistics.distinct.partitionable import partitionable_among
@@ -18,12 +19,16 @@ _COUNTS = ValueCounts(())
 
 @dataclass(frozen=True)
 class StatisticRequest:
-    """A statistic that a stage asks for, and the earliest place along the pipeline where its columns are the same."""
+    """A statistic that a stage asks for, and the earliest place along the pipeline where its columns are the same.
+
+    ``fills`` are the columns that are gathered with nulls in place of which a value stands in the end.
+    """
 
     stage: int
     name: str
     statistic: Statistic
     position: int
+    fills: tuple[tuple[str, Fill], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ ready are gathered in one scan, whatever stages they belong to; it is fused here
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -16,8 +15,8 @@ import pyarrow as pa
 
 from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.names import check_names
-from penstock.frames import ROW
 from penstock.pipeline.fusion import Pass, StatisticRequest
+from penstock.pipeline.readiness import Readiness
 from penstock.stages.base import Fitted, Stage
 from penstock.stages.step import StageStep
 from penstock.stages.trainer import Trainer, as_trainer
@@ -66,35 +65,14 @@ class Plan:
         return as_trainer(self.stages[position], self.schemas[position])
 
     @property
+    def requests(self) -> list[StatisticRequest]:
+        """All statistics that are asked for."""
+        return [request for level in self.levels if level.scan is not None for request in level.scan.requests]
+
+    @property
     def scans(self) -> int:
         """How many passes over the data gather statistics."""
         return sum(level.scan is not None for level in self.levels)
-
-
-class _Readiness:
-    """From which level on each column, and the set of rows, is as it will be for the stages to come."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.columns = dict.fromkeys([*schema.names, ROW], 0)
-        self.rows = 0
-        self.written: dict[str, int] = {}
-        self.cut = 0
-
-    def of(self, columns: Iterable[str]) -> int:
-        return max([self.rows, *(self.columns[name] for name in columns)])
-
-    def earliest(self, columns: Iterable[str]) -> int:
-        """Return the first position at which these columns have the values, and rows, that they have now."""
-        return max([self.cut, *(self.written.get(name, 0) for name in columns)])
-
-    def note(self, step: StageStep, level: int) -> None:
-        """Take account of what a stage writes, and drops, from `level` on."""
-        for name in step.stage.outputs():
-            self.columns[name], self.written[name] = level, step.position + 1
-        for name in step.doubtful:
-            self.columns[name] = max(self.columns[name], level)
-        if not step.keeps_rows:
-            self.rows, self.cut = level, step.position + 1
 
 
 def plan(
@@ -121,7 +99,7 @@ def plan(
     SchemaError, ConfigError
         A stage does not fit the columns that come to it, or makes one with a name that Penstock keeps for itself.
     """
-    ready, names = _Readiness(schema), tuple(names) or (None,) * len(stages)
+    ready, names = Readiness(schema), tuple(names) or (None,) * len(stages)
     bound: list[Stage] = []
     schemas = [schema]
     requests: dict[int, list[StatisticRequest]] = {}
@@ -133,18 +111,16 @@ def plan(
         bound.append(stage)
         known, learned = fitted.get(position, (None, {}))
         if stage == known:
-            ready.note(step, ready.of(step.inputs))
-            schemas.append(_checked_schema(replace(step, fitted=learned), schemas[-1]))
+            step = replace(step, fitted=learned)
+            ready.note(step, ready.of(step.inputs), schemas[-1])
+            schemas.append(_checked_schema(step, schemas[-1]))
             continue
         statistics = _statistics(step, stage, schemas[-1])
         if statistics == gathered.get(position):
             statistics = {}
-        reads = {name: statistic.reads for name, statistic in statistics.items()}
-        level = ready.of(chain.from_iterable(reads.values()))
-        for name, statistic in statistics.items():
-            request = StatisticRequest(position, name, statistic, ready.earliest(reads[name]))
-            requests.setdefault(level, []).append(request)
+        level, asked = ready.requests(position, statistics)
         if statistics:
+            requests.setdefault(level, []).extend(asked)
             finishes.setdefault(level, []).append(position)
         usable = level + 1 if statistics else 0
         trainer = as_trainer(stage, schemas[-1])
@@ -152,7 +128,8 @@ def plan(
             usable = max(level, ready.of(trainer.training_columns()))
             trains.setdefault(usable, []).append(position)
             usable += 1
-        ready.note(step, max(usable, ready.of(step.inputs)))
+        learns = bool(statistics) or trainer is not None
+        ready.note(step, max(usable, ready.of(step.inputs)), schemas[-1], learns=learns)
         schemas.append(_checked_schema(step, schemas[-1]))
     return Plan(tuple(bound), tuple(schemas), _levels(requests, finishes, trains), tuple(stages), names)
 

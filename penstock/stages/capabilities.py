@@ -6,10 +6,11 @@ one more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from penstock.dataset.steps import RowLog, Step
@@ -39,6 +40,13 @@ class DatasetStage(Protocol):
 
     def step_on(self, dataset: Dataset, fitted: Fitted) -> Step:
         """Return the step that adds the outputs to the rows of this dataset; they are computed now."""
+
+
+class FillsNulls(Protocol):
+    """A stage that learns what to put in place of null, one value a column; with ``{}`` learned it leaves nulls."""
+
+    def fills(self) -> Sequence[tuple[str, str]]:
+        """Return (column, output) names of what it fills with one value each; the stage is bound."""
 
 
 class SchemaLearner(Protocol):
@@ -78,11 +86,61 @@ class StatePruner(Protocol):
         """Return what a model keeps of what was learned."""
 
 
+class WarmStart(Protocol):
+    """A trainer that can begin where it was, and go on from there on other rows."""
+
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what `train` is given to go on from what was learned `before`; the stage is bound.
+
+        Parameters
+        ----------
+        learned : mapping
+            What `finish` made of the statistics of the new rows alone. Of classes it has those before, also where some
+            are not among these rows.
+
+        Raises
+        ------
+        ConfigError, DataValueError
+            These rows are not of the kind that it has learned from.
+        """
+
+
+class AppendOnly(Protocol):
+    """A stage whose refits add to what it has learned, and change nothing of it."""
+
+    @property
+    def appends(self) -> bool:
+        """Whether it does, by its parameters."""
+
+    def extend(self, before: Fitted, results: Mapping[str, Any]) -> Fitted:
+        """Return what was learned `before` with what the finished statistics of all rows add to it."""
+
+
 class RowFilter(Protocol):
     """A stage that leaves rows out, and tells of each; its tags say that it does not keep rows."""
 
     def filter(self, frame: nw.DataFrame, fitted: Fitted, log: RowLog) -> nw.DataFrame:
         """Return what `transform` returns, and count in `log` the rows that are left out."""
+
+
+class ScoresByState(Protocol):
+    """A stage that transforms rows by many states at once, about as fast as by one."""
+
+    def transform_by(self, frame: nw.DataFrame, states: Sequence[Fitted], place: np.ndarray) -> nw.DataFrame | None:
+        """Return what `transform` makes of each row by one of the states, to the bit; None where it takes each alone.
+
+        Parameters
+        ----------
+        place : numpy.ndarray of int, shape (n_rows,)
+            The place of the state of each row; where there is none of that place, outputs are null.
+        """
+
+
+class WrapsStage(Protocol):
+    """A stage that keeps what another has learned, model files too."""
+
+    def wrapped(self, fitted: Fitted) -> tuple[Stage, Fitted]:
+        """Return the other, and one of the states that it has learned; the stage is bound."""
 
 
 class HasImportances(Protocol):

@@ -53,6 +53,10 @@ class Counts(ColumnStatistic):
         """Add up."""
         return merge_fields(states, rows=sum, nulls=sum)
 
+    def fill_column(self, state: State, value: Any, count: int) -> State:
+        """Count so many nulls less."""
+        return {"rows": state["rows"], "nulls": state["nulls"] - count}
+
     def finish_column(self, name: str, state: State) -> Count:
         """Return the counts of one column."""
         return Count(**state)

@@ -59,6 +59,10 @@ class Extremes(ColumnStatistic):
         ends = {key: pc.min_max(table[key])[key] for key in ("min", "max")}
         return pa.table({key: pa.array([end], table.schema.field(key).type) for key, end in ends.items()})
 
+    def fill_column(self, state: State, value: Any, count: int) -> State:
+        """Take the value for one that is there."""
+        return self.merge_column([state, pa.table({"min": [value], "max": [value]}).cast(state.schema)])
+
     def finish_column(self, name: str, state: State) -> Extreme:
         """Return the extremes of one column."""
         return Extreme(**state.to_pylist()[0])

@@ -77,6 +77,11 @@ class Moments(ColumnStatistic):
         counts = {key: sum(state[key] for state in states) for key in ("infinite", "count")}
         return {**counts, **combine([(state["count"], state) for state in states])}
 
+    def fill_column(self, state: State, value: Any, count: int) -> State:
+        """Join with the moments of so many equal values."""
+        copies = {"infinite": 0, "count": count, "mean": float(value), "rest": 0.0, "m2": 0.0}
+        return self.merge_column([state, copies])
+
     def finish_column(self, name: str, state: State) -> Moment:
         """Return the moments of one column.
 

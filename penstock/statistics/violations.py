@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import pyarrow as pa
 
+from penstock import frames
 from penstock.frames import ROW
 from penstock.statistics.aggregates import aggregate
 from penstock.statistics.base import ColumnStatistic, State
@@ -69,6 +71,12 @@ class Violations(ColumnStatistic):
         """Add up the counts and keep the smallest row number."""
         rows = [state["first"] for state in states if state["first"] is not None]
         return {"count": sum(state["count"] for state in states), "first": min(rows, default=None)}
+
+    def fill_column(self, state: State, value: Any, count: int) -> State:
+        """Count a value that breaks the rule so often; which row is the first with it is not known."""
+        row = frames.from_arrow(pa.table({"value": [value]}))
+        broken = int(aggregate(row, {"value": self._rule.broken("value").sum()})["value"])
+        return {**state, "count": state["count"] + broken * count}
 
     def finish_column(self, name: str, state: State) -> Violation:
         """Return the violations of one column."""

@@ -434,7 +434,7 @@ class TestLettingGo:
 
 class TestOfAFit:
     def test_columns_that_are_read_again_are_read_once(self, data, reads):
-        pipeline = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("s"))
+        pipeline = ps.Pipeline(st.Imputer("x"), st.RobustScaler("x"), st.StringIndexer("s"))
         pipeline.fit(data)
         seen = [(name, first, column) for name, first, columns in reads for column in columns]
         assert len(seen) == len(set(seen)) == 12
@@ -451,17 +451,17 @@ class TestOfAFit:
             close(store)
 
         monkeypatch.setattr(row_store.RowStore, "close", closing)
-        ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("s")).fit(data)
+        ps.Pipeline(st.Imputer("x"), st.RobustScaler("x"), st.StringIndexer("s")).fit(data)
         assert held == [6]  # of s, which is read once, nothing
         with pytest.raises(BadRowsError):
-            ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.Expect("x < 1"), st.MaxAbsScaler("x")).fit(data)
+            ps.Pipeline(st.Imputer("x"), st.RobustScaler("x"), st.Expect("x < 1"), st.MaxAbsScaler("x")).fit(data)
         assert len(held) == 2
         assert row_store._stores.keys() <= before.keys()
 
     def test_what_is_read_once_is_not_held(self, data):
         plain = ps.Pipeline(st.StandardScaler("x"))
         assert "holds" not in plain.explain(data)
-        again = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("s"))
+        again = ps.Pipeline(st.Imputer("x"), st.RobustScaler("x"), st.StringIndexer("s"))
         assert "holds 1 column(s) from pass to pass, as there is room: x" in again.explain(data)
 
     def test_a_training_reads_what_the_scan_has_read(self, data, reads):
@@ -472,7 +472,7 @@ class TestOfAFit:
 
     def test_tables_in_memory_are_not_held(self, local):
         memory = local.from_arrow(table())
-        assert "holds" not in ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).explain(memory)
+        assert "holds" not in ps.Pipeline(st.Imputer("x"), st.RobustScaler("x")).explain(memory)
 
 
 def test_explain_says_what_is_held(data):

@@ -54,8 +54,8 @@ def test_its_metric_is_that_of_the_scored_rows(fitted):
     assert fitted.metrics["areaUnderROC"] == pytest.approx(expected, rel=1e-12)
 
 
-def test_it_takes_two_scans(fitted):
-    assert fitted.scans == 2
+def test_it_takes_one_scan(fitted):
+    assert fitted.scans == 1
 
 
 def test_it_does_as_well_on_rows_of_another_day(folder, fitted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import penstock as ps
 from penstock import frames
 from penstock import stages as st
+from penstock.cli.commands import main
 from penstock.core.errors import ConfigError
 from penstock.dataset.state_cache import StateCache
 
@@ -228,3 +230,14 @@ def test_states_are_kept_in_a_store(local, days):
 def test_a_store_is_bounded_too(local, days):
     data = read_days(local, days).cache_states("memory://bucket/few-states", max_bytes=0)
     assert [PIPELINE.fit(data).report.rows.cached for _ in range(2)] == [0, 0]
+
+
+def test_the_command_line_keeps_states_as_python_does(days, tmp_path, monkeypatch, reads, capsys):
+    monkeypatch.chdir(tmp_path)
+    told = []
+    for _ in range(2):
+        reads.clear()
+        assert main(["describe", "days/*.parquet", "--state-cache", "states", "--device", "cpu", "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out.splitlines()[-1])["columns"])
+    assert told[0] == told[1]
+    assert reads == []

@@ -83,18 +83,15 @@ class CachingStates:
             )
         return replace(dataset, state_cache=StateCache(str(location), max_bytes, dict(storage_options or {})))
 
-    @contextmanager
-    def kept_states(self, work: SummariseTask) -> Iterator[Summariser]:
-        """Give the task of a scan, which asks for what is kept first, where anything is."""
-        cache = cast("Dataset", self).state_cache
-        if cache is None:
-            yield work
-            return
-        try:
-            task = CachedSummaries.of(work, cache)
-        except NoFingerprintError as error:
-            logger.warning("all rows are read, as their states follow from what cannot be compared: %s", error)
-            yield work
-            return
-        yield task
-        cache.prune()
+
+@contextmanager
+def kept_states(work: SummariseTask, cache: StateCache) -> Iterator[Summariser]:
+    """Give the task of a scan, which asks a cache first; as it is where what it does cannot be compared."""
+    try:
+        task = CachedSummaries.of(work, cache)
+    except NoFingerprintError as error:
+        logger.warning("all rows are read, as their states follow from what cannot be compared: %s", error)
+        yield work
+        return
+    yield task
+    cache.prune()

@@ -26,6 +26,8 @@ class LearningOn:
         *,
         freeze: str | Sequence[str] = (),
         fresh: bool = False,
+        warm_start: bool | str | Sequence[str] = False,
+        validation: Dataset | None = None,
         options: SpmdOptions | None = None,
         counting: CountOptions | None = None,
     ) -> PipelineModel:
@@ -42,10 +44,16 @@ class LearningOn:
         freeze : str or sequence of str
             Names of stages that keep what they have learned. What another stage learns behind one is of the values that
             this one made: where it learned anew, the old rows would have to be made again, so it has to be frozen. So
-            have trainers, which need all rows.
+            have trainers, which need all rows, unless they start warm.
         fresh : bool, default=False
             Forget the rows before: what is not frozen is learned from `dataset` alone, trainers too. So a day has
             statistics of its own, behind stages that are the same for all days.
+        warm_start : bool, str or sequence of str, default=False
+            Names of trainers that begin where they were and are trained on `dataset` alone; True for all that can. What
+            they learn is no fit on all rows: what the old rows said is in where they begin, and nowhere else. Stages
+            that make their features have to be frozen, or to append (``StringIndexer(order="append")``).
+        validation : Dataset, optional
+            Rows that trainers watch for early stopping.
         options : SpmdOptions, optional
         counting : CountOptions, optional
             As for `Pipeline.fit`.
@@ -59,7 +67,12 @@ class LearningOn:
         ------
         ConfigError
             Before anything is read: the model keeps no statistics, a stage would need the old rows again (names each,
-            with what it learns from, and what to freeze), or one was frozen before.
+            with what it learns from, and what to freeze), one was frozen before, or a trainer would go on from features
+            that are learned anew.
+        EmptyInputError
+            There is no row for a trainer that starts warm.
+        DataValueError
+            Such a trainer finds a class that it has not learned.
         SchemaDriftError
             A column that stages learn from is missing, or of another type.
 
@@ -75,7 +88,16 @@ class LearningOn:
         """
         from penstock.pipeline.refitting.refit import refit
 
-        return refit(self._model, dataset, freeze, fresh=fresh, options=options, counting=counting)
+        return refit(
+            self._model,
+            dataset,
+            freeze,
+            fresh=fresh,
+            warm_start=warm_start,
+            validation=validation,
+            options=options,
+            counting=counting,
+        )
 
     def merge(self, *others: PipelineModel) -> PipelineModel:
         """Return the model of the rows of this one and of `others`, in this order, without reading any.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,13 @@ from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import prune
 from penstock.engines.local.engine import LocalEngine
 from penstock.pipeline.cardinality import CountOptions
-from penstock.pipeline.explain import unfitted_steps
+from penstock.pipeline.explain import trained_on, unfitted_steps
 from penstock.pipeline.fit import Fit
 from penstock.pipeline.plan import Plan, plan
 from penstock.pipeline.refitting.dependencies import check_refittable, learned_from
+from penstock.pipeline.refitting.frozen_fills import with_frozen_fills
 from penstock.pipeline.refitting.kept_statistics import KeptStatistics, StatisticsKeeper, merge_kept
+from penstock.pipeline.refitting.warm_start import appends, check_warm_start, warm_trainers
 from penstock.spmd import SpmdOptions
 from penstock.stages.vectors import over
 
@@ -33,40 +36,58 @@ def refit(
     freeze: str | Sequence[str] = (),
     *,
     fresh: bool = False,
+    warm_start: bool | str | Sequence[str] = False,
+    validation: Dataset | None = None,
     options: SpmdOptions | None = None,
     counting: CountOptions | None = None,
 ) -> PipelineModel:
     """Return the model of the rows before and of these; see `PipelineModel.refit`."""
     check_dataset(dataset, "refit")
-    frozen = _positions(model, freeze)
+    frozen = _positions(model, freeze, "freeze of refit")
+    asked = warm_start if isinstance(warm_start, bool) else _positions(model, warm_start, "warm_start of refit")
     fitted = {position: (model.stages[position], model.fitted[position]) for position in frozen}
     known = plan(model.stages, model.schema, fitted, names=model.given_names)
-    before = {} if fresh else _before(model, known, frozen)
+    warm = warm_trainers(known, asked, frozen)
+    check_warm_start(known, warm, frozen, fresh=fresh)
+    before = {} if fresh else _before(model, known, frozen, warm)
     dataset = cast_as_fitted(dataset, _read_by(known, frozen), model.schema)
+    if validation is not None:
+        check_dataset(validation, "validation")
+        validation = cast_as_fitted(validation, trained_on(known), model.schema)
     planned = plan(model.stages, dataset.schema, fitted, names=model.given_names)
     keeper = StatisticsKeeper(before)
     learned = {position: model.fitted[position] for position in frozen}
     fit = Fit(
         planned,
         dataset,
-        None,
+        validation,
         options or SpmdOptions(),
         counting or CountOptions(),
         keeper=keeper,
         learned=learned,
+        before={position: model.fitted[position] for position in {*warm, *_appending(known, frozen, fresh=fresh)}},
     )
     new = fit.run()
-    return replace(model, stages=fit.plan.stages, fitted=new, report=fit.report, statistics=keeper.kept)
+    # Of a trainer that started warm these are of the new rows alone.
+    kept = {key: state for key, state in keeper.kept.items() if key[0] not in warm}
+    return replace(model, stages=fit.plan.stages, fitted=new, report=fit.report, statistics=kept)
 
 
-def _before(model: PipelineModel, known: Plan, frozen: Sequence[int]) -> KeptStatistics:
+def _appending(known: Plan, frozen: Sequence[int], *, fresh: bool) -> list[int]:
+    """Return the positions of the stages that add to what they have learned; nothing is there to add to if `fresh`."""
+    stages = () if fresh else known.stages
+    return [position for position, stage in enumerate(stages) if position not in frozen and appends(stage)]
+
+
+def _before(model: PipelineModel, known: Plan, frozen: Sequence[int], warm: Sequence[int]) -> KeptStatistics:
     """Return the statistics of the rows before; ConfigError unless all that is learned anew can be read off them."""
-    check_refittable(known, frozen)
-    if not learned_from(known, frozen):
+    check_refittable(known, frozen, warm)
+    if learned_from(known, frozen).keys() <= set(warm):
         return {}
     before = _kept(model)
-    _check_kept(known, frozen, before)
-    return before
+    _check_kept(known, [*frozen, *warm], before)
+    before = with_frozen_fills(model, known, before)
+    return {key: state for key, state in before.items() if key[0] not in warm}
 
 
 def _kept(model: PipelineModel) -> KeptStatistics:
@@ -78,9 +99,9 @@ def _kept(model: PipelineModel) -> KeptStatistics:
     return model.statistics
 
 
-def _positions(model: PipelineModel, freeze: str | Sequence[str]) -> list[int]:
+def _positions(model: PipelineModel, given: str | Sequence[str], what: str) -> list[int]:
     """Return the positions of the stages of these names; ConfigError for one that is not there."""
-    names = column_names(freeze, "freeze of refit")
+    names = column_names(given, what)
     for name in names:
         if name not in model.names:
             known = ", ".join(model.names)
@@ -114,18 +135,17 @@ def _read_by(plan: Plan, frozen: Sequence[int]) -> list[str]:
 def merge(models: Sequence[PipelineModel], counting: CountOptions | None = None) -> PipelineModel:
     """Return the model of the rows of all models; see `PipelineModel.merge`."""
     first, *others = models
+    if len(others) > 1 and any(map(appends, first.stages)):
+        # What the second adds comes before what the third does.
+        return reduce(lambda one, other: merge([one, other], counting), models)
     for other in others:
         _check_alike(first, other)
     learned = {position for position, _ in _kept(first)}
     frozen = [position for position in range(len(first.stages)) if position not in learned]
     _check_frozen(models, frozen)
-    known = plan(first.stages, first.schema, names=first.given_names)
-    statistics = {
-        (position, name): statistic
-        for position, stage in enumerate(known.stages)
-        if position not in frozen
-        for name, statistic in over.statistics(stage, known.schemas[position]).items()
-    }
+    fitted = {position: (first.stages[position], first.fitted[position]) for position in frozen}
+    known = plan(first.stages, first.schema, fitted, names=first.given_names)
+    statistics = {(request.stage, request.name): request.statistic for request in known.requests}
     whole = replace(first, statistics=merge_kept(statistics, [_kept(model) for model in models]))
     nothing = LocalEngine(device="cpu").from_arrow(first.schema.empty_table())
     return refit(whole, nothing, [first.names[position] for position in frozen], counting=counting)

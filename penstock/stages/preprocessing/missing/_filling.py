@@ -32,10 +32,16 @@ class FillingStage(ColumnStage):
         """Return a column with null where something is put in."""
         return nw.col(name)
 
+    def fills(self) -> list[tuple[str, str]]:
+        """Return all pairs of columns."""
+        return self.pairs()
+
     def filled(self, frame: nw.DataFrame[Any], fitted: Fitted) -> list[nw.Expr]:
-        """Return the columns without nulls."""
+        """Return the columns without nulls; with them, as long as nothing is learned."""
         kinds = output_kinds(self, frame)
         dtypes = frames.dtypes(pa.schema(kinds))
+        if not fitted:
+            return [self.known(frame, name).cast(dtypes[name]).alias(out) for name, out in self.pairs()]
         fills = {name: nw.lit(self.fill(name, kind, fitted), dtypes[name]) for name, kind in kinds.items()}
         return [
             self.known(frame, name).cast(dtypes[name]).fill_null(fills[name]).alias(out) for name, out in self.pairs()
