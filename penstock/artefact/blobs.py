@@ -10,13 +10,13 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.artefact.booster import check_features, read_booster
 from penstock.artefact.checks import need
 from penstock.artefact.layout import ONNX, SAFETENSORS, SKOPS, UBJSON, largest_content
 from penstock.core.errors import ConfigError, UntrustedArtifactError
 from penstock.io.sinks import read_json
 from penstock.stages.base import Blob
 from penstock.stages.inference._onnx_file import check_onnx
+from penstock.stages.training.trees.model_file.booster import check_features, read_booster
 
 _HEADER_LIMIT = 100 * 2**20
 _DTYPE = r"BOOL|[IU](8|16|32|64)|F(16|32|64)|BF16|C64|F8_E4M3|F8_E5M2"

@@ -12,6 +12,7 @@ from penstock.io.fragments import Fragment, deal
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
+    from penstock.dataset.steps import Step
     from penstock.spmd.rank import Rank
 
 Body = Callable[["Rank"], Any]
@@ -28,6 +29,10 @@ class DataShare:
     def rows(self) -> int:
         """How many rows the fragments store, before any split or filter."""
         return sum(fragment.rows for fragment in self.fragments)
+
+    def with_step(self, step: Step) -> DataShare:
+        """Return the same fragments, read with one step more."""
+        return replace(self, scan=replace(self.scan, steps=(*self.scan.steps, step)))
 
 
 def deal_shares(dataset: Dataset, size: int) -> list[DataShare]:
@@ -48,6 +53,11 @@ class Assignment:
     def of(cls, body: Body, datasets: Mapping[str, Dataset], size: int, kind: Kind, threads: int) -> Assignment:
         """Return the assignment of `size` ranks."""
         return cls(body, {name: deal_shares(dataset, size) for name, dataset in datasets.items()}, kind, threads)
+
+    def with_step(self, step: Step) -> Assignment:
+        """Return the same, of rows that go through one step more."""
+        more = {name: [share.with_step(step) for share in shares] for name, shares in self.shares.items()}
+        return replace(self, shares=more)
 
     def undivided(self) -> Assignment:
         """Return the same, but that each rank reads what here all of them read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from penstock.core.errors import ConfigError, SchemaError
 from penstock.core.names import column_names, expand
 from penstock.core.selectors import Columns, Selector, is_numeric, is_vector, resolve
 from penstock.stages.parameter_checks import check_choice as check_choice
-from penstock.stages.parameter_checks import check_declared
+from penstock.stages.parameter_checks import check_declared, defaults_added
 from penstock.stages.parameter_checks import check_number as check_number
 from penstock.stages.stored_values import from_stored, stored_parameters
 from penstock.statistics.base import Statistic
@@ -39,7 +40,8 @@ class Blob:
     data: bytes
 
     def __repr__(self) -> str:
-        return f"Blob({self.kind}, {len(self.data)} bytes)"
+        # What tells trainings apart goes by it: two models of one length are not the same place to go on from.
+        return f"Blob({self.kind}, {len(self.data)} bytes, sha256:{hashlib.sha256(self.data).hexdigest()[:16]})"
 
 
 @dataclass(frozen=True)
@@ -196,8 +198,9 @@ class Stage(ABC):
         return stored_parameters(self, self.title)
 
     def _identity(self, fitted: Fitted) -> list[Any]:
-        """Return what a digest says of the stage beside what it learned."""
-        return [type(self).__name__, self.parameters()]
+        """Return what a digest says of the stage beside what it learned: that of models saved before stays."""
+        known = {name: value for name, value in self.parameters().items() if name not in defaults_added(self)}
+        return [type(self).__name__, known]
 
     @classmethod
     def from_parameters(cls, values: Mapping[str, Any]) -> Self:

@@ -15,11 +15,13 @@ from penstock.core.errors import ConfigError, DataValueError, SchemaError
 from penstock.core.selectors import is_numeric
 from penstock.frames import matrices
 from penstock.stages.base import Fitted, Stage
+from penstock.stages.class_weights import BALANCED, CLASS_WEIGHTS, Pairs, weights_of
 from penstock.stages.parameter_checks import wrong_parameter
 from penstock.stages.shapes import CLASSES, Shape
 from penstock.stages.target import Target
 from penstock.stages.thresholds import are_thresholds, winners
 from penstock.statistics.base import Statistic
+from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.distinct.frequencies import Frequencies
 from penstock.statistics.distinct.value_counts import ValueCounts
 from penstock.statistics.weighed_values import WeighedValues
@@ -28,6 +30,7 @@ MOST_CLASSES = 1000
 """More classes than these are a regression, or labels by mistake."""
 _LABELS = "labels"
 _WEIGHED = "labels of a weight above 0"
+_SIZES = "weights of labels"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Classes(Target):
         What to think of more.
     others : str
         What learns labels that are no classes, as an error puts it.
+    class_weight : {"balanced"}, tuple of (class, float) or None
+        What rows of a class weigh, see `weights_of`.
     """
 
     label: str
@@ -58,6 +63,7 @@ class Classes(Target):
     most: int
     hint: str
     others: str
+    class_weight: str | Pairs | None = None
 
     @classmethod
     def of(
@@ -75,7 +81,8 @@ class Classes(Target):
         """
         names = (stage.raw_prediction, stage.probability, stage.prediction)
         columns = {**dict.fromkeys(names, pa.float64()), **(more or {})}
-        return cls(stage.label, columns, stage.weight, stage.thresholds, stage.title, most, hint, others)
+        beside = (most, hint, others, getattr(stage, "class_weight", None))
+        return cls(stage.label, columns, stage.weight, stage.thresholds, stage.title, *beside)
 
     def _columns(self, scores: pa.DataType, prediction: pa.DataType) -> Mapping[str, pa.DataType]:
         return {**self.columns, **dict(zip(self.columns, (scores, scores, prediction), strict=False))}
@@ -98,7 +105,11 @@ class Classes(Target):
 
     def statistics(self) -> dict[str, Statistic]:
         counts: dict[str, Statistic] = {_LABELS: ValueCounts((self.label,))}
-        return counts if self.weight is None else {**counts, _WEIGHED: WeighedValues((self.label, self.weight))}
+        if self.weight is None:
+            return counts
+        sizes = {_SIZES: ClassMoments((self.label, self.weight), limit=self.most)}
+        by_size = sizes if self.class_weight == BALANCED else {}
+        return {**counts, _WEIGHED: WeighedValues((self.label, self.weight)), **by_size}
 
     def learn(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """Return the classes.
@@ -115,7 +126,39 @@ class Classes(Target):
         self.check_count(*(counted.table[name].to_pylist() for name in ("value", "count")))
         if self.weight is not None:
             self._check_weighed(results[_WEIGHED])
-        return {"classes": counted.table.select(["value"]).sort_by("value").combine_chunks()}
+        ordered = counted.table.sort_by("value").combine_chunks()
+        return {"classes": ordered.select(["value"]), **self._class_weights(ordered, results)}
+
+    def _class_weights(self, counted: pa.Table, results: Mapping[str, Any]) -> dict[str, list[float]]:
+        if self.class_weight is None:
+            return {}
+        sizes = results[_SIZES].sums[:, 0] if _SIZES in results else counted["count"].to_pylist()
+        return {CLASS_WEIGHTS: weights_of(counted["value"].to_pylist(), sizes, self.class_weight, self.label)}
+
+    def known(self, results: Mapping[str, Any], before: Fitted) -> Mapping[str, Any]:
+        """Return the statistics with classes that these rows lack, and had before, in no row."""
+        counted, classes = results[_LABELS][self.label], before["classes"]["value"].combine_chunks()
+        self._refuse_new(counted, classes)
+        counts = dict(zip(*(counted.table[name].to_pylist() for name in ("value", "count")), strict=True))
+        rows = pa.array([counts.get(value, 0) for value in classes.to_pylist()], pa.int64())
+        frequencies = Frequencies(pa.table({"value": classes, "count": rows}), counted.nulls)
+        found = {**results, _LABELS: {**results[_LABELS], self.label: frequencies}}
+        return found if self.weight is None else {**found, _WEIGHED: classes.to_pylist()}
+
+    def _refuse_new(self, counted: Frequencies, classes: pa.Array) -> None:
+        """Raise DataValueError for labels that are not among the classes before."""
+        known = classes.to_pylist()
+        new = {row["value"]: row["count"] for row in counted.table.to_pylist() if row["value"] not in known}
+        if new:
+            shown = ", ".join(f"{value!r} ({count})" for value, count in list(new.items())[:5])
+            raise DataValueError(
+                f"label {self.label!r} has {len(new)} class(es) that {self.stage} has not learned: {shown};"
+                f" it knows {', '.join(map(repr, known[:10]))}",
+                hint="Filter these rows, or train anew: refit(..., fresh=True), or fit on all rows.",
+                predicate=nw.col(self.label).is_in(list(new)),
+                column=self.label,
+                stage=self.stage,
+            )
 
     def shapes(self) -> dict[str, Shape]:
         rows = None if self.thresholds is None else len(self.thresholds)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ConfigError, check_one_of
@@ -23,7 +24,7 @@ def wrong_parameter(stage: Any, name: str, expected: str, hint: str | None = Non
     return ConfigError(problem, hint=hint, stage=stage.title)
 
 
-_CHECK = "check"
+_CHECK, _ADDED = "check", "added"
 _DECLARED = {"bool": "True or False", "int": "an integer", "float": "a number", "str": "a text"}
 
 
@@ -54,6 +55,23 @@ def checked_by(check: Callable[[Any, str], None]) -> dict[str, Any]:
     return {_CHECK: check}
 
 
+def added_later(metadata: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the metadata of a field that stages of models saved before lack; where it has its default it is not told.
+
+    Parameters
+    ----------
+    metadata : mapping, optional
+        What else there is, the check of a field say.
+    """
+    return {**metadata, _ADDED: True}
+
+
+def defaults_added(stage: Any) -> set[str]:
+    """Return the parameters that were added later, and have their default."""
+    later = (field for field in dataclasses.fields(stage) if _ADDED in field.metadata)
+    return {field.name for field in later if getattr(stage, field.name) == field.default}
+
+
 def one_of(*choices: str) -> dict[str, Any]:
     """Return the metadata of a field that is one of some words; None is left alone."""
     return checked_by(partial(_check_word, choices=choices))
@@ -62,6 +80,19 @@ def one_of(*choices: str) -> dict[str, Any]:
 def in_range(**limits: Any) -> dict[str, Any]:
     """Return the metadata of a field that is a number within limits, those of `check_number`, or None."""
     return checked_by(partial(check_number, **limits))
+
+
+def in_range_or(*words: str, **limits: Any) -> dict[str, Any]:
+    """Return the metadata of a field that is a number within limits, or one of some words, or None."""
+    return checked_by(partial(_check_number_or_word, words=words, limits=limits))
+
+
+def _check_number_or_word(stage: Stage, name: str, words: tuple[str, ...], limits: dict[str, Any]) -> None:
+    value = getattr(stage, name)
+    if isinstance(value, str):
+        check_choice(stage, name, words)
+    else:
+        check_number(stage, name, **limits)
 
 
 def _check_word(stage: Stage, name: str, choices: tuple[str, ...]) -> None:

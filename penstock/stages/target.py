@@ -66,6 +66,16 @@ class Target:
         """
         return {}
 
+    def known(self, results: Mapping[str, Any], before: Fitted) -> Mapping[str, Any]:
+        """Return the statistics of new rows, for `learn` to find in them what was learned `before`.
+
+        Raises
+        ------
+        DataValueError
+            There are labels that cannot be learned besides: classes that were not there before.
+        """
+        return results
+
     def shapes(self) -> dict[str, Shape]:
         """Return the shapes of what `learn` returns."""
         return {}

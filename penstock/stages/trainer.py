@@ -70,6 +70,10 @@ class Trainer(Stage):
         hint = "Take rows to validate with from CrossValidator(..., refit=False), and fit(..., validation=) with them."
         raise ConfigError(f"{self.title} cannot be trained without rows to watch", hint=hint, stage=self.title)
 
+    def without_start(self) -> Self:
+        """Return the trainer without what its parameters give it to begin with: it goes on from what it has learned."""
+        return self
+
     def trains(self, schema: pa.Schema) -> bool:
         """Return whether it learns from rows once its statistics are finished; the stage is bound."""
         return type(self).train is not Trainer.train
@@ -187,5 +191,5 @@ def check_stopping(rank: Rank, early_stopping_rounds: int | None) -> None:
     if early_stopping_rounds is not None and "validation" not in rank.datasets:
         raise ConfigError(
             f"early_stopping_rounds is {early_stopping_rounds}, but there is no validation data to watch",
-            hint="Pass fit(..., validation=dataset), or leave early_stopping_rounds out.",
+            hint="Pass validation=dataset to fit or refit, or leave early_stopping_rounds out.",
         )

@@ -37,6 +37,24 @@ def demand_equal(found: Any, expected: Any, what: str, *, rtol: float = 0.0, ato
     demand(problem is None, problem or "")
 
 
+def demand_grown(found: Any, before: Any, what: str) -> None:
+    """Raise AssertionError unless each table of what was learned begins with the values that it had before.
+
+    Examples
+    --------
+    >>> demand_grown({"c": pa.table({"value": ["b", "a"]})}, {"c": pa.table({"value": ["a"]})}, "state")
+    Traceback (most recent call last):
+    AssertionError: state['c'] begins with other values than before
+    """
+    if isinstance(before, pa.Table):
+        values = (table.column(0).combine_chunks() for table in (found.slice(0, before.num_rows), before))
+        return demand(next(values).equals(next(values)), f"{what} begins with other values than before")
+    items = before.items() if isinstance(before, Mapping) else enumerate(before) if isinstance(before, tuple) else ()
+    for key, value in items:
+        demand_grown(found[key], value, f"{what}[{key!r}]")
+    return None
+
+
 def _difference(found: Any, expected: Any, place: str, rtol: float, atol: float) -> str | None:
     if isinstance(expected, pa.Table) and isinstance(found, pa.Table):
         if found.schema != expected.schema:

@@ -13,11 +13,11 @@ import pytest
 import xgboost as xgb
 
 from penstock.artefact import save
-from penstock.artefact.booster import check_features, read_booster
-from penstock.artefact.ubjson import read_ubjson
 from penstock.errors import ArtifactError, UnsupportedStepError, UntrustedArtifactError
 from penstock.pipeline import PipelineModel
 from penstock.stages.base import Blob
+from penstock.stages.training.trees.model_file.booster import check_features, read_booster
+from penstock.stages.training.trees.model_file.ubjson import read_ubjson
 
 ROWS = 200
 NAMES = ["a", "b", "c"]

@@ -310,6 +310,32 @@ class TrainsOnTwoReads(Sound, Trainer):
         return nw.lit(fitted["least"][name])
 
 
+class ForgetsItsState(TrainsOnTwoReads):
+    """Keeps where it began among what it has learned, each time that it goes on."""
+
+    def train(self, rank: Any, learned: Fitted) -> Fitted:
+        assert sum(rank.batches("train", self.inputs(), len))
+        return learned
+
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        return {**learned, "start": before["least"]}
+
+
+class AppendsInFront(Sound):
+    """Puts what it learns in a refit before what it has learned."""
+
+    appends = True
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        learned = super().finish(results)
+        return {**learned, "seen": pa.table({"value": list(learned["least"].values())})}
+
+    def extend(self, before: Fitted, results: Mapping[str, Any]) -> Fitted:
+        whole, seen = self.finish(results), before["seen"]["value"].to_pylist()
+        new = [value for value in whole["least"].values() if value not in seen]
+        return {**whole, "seen": pa.table({"value": [*new, *seen]})}
+
+
 class TellsLabels(TargetEncoder):
     """Encodes the rows that it has learned from with their own labels among the rest."""
 

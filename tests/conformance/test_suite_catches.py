@@ -46,6 +46,8 @@ CAUGHT = [
     (broken.ForeignState, "check_survives[ordinary]", "numpy.float64"),
     (broken.InfiniteState, "check_survives[constant]", r"state\['scale'\]\['n1'\] is inf, which is not finite"),
     (broken.TrainsOnTwoReads, "check_scans_are_as_planned", "rows were read 3 times, expected 2"),
+    (broken.ForgetsItsState, "check_warm_start_goes_on", "learns other things where it goes on"),
+    (broken.AppendsInFront, "check_refit_learns_what_a_fit_learns", "begins with other values than before"),
     (broken.CodeForParameter, "check_parameters_are_json", "cannot be stored without storing code"),
     (broken.CodeForParameter, "check_saved_model_is_the_same", "cannot be stored without storing code"),
     (broken.TakesAnyParameter, "check_unknown_parameter_is_refused", "takes a parameter that it does not have"),

@@ -7,6 +7,7 @@ here does what the stage does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
@@ -14,10 +15,12 @@ import pyarrow as pa
 
 from penstock.core.errors import DataValueError
 from penstock.core.names import element_names
+from penstock.dataset.steps import Step
 from penstock.frames.elements import pack, packed
 from penstock.spmd import Rank
 from penstock.stages.base import ColumnStage, Fitted, RowFunction, Stage, with_fields
-from penstock.stages.capabilities import HasOnnx, NumbersTaker
+from penstock.stages.capabilities import HasOnnx, NumbersTaker, WarmStart
+from penstock.stages.class_weights import weighed
 from penstock.stages.features import is_dense
 from penstock.stages.trainer import Trainer
 from penstock.stages.vectors.element_rank import ElementRank
@@ -88,6 +91,24 @@ def finish(stage: Stage, results: Mapping[str, Any]) -> Fitted:
     return {**learned, SIZES: dict(found.sizes)}
 
 
+def start_from(stage: Stage, learned: Fitted, before: Fitted) -> Fitted:
+    """Return what a trainer is given to go on from what it has learned before, as `WarmStart.start_from`.
+
+    Raises
+    ------
+    DataValueError
+        Vectors are of other lengths.
+    """
+    if learned.get(SIZES) != before.get(SIZES):
+        raise DataValueError(
+            f"vectors are of lengths {learned.get(SIZES)}, and {stage.title} has learned from {before.get(SIZES)}",
+            hint="Pass vectors of these lengths, or fit on all rows.",
+            stage=stage.title,
+        )
+    (inner, state), (_, known) = over_elements(stage, learned), over_elements(stage, before)
+    return _with_sizes(cast(WarmStart, inner).start_from(state, known), learned)
+
+
 def output_schema(stage: Stage, schema: pa.Schema) -> pa.Schema:
     """Return the schema after `transform`, as `Stage.output_schema`; of vectors it makes vectors of float64."""
     vectors = dense_vectors(stage, schema) if isinstance(stage, ColumnStage) else ()
@@ -102,8 +123,8 @@ def output_schema(stage: Stage, schema: pa.Schema) -> pa.Schema:
 
 def train(stage: Trainer, rank: Rank, learned: Fitted) -> Fitted:
     """Learn from rows, as `Trainer.train`."""
-    inner, state = over_elements(stage, learned)
-    return _with_sizes(cast(Trainer, inner).train(_over_rank(rank, learned), state), learned)
+    inner, state, step = weighed(*over_elements(stage, learned))
+    return _with_sizes(inner.train(_over_rank(_with_step(rank, step), learned), state), learned)
 
 
 def train_together(rank: Rank, trainings: Sequence[tuple[Trainer, Fitted]]) -> list[Fitted]:
@@ -111,9 +132,15 @@ def train_together(rank: Rank, trainings: Sequence[tuple[Trainer, Fitted]]) -> l
     (first, state), *others = trainings
     if any(learned.get(SIZES) != state.get(SIZES) for _, learned in others):
         return [train(stage, rank, learned) for stage, learned in trainings]
-    inner: list[Any] = [over_elements(stage, learned) for stage, learned in trainings]
-    trained = type(first).train_together(_over_rank(rank, state), inner)
+    ready = [weighed(*over_elements(stage, learned)) for stage, learned in trainings]
+    for step in dict.fromkeys(step for _, _, step in ready):
+        rank = _with_step(rank, step)
+    trained = type(first).train_together(_over_rank(rank, state), [(inner, own) for inner, own, _ in ready])
     return [_with_sizes(each, state) for each in trained]
+
+
+def _with_step(rank: Rank, step: Step | None) -> Rank:
+    return rank if step is None else replace(rank, assignment=rank.assignment.with_step(step))
 
 
 def _over_rank(rank: Rank, learned: Fitted) -> Rank:

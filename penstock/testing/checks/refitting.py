@@ -12,14 +12,15 @@ from penstock.engines.base import Engine
 from penstock.frames import ROW
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.refitting.warm_start import appends
 from penstock.stages.base import Stage
-from penstock.stages.capabilities import TrainingTransformer
+from penstock.stages.capabilities import TrainingTransformer, WarmStart
 from penstock.stages.step import capability
 from penstock.stages.vectors import over
 from penstock.testing import tables
 from penstock.testing.cases import trains
-from penstock.testing.compare import demand, demand_equal
-from penstock.testing.datasets import cut
+from penstock.testing.compare import demand, demand_equal, demand_grown
+from penstock.testing.datasets import count_reads, cut
 
 _ROUNDED = 1e-11
 """How far sums may be from those that were added in another order; what is solved of them, by as much."""
@@ -39,7 +40,9 @@ def check_refit_learns_what_a_fit_learns(stage: Stage, engine: Engine) -> None:
         exact = learned.digest == whole.digest
         if old == rows.num_rows:
             demand(exact, f"{stage.title} learns other values from the same rows where it keeps statistics")
-        if not exact:
+        if appends(stage):
+            demand_grown(before.fitted, learned.fitted, f"a refit of {stage.title}")
+        elif not exact:
             demand_equal(learned.fitted, whole.fitted, f"a refit of {stage.title}", rtol=_ROUNDED, atol=_ROUNDED)
         other = _fit(stage, engine, after) if after.num_rows else None
         if other is not None and other.statistics:
@@ -60,6 +63,20 @@ def check_refit_is_refused_before_it_reads(stage: Stage, engine: Engine) -> None
         )
     else:
         demand(False, f"{stage.title} learns on from rows, as if the old ones were among them")
+
+
+def check_warm_start_goes_on(stage: Stage, engine: Engine) -> None:
+    """Check that a trainer that can begin where it was learns what can be saved and scored, from the new rows alone."""
+    rows = tables.ordinary()
+    model = _fit(stage, engine, rows.slice(0, rows.num_rows // 2))
+    if model is None or capability(stage, WarmStart) is None:
+        return
+    new, source = count_reads(cut(engine, rows.slice(rows.num_rows // 2)))
+    learned = model.refit(new, warm_start=True)
+    scored = _saved(learned).transform(cut(engine, rows)).to_arrow()
+    demand_equal(scored, learned.transform(cut(engine, rows)).to_arrow(), f"a warm start of {stage.title}, saved")
+    demand(source.times == 2, f"{stage.title} reads new rows {source.times} times, expected a scan and a training")
+    demand(learned.fitted[0].keys() == model.fitted[0].keys(), f"{stage.title} learns other things where it goes on")
 
 
 def _refits(stage: Stage, schema: pa.Schema) -> bool:

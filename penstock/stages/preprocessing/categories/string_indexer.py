@@ -14,7 +14,8 @@ from penstock.core.errors import ConfigError
 from penstock.frames.hashing import bucket, murmur3_text
 from penstock.stages.base import ColumnStage, Fitted, Tags, normalise_columns
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
-from penstock.stages.parameter_checks import checked_by, in_range, one_of
+from penstock.stages.parameter_checks import added_later, checked_by, in_range, one_of
+from penstock.stages.preprocessing.categories._appended import appended, without
 from penstock.stages.preprocessing.categories._code_layout import CodeLayout, check_reserved
 from penstock.stages.preprocessing.categories._hashed import buckets
 from penstock.stages.preprocessing.categories._vocabularies import check_given, check_joint, given, hashable, joined
@@ -58,7 +59,7 @@ class StringIndexer(ColumnStage):
     ======================================= =========================== =======================
 
     MLlib's ``keep`` gives null and unseen values the same code; here they are told apart. Other codes come of
-    `num_oov_buckets` and `reserved`.
+    `num_oov_buckets`, `reserved` and ``order="append"``.
 
     Parameters
     ----------
@@ -73,6 +74,11 @@ class StringIndexer(ColumnStage):
     string_order_type : {"frequencyDesc", "frequencyAsc", "alphabetDesc", "alphabetAsc"}, default="frequencyDesc"
         The order of the vocabulary, as in MLlib: by count or by value, descending or ascending. Which values are in it
         is decided before, by count.
+    order : {"sorted", "append"}, default="sorted"
+        What `PipelineModel.refit` and `merge` do with the vocabulary: put all of it in order anew, as a fit on all rows
+        does, or append. Then codes never change: a value that has one keeps it, however rare it becomes, and those that
+        have become frequent enough come after, in their own order, `max_categories` in all. So that they need not move,
+        the codes of null and of unseen values, in this order, come before the vocabulary, after what is `reserved`.
     handle_invalid : {"keep", "error"}, default="keep"
         What to do with a value that is not in the vocabulary; ``error`` does not go with the two parameters above.
     num_oov_buckets : int, default=1
@@ -132,6 +138,7 @@ class StringIndexer(ColumnStage):
     joint: bool = False
     sketch_size: int | None = field(default=None, metadata=in_range(least=1, whole=True))
     string_order_type: str = field(default="frequencyDesc", metadata=one_of(*_ORDERS))
+    order: str = field(default="sorted", metadata=added_later(one_of("sorted", "append")))
 
     made_type: ClassVar[pa.DataType | None] = pa.int32()
     tags: ClassVar[Tags] = Tags(accepts="categorical")
@@ -140,7 +147,7 @@ class StringIndexer(ColumnStage):
         super().__post_init__()
         normalise_columns(self, "reserved")
         check_reserved(self)
-        plain = self.handle_invalid == "keep" and self.num_oov_buckets == 1 and not self.reserved
+        plain = self.handle_invalid == "keep" and self.num_oov_buckets == 1 and not self._first_codes
         object.__setattr__(self, "tags", replace(self.tags, lazy=plain))
         object.__setattr__(self, "vocabulary", hashable(self))
         self._check_together()
@@ -151,6 +158,13 @@ class StringIndexer(ColumnStage):
         if self.vocabulary is not None and self.string_order_type != "frequencyDesc":
             raise ConfigError(
                 f"StringIndexer has a vocabulary, whose order counts, and string_order_type {self.string_order_type!r}",
+                hint="Leave out one of them.",
+                stage=self.title,
+            )
+        if self.appends and (self.vocabulary is not None or self.sketch_size is not None):
+            raise ConfigError(
+                "order of StringIndexer is 'append' with a vocabulary, to which nothing is added, or with sketch_size,"
+                " which loses count of values",
                 hint="Leave out one of them.",
                 stage=self.title,
             )
@@ -200,19 +214,39 @@ class StringIndexer(ColumnStage):
         """Return ``categories``, the vocabulary of each column."""
         if self.vocabulary is not None:
             return {"categories": {name: pa.table({"value": list(values)}) for name, values in given(self).items()}}
+        return self._learned(results, lambda name, found: self._ordered(found))
+
+    def _learned(self, results: Mapping[str, Any], make: Callable[[str, Frequencies], pa.Table]) -> Fitted:
+        """Return what `make` makes of how often values occur in each column; in all where they have one vocabulary."""
         found: Mapping[str, Frequencies] = results["values"]
         if self.joint:
-            whole = self._ordered(joined([found[name] for name in self.inputs()]))
+            whole = make(self.inputs()[0], joined([found[name] for name in self.inputs()]))
             return {"categories": dict.fromkeys(self.inputs(), whole)}
-        return {"categories": {name: self._ordered(found[name]) for name in self.inputs()}}
+        return {"categories": {name: make(name, found[name]) for name in self.inputs()}}
+
+    @property
+    def appends(self) -> bool:
+        """Whether a refit adds to the vocabulary, and leaves the codes that there are."""
+        return self.order == "append"
+
+    def extend(self, before: Fitted, results: Mapping[str, Any]) -> Fitted:
+        """Return the vocabularies of before with what has become frequent after them, and counts of all rows."""
+        return self._learned(results, lambda name, found: self._extended(before["categories"][name], found))
+
+    def _extended(self, known: pa.Table, found: Frequencies) -> pa.Table:
+        room = None if self.max_categories is None else max(self.max_categories - known.num_rows, 0)
+        new = without(frequent(found, self.min_frequency), values_of(known))
+        return appended(known, found, self._sorted(new if room is None else new.top(room)))
 
     def _ordered(self, found: Frequencies) -> pa.Table:
         """Return the values that have a code, in the order of their codes."""
         often = frequent(found, self.min_frequency)
-        often = often if self.max_categories is None else often.top(self.max_categories)
+        return self._sorted(often if self.max_categories is None else often.top(self.max_categories))
+
+    def _sorted(self, found: Frequencies) -> pa.Table:
         if self.string_order_type == "frequencyDesc":
-            return often.table
-        return often.table.sort_by(_ORDERS[self.string_order_type]).combine_chunks()
+            return found.table
+        return found.table.sort_by(_ORDERS[self.string_order_type]).combine_chunks()
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         tables = by_column(self.inputs(), lambda name: vocabulary(schema.field(name).type, count=pa.types.is_integer))
@@ -234,7 +268,13 @@ class StringIndexer(ColumnStage):
         return self._layout(size).codes(places, shared)
 
     def _layout(self, size: int) -> CodeLayout:
-        return CodeLayout(size, self.reserved, self.num_oov_buckets)
+        return CodeLayout(size, self._first_codes, self.num_oov_buckets)
+
+    @property
+    def _first_codes(self) -> tuple[str, ...]:
+        """What has codes before the vocabulary: all that would have them after it, where that may grow."""
+        fixed = ("null", "unseen") if self.appends else ()
+        return (*self.reserved, *(each for each in fixed if each not in self.reserved))
 
     def _buckets(self, frame: nw.DataFrame, name: str, unseen: nw.Series) -> nw.Series | None:
         """Return the bucket of each value; None where there is no value to be put into one."""

@@ -130,6 +130,11 @@ class GaussianMixture(Trainer):
             **framing(moments, extremes, self.inputs(), None),
         }
 
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what to improve the mixture of before with."""
+        mixture = self._mixture(before)
+        return {**learned, "start": [each.tolist() for each in (mixture.weights, mixture.means, mixture.covariances)]}
+
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names, count = self.inputs(), len(fitted["weights"])
         numbers = dict.fromkeys(names, pa.types.is_floating)
@@ -151,7 +156,12 @@ class GaussianMixture(Trainer):
         with one_blas_thread():
             variances, weight = design.variances()
             floor = self.reg_covar * np.where(variances > 0, variances, 1.0)
-            mixture, outcome = self._iterate(rank, design, self._begin(rank, design, units, floor), floor)
+            if "start" in learned and rank.checkpoint is None:
+                weights, means, covariances = map(np.array, learned["start"])
+                begun = Mixture(weights, (means - scaling.shift) / units, covariances / np.outer(units, units))
+            else:
+                begun = self._begin(rank, design, units, floor)
+            mixture, outcome = self._iterate(rank, design, begun, floor)
         outcome["log_likelihood"] -= weight * float(np.log(units).sum())
         return {**self._tables(mixture, units, scaling.shift), **outcome}
 

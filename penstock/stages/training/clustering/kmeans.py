@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import reduce
 from operator import and_
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from penstock import frames
-from penstock.core.errors import DataValueError
+from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.selectors import Columns
 from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags
 from penstock.stages.onnx_graph import OnnxGraph
-from penstock.stages.parameter_checks import in_range, one_of
+from penstock.stages.parameter_checks import added_later, checked_by, in_range, one_of
 from penstock.stages.shapes import Fields, Integer, ListOf, Number, Shape, TableOf
 from penstock.stages.target import Target, largest_weight
 from penstock.stages.trainer import Trainer
 from penstock.stages.training.clustering import _lloyd, _seeding
 from penstock.stages.training.clustering._clusters import Clusters
+from penstock.stages.training.clustering._given_centres import centres_of, has_origin, plain_centres
 from penstock.stages.training.exact.binary_scaling import rounded_mean
 from penstock.stages.training.exact.design import one_blas_thread
 from penstock.statistics import Extreme, Extremes, Moment, Moments, Statistic
@@ -50,6 +51,8 @@ class KMeans(Trainer):
         How centres begin; "random" takes k rows.
     init_steps : int, default=2
         Steps of k-means||, in each of which about 2 k candidates are drawn.
+    init : array of shape (k, n_features), or table or mapping with a column for each feature, optional
+        Centres to begin with in place of those, as scikit-learn's: the ``centres`` of another model, say.
     max_iter : int, default=20
         Rounds at most.
     tol : float, default=1e-4
@@ -105,6 +108,7 @@ class KMeans(Trainer):
     weight: str | None = None
     init_mode: str = field(default="k-means||", metadata=one_of("k-means||", "random"))
     init_steps: int = field(default=2, metadata=in_range(least=1, whole=True))
+    init: Any = field(default=None, metadata=added_later(checked_by(plain_centres)))
     max_iter: int = field(default=20, metadata=in_range(least=0, whole=True))
     tol: float = field(default=1e-4, metadata=in_range(least=0))
     seed: int = field(default=0, metadata=in_range(whole=True))
@@ -113,6 +117,23 @@ class KMeans(Trainer):
     distance: str | None = None
 
     tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.init is not None and self.init_mode != "k-means||":
+            problem = f"init_mode of {self.title} is {self.init_mode!r}, and there are centres in init"
+            raise ConfigError(problem, hint="Pass one of them.", stage=self.title)
+        if self.init is not None and self._by_angle and has_origin(self.init):
+            problem = (
+                f"init of {self.title} has a centre of nothing but 0, and the distance is the cosine of directions"
+            )
+            raise ConfigError(problem, hint="Leave it out.", stage=self.title)
+
+    def bind(self, schema: pa.Schema) -> Self:
+        bound = super().bind(schema)
+        if self.init is not None and not any(pa.types.is_list(schema.field(name).type) for name in bound.inputs()):
+            centres_of(self.init, bound.inputs(), self.title)
+        return bound
 
     @property
     def _by_angle(self) -> bool:
@@ -139,7 +160,16 @@ class KMeans(Trainer):
         moved = {} if self._by_angle else {name: _origin(results["moments"][name]) for name in names}
         origin = [moved.get(name, 0.0) for name in names]
         largest = [_reach(extremes[name], centre) for name, centre in zip(names, origin, strict=True)]
-        return {"origin": origin, "largest": largest, "largest_weight": largest_weight(self.weight, extremes)}
+        start = {} if self.init is None else {"start": centres_of(self.init, names, self.title)}
+        weight = largest_weight(self.weight, extremes)
+        return {"origin": origin, "largest": largest, "largest_weight": weight, **start}
+
+    def without_start(self) -> Self:
+        return replace(self, init=None)
+
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what to move the centres of before with."""
+        return {**learned, "start": np.column_stack([before["centres"][name] for name in self.inputs()]).tolist()}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         names = self.inputs()
@@ -150,10 +180,10 @@ class KMeans(Trainer):
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         key = type(self), self.inputs(), self.weight, self._by_angle, tuple(learned["origin"])
         vectors, weight = rank.prepared(key, lambda: self._read(rank, np.array(learned["origin"])))
-        largest = np.ones(len(learned["origin"])) if self._by_angle else np.array(learned["largest"])
+        largest = np.ones(len(learned["origin"])) if self._by_angle else self._reach(learned)
         with one_blas_thread():
             points = _lloyd.Points.of(rank, vectors, weight, largest, learned["largest_weight"])
-            centres, rounds = self._iterate(rank, points, np.array(learned["origin"]))
+            centres, rounds = self._iterate(rank, points, np.array(learned["origin"]), learned.get("start"))
             found = _lloyd.sizes_and_costs(rank, points, centres - learned["origin"])
         return {
             "centres": pa.table(dict(zip(self.inputs(), centres.T.copy(), strict=True))),
@@ -162,6 +192,12 @@ class KMeans(Trainer):
             "cost": float(found[:, 1].sum() * self._scale),
             "iterations": rounds,
         }
+
+    def _reach(self, learned: Fitted) -> np.ndarray:
+        """Return how far from the origin values are at most, and the centres to begin with, which may be elsewhere."""
+        start = np.array(learned.get("start", [learned["origin"]]))
+        reach: np.ndarray = np.maximum(learned["largest"], np.abs(start - learned["origin"]).max(axis=0))
+        return reach
 
     @property
     def _scale(self) -> float:
@@ -183,14 +219,23 @@ class KMeans(Trainer):
         start = matrices.to_device(origin[:, None], rank.kind)
         return _stacked(batches, start, matrices.empty((len(origin), len(weight)), rank.kind)), weight
 
-    def _iterate(self, rank: Rank, points: _lloyd.Points, origin: np.ndarray) -> tuple[np.ndarray, int]:
+    def _begin(
+        self, rank: Rank, points: _lloyd.Points, origin: np.ndarray, start: Sequence[Sequence[float]] | None
+    ) -> tuple[np.ndarray, int]:
+        """Return the centres to begin with, and how many rounds there were before."""
+        if rank.checkpoint is not None:
+            return np.frombuffer(rank.checkpoint.data).reshape(-1, len(origin)), rank.checkpoint.rounds
+        if start is not None:
+            centres = np.array(start, dtype=np.float64)
+            return (_lloyd.directed(centres.T).T if self._by_angle else centres), 0
+        options = {"k": self.k, "init_mode": self.init_mode, "init_steps": self.init_steps, "seed": self.seed}
+        return _seeding.seeds(rank, points, **options) + origin, 0  # type: ignore[arg-type]
+
+    def _iterate(
+        self, rank: Rank, points: _lloyd.Points, origin: np.ndarray, start: Sequence[Sequence[float]] | None
+    ) -> tuple[np.ndarray, int]:
         """Return the centres and the number of rounds; centres are rounded as they are stored, before they are used."""
-        if rank.checkpoint is None:
-            options = {"k": self.k, "init_mode": self.init_mode, "init_steps": self.init_steps, "seed": self.seed}
-            centres, rounds = _seeding.seeds(rank, points, **options) + origin, 0  # type: ignore[arg-type]
-        else:
-            centres = np.frombuffer(rank.checkpoint.data).reshape(-1, len(origin))
-            rounds = rank.checkpoint.rounds
+        centres, rounds = self._begin(rank, points, origin, start)
         clusters = Clusters(points)
         while rounds < self.max_iter:
             before, centres, rounds = centres, self._moved(rank, clusters, centres - origin) + origin, rounds + 1

@@ -19,6 +19,7 @@ import narwhals as nw
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from penstock.frames import Kind
 from penstock.frames import matrices as arrays
 from penstock.spmd import Rank
 from penstock.stages.classes import coded_label
@@ -258,6 +259,25 @@ class Totals:
         if freedom <= 0:
             return cls(weight, of_classes, np.ones(features))
         return cls(weight, of_classes, np.sqrt(np.maximum(second - first * first / weight, 0.0) / freedom))
+
+
+def in_blocks(x: Any, kind: Kind, function: Callable[[Any], Any]) -> Any:
+    """Return what a function makes of a matrix of columns, block by block of rows on a CPU: its caches are small.
+
+    Parameters
+    ----------
+    x : array of shape (features, rows)
+    function : callable
+        Gives an array whose last axis is that of the rows; what becomes of a row does not depend on those beside it.
+
+    Examples
+    --------
+    >>> in_blocks(np.array([[1.0, 2.0]]), "cpu", lambda block: block.sum(axis=0)).tolist()
+    [1.0, 2.0]
+    """
+    rows = max(x.shape[1] if kind == "gpu" else _ELEMENTS // max(len(x), 1), 64)
+    starts = range(0, max(x.shape[1], 1), rows)
+    return np.concatenate([function(x[:, start : start + rows]) for start in starts], axis=-1)
 
 
 def linear(x: Any, coefficients: Any) -> Any:

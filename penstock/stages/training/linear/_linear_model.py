@@ -106,6 +106,18 @@ def predicted(frame: nw.DataFrame, numbers: tuple[str, ...], fitted: Fitted) -> 
     return (matrix * coefficients).sum(axis=1) + fitted["intercept"]
 
 
+def predicted_by(frame: nw.DataFrame, numbers: tuple[str, ...], states: Sequence[Fitted], place: np.ndarray) -> Any:
+    """Return what `predicted` returns of each row by the state at its place, NaN where there is none."""
+    kind, known = frames.kind_of(frame), place < len(states)
+    matrix = matrices.to_matrix(frame, numbers, "float64")
+    scored = matrix if known.all() else matrix[matrices.to_device(known, kind)]
+    refuse([(name, Rule("infinite")) for name in numbers], matrices.count_infinite(scored))
+    coefficients = np.array([*(state["coefficients"] for state in states), [np.nan] * len(numbers)])
+    intercepts = np.array([*(state["intercept"] for state in states), np.nan])
+    factors, constants = (matrices.to_device(each[place], kind) for each in (coefficients, intercepts))
+    return (matrix * factors).sum(axis=1) + constants
+
+
 def fitted_model(features: Sequence[str], gram: CrossProducts, penalty: Penalty, *, fit_intercept: bool) -> Fitted:
     """Return coefficients, intercept and summary of a regression on `features` of the last column of `gram`."""
     problem = LeastSquares.of(gram, fit_intercept=fit_intercept)

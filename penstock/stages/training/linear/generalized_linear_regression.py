@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -213,6 +213,10 @@ class GeneralizedLinearRegression(LinearModel):
             **framing(moments, extremes, self.inputs(), self.offset),
         }
 
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what to go on with from the coefficients of before."""
+        return {**learned, "start": [*before["coefficients"], before["intercept"]]}
+
     def _refused(self, name: str, rule: Rule, count: int) -> DataValueError:
         if name == self.label and rule == self._family().domain:
             return self._family().outside(self.family, name, count)
@@ -234,7 +238,8 @@ class GeneralizedLinearRegression(LinearModel):
             penalties = self._penalties(scaling, totals)
             likelihood = Likelihood.of(design, self._family(), self._link(), scaling, penalties, bool(self.offset))
             null = likelihood.null(totals.mean, self.fit_intercept, self.tol, self.max_iter)
-            course = self._iterate(rank, likelihood, null)
+            begun = self._scaled(likelihood, scaling, learned["start"]) if "start" in learned else None
+            course = self._iterate(rank, likelihood, null, begun)
             return self._fitted(likelihood, course, scaling, totals, null)
 
     @property
@@ -252,8 +257,20 @@ class GeneralizedLinearRegression(LinearModel):
         Penalty(self.reg_param).check(self.label, totals.deviation, fit_intercept=self.fit_intercept)
         return self.reg_param * totals.feature_variances / (totals.deviation or 1.0)
 
-    def _iterate(self, rank: Rank, likelihood: Likelihood, null: Point | None) -> Course:
-        course = likelihood.resumed(rank) or Course(self._start(likelihood, null))
+    def _scaled(self, likelihood: Likelihood, scaling: Scaling, start: Sequence[float]) -> np.ndarray:
+        """Return coefficients of features as they are, the intercept last, as those of the terms that are sought."""
+        count = len(start) - 1
+        coefficients, scale = np.array(start[:count]), scaling.scale[:count]
+        intercept = start[-1] + float((coefficients * (scale > 0) * scaling.shift[:count]).sum())
+        scaled: np.ndarray = np.append(coefficients * scale, intercept)[np.minimum(likelihood.used, count)]
+        return scaled
+
+    def _iterate(self, rank: Rank, likelihood: Likelihood, null: Point | None, begun: np.ndarray | None) -> Course:
+        course = likelihood.resumed(rank)
+        if course is None:
+            # Where means are impossible on these rows, it begins as if it had learned nothing.
+            point = None if begun is None else likelihood.at(begun)
+            course = Course(point or self._start(likelihood, null))
         likelihood.iterate(course, self.tol, self.max_iter, lambda course: course.report(rank))
         if not course.converged:
             rank.report(course.iterations, f"deviance {course.point.deviance:.8g}, not converged")

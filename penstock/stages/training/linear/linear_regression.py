@@ -18,10 +18,17 @@ from penstock.core.selectors import Columns
 from penstock.spmd import Rank
 from penstock.stages.base import Fitted, Tags
 from penstock.stages.features import Features
+from penstock.stages.number_columns import with_results
 from penstock.stages.parameter_checks import in_range
 from penstock.stages.training._vector_features import of_index_table
 from penstock.stages.training.linear._least_squares import LeastSquares, Penalty
-from penstock.stages.training.linear._linear_model import LinearModel, fitted_model, minimum, predicted
+from penstock.stages.training.linear._linear_model import (
+    LinearModel,
+    fitted_model,
+    minimum,
+    predicted,
+    predicted_by,
+)
 from penstock.stages.training.linear._linear_vector import VectorLeastSquares
 from penstock.stages.training.linear._sparse_features import SparseFeatures
 from penstock.statistics.base import Statistic
@@ -200,6 +207,11 @@ class LinearRegression(LinearModel):
         values += predicted(frame, regression.features.numbers, fitted)
         values[lacking] = np.nan
         return values
+
+    def transform_by(self, frame: nw.DataFrame, states: Sequence[Fitted], place: np.ndarray) -> nw.DataFrame | None:
+        if any("vector" in state for state in states):
+            return None
+        return with_results(frame, {self.prediction: predicted_by(frame, self.inputs(), states, place)})
 
     def _terms(self, fitted: Fitted) -> list[tuple[str, float]]:
         terms = super()._terms(fitted)

@@ -17,6 +17,7 @@ from penstock.frames import matrices
 from penstock.spmd import Rank
 from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted, Tags
+from penstock.stages.class_weights import CLASS_WEIGHT, CLASS_WEIGHTS, ClassWeight
 from penstock.stages.classes import MOST_CLASSES, Classes, check_thresholds
 from penstock.stages.constant_columns import constant_note
 from penstock.stages.features import Features
@@ -39,6 +40,7 @@ from penstock.stages.training.linear._log_loss import (
 from penstock.stages.training.linear._logistic_inputs import NumberInputs
 from penstock.stages.training.linear._quasi_newton import COURSE, Course, Descent, Inverse, descend
 from penstock.stages.training.linear._vector_inputs import VectorInputs
+from penstock.stages.training.linear._warm_coefficients import scaled_coefficients
 from penstock.statistics import Checks, Statistic
 from penstock.statistics.rules import rules_for
 
@@ -76,6 +78,10 @@ class LogisticRegression(Trainer):
         sparse vector, ``<name>_indices`` and ``<name>_values``, such as :class:`HashingTF` makes: see the notes.
     weight : str, optional
         Column of row weights, not negative, without null, at most 1e150.
+    class_weight : {"balanced"}, mapping of class to float, or None, default=None
+        What a row of a class weighs, times its own weight; classes that are not named weigh 1. "balanced" gives each of
+        k classes the same weight together, ``n / (k * count)`` a row, as in scikit-learn; with a `weight`, n and the
+        counts are sums of it.
     family : {"auto", "binomial", "multinomial"}, default="auto"
         One row of coefficients for two classes, or one for each class; auto is binomial for two classes.
     reg_param : float, default=0.0
@@ -165,6 +171,7 @@ class LogisticRegression(Trainer):
     max_iter: int = field(default=100, metadata=in_range(least=1, whole=True))
     tol: float = field(default=1e-6, metadata=in_range(above=0))
     threshold: float = field(default=0.5, metadata=in_range(least=0, most=1))
+    class_weight: ClassWeight = field(default=None, metadata=CLASS_WEIGHT)
 
     tags: ClassVar[Tags] = Tags(accepts="numeric", vectors=True)
     takes_vectors: ClassVar[bool] = True
@@ -198,12 +205,20 @@ class LogisticRegression(Trainer):
         """Return the classes, and what to train with."""
         inputs = self._given(results["entries"].name if "entries" in results else None)
         results["checks"].refuse()
+        largest = largest_weight(self.weight, results.get("extremes", {}))
+        learned = self.target.learn(results)
         return {
-            "largest_weight": largest_weight(self.weight, results.get("extremes", {})),
-            **self.target.learn(results),
+            "largest_weight": largest * max(learned.get(CLASS_WEIGHTS, [1.0])),
+            **learned,
             "rows": results["labels"][self.label].total,
             **inputs.learned(results),
         }
+
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what to minimise with from the coefficients of before; of a vector, at indices that it had then."""
+        names, values = self._given(before.get("vector")).named_coefficients(before)
+        start = {"features": names, "coefficients": values.tolist(), "intercepts": before["intercepts"]}
+        return {**learned, "start": start}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         rows = 1 if fitted["family"] == "binomial" else fitted["classes"].num_rows
@@ -244,7 +259,11 @@ class LogisticRegression(Trainer):
         l2 = self.reg_param * (1 - self.elastic_net_param) * factors**2
         objective = Objective(design, totals.weight, binomial if single else multinomial, l2.ravel())
         inverse = inputs.inverse(learned, scaling, self._probabilities(totals), l2)
-        return _Problem(scaling, objective, self._descent(rank, self._start(totals, *factors.shape), factors, inverse))
+        start = self._start(totals, *factors.shape)
+        if "start" in learned:
+            named = inputs.named(learned, np.ones(len(scaling.mean), dtype=bool))
+            start = scaled_coefficients(learned["start"], named, scaling)
+        return _Problem(scaling, objective, self._descent(rank, start, factors, inverse))
 
     def _learned(self, rank: Rank, learned: Fitted, problem: _Problem, course: Course) -> Fitted:
         """Return what is learned where a course has ended."""

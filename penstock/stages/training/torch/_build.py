@@ -72,14 +72,19 @@ def trained(stage: TorchLearner, fitted: Fitted, device: torch.device) -> nn.Mod
     return _trained(module_factory(stage.module), options, fitted["weights"], device)
 
 
-@functools.lru_cache(maxsize=16)
-def _trained(factory: Factory, options: str, weights: Blob, device: torch.device) -> nn.Module:
-    module = make_for_weights(factory, json.loads(options))
+def set_weights(module: nn.Module, weights: Blob) -> None:
+    """Have a module take these weights; ArtifactError where they are not its own."""
     try:
         module.load_state_dict(load(weights.data))
     except RuntimeError as error:
         hint = "Register the module that the model was trained with, under the same name."
         raise ArtifactError(f"weights do not suit the registered module: {error}", hint=hint) from error
+
+
+@functools.lru_cache(maxsize=16)
+def _trained(factory: Factory, options: str, weights: Blob, device: torch.device) -> nn.Module:
+    module = make_for_weights(factory, json.loads(options))
+    set_weights(module, weights)
     return module.to(device).eval().requires_grad_(False)
 
 

@@ -254,6 +254,10 @@ class TorchLearner(CarriesModule, Trainer):
                 )  # fmt: skip
         return {**self.target.learn(results), "cardinalities": [code + 2 for code in largest]}
 
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what to train the weights of before with; codes that it had not seen then stay unseen."""
+        return {**learned, "cardinalities": before["cardinalities"], "weights": before["weights"]}
+
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Fields:
         codes = ListOf(Integer(least=2, most=len(fitted["weights"].data)), len(self.category_names))
         shapes: dict[str, Shape] = {"weights": ModelFile("safetensors"), "cardinalities": codes, "epochs": Integer()}

@@ -15,7 +15,7 @@ from penstock.core.errors import DataValueError, EmptyInputError
 from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.trainer import check_stopping
-from penstock.stages.training.torch._build import build
+from penstock.stages.training.torch._build import build, set_weights
 from penstock.stages.training.torch._data import Rows, read
 from penstock.stages.training.torch._group import device_of, process_group
 from penstock.stages.training.torch._optimisers import Rates, optimiser
@@ -103,6 +103,14 @@ def _own_settings(rank: Rank, device: torch.device) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def _module(stage: TorchLearner, learned: Fitted) -> torch.nn.Module:
+    """Return the module to train: with weights drawn at random, or those that it goes on from."""
+    module = build(stage, learned)
+    if "weights" in learned:
+        set_weights(module, learned["weights"])
+    return module
+
+
 class _Training:
     """One training under way on one rank, inside the group."""
 
@@ -128,7 +136,7 @@ class _Training:
         self.scaler = torch.amp.GradScaler(device.type, enabled=stage.precision == "float16")
         self.objective = Objective(row_losses(stage.loss, stage.loss_options), stage.precision, self.scaler)
         torch.manual_seed(stage.seed)
-        self.strategy = kind(build(stage, learned), stage, rank, device)
+        self.strategy = kind(_module(stage, learned), stage, rank, device)
         self.optimiser = optimiser(
             stage.optimizer,
             self.strategy.parameters(),

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 import narwhals as nw
 
 from penstock.stages.base import Fitted
+from penstock.stages.class_weights import CLASS_WEIGHT, ClassWeight
 from penstock.stages.classes import Classes, check_thresholds
 from penstock.stages.parameter_checks import checked_by, one_of
 from penstock.stages.training.torch._learner import TorchLearner
@@ -33,6 +34,10 @@ class TorchClassifier(TorchLearner):
     Parameters
     ----------
     loss : {"cross_entropy"}
+    class_weight : {"balanced"}, mapping of class to float, or None, default=None
+        What a row of a class weighs, times its own weight; classes that are not named weigh 1. "balanced" gives each of
+        k classes the same weight together, ``n / (k * count)`` a row, as in scikit-learn; with a `weight`, n and the
+        counts are sums of it.
     thresholds : sequence of float, optional
         One for each class: predicted is the class whose probability divided by its threshold is largest; see
         :class:`LogisticRegression`.
@@ -78,6 +83,7 @@ class TorchClassifier(TorchLearner):
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
     loss: str = field(default="cross_entropy", metadata=one_of("cross_entropy"))
+    class_weight: ClassWeight = field(default=None, metadata=CLASS_WEIGHT)
 
     @property
     def target(self) -> Classes:

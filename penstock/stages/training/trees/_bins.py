@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import xgboost as xgb
@@ -36,7 +37,7 @@ def sample(rank: Rank, batches: Batches) -> Batch | None:
     parts = []
     for batch in batches.each():
         assert batch.rows is not None
-        parts.append(batch.take(hash_rows(batch.rows, _SEED) < share))
+        parts.append(replace(batch, margin=None).take(hash_rows(batch.rows, _SEED) < share))
     return Batch.joined(parts)
 
 

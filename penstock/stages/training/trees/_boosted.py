@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError
+from penstock.core.locations import read_location
 from penstock.stages.base import Fitted
-from penstock.stages.parameter_checks import in_range
+from penstock.stages.parameter_checks import added_later, in_range
 from penstock.stages.training.trees._boosting_constraints import CONSTRAINTS, by_position
 from penstock.stages.training.trees._objectives import check_objective
 from penstock.stages.training.trees._tree_features import TreeFeatures
@@ -46,6 +47,11 @@ class Boosted(TreeModel):
     learning_rate, max_depth, min_child_weight, gamma, subsample, colsample_bytree, reg_alpha, reg_lambda, max_bin, \
     eval_metric : optional
         As XGBoost defines them; XGBoost decides where they are None.
+    xgb_model : str, optional
+        A booster to begin with, in whose place `num_boost_round` more rounds are added to it: the path or URL of a file
+        that XGBoost, or a saved model of this library, has as UBJSON. It has to be of these features, of this objective
+        and of as many classes, which are in ascending order; its ``base_score`` stays. See `PipelineModel.refit` for
+        a model that goes on from what it has learned itself.
     objective : str, optional
         What is learned; see the stage for those that it knows and for its default.
     params : mapping, optional
@@ -66,6 +72,7 @@ class Boosted(TreeModel):
     reg_alpha: float | None = field(default=None, metadata=in_range(least=0))
     reg_lambda: float | None = field(default=None, metadata=in_range(least=0))
     max_bin: int | None = field(default=None, metadata=in_range(least=2, whole=True))
+    xgb_model: str | None = field(default=None, metadata=added_later())
     objective: str | None = None
     eval_metric: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -81,6 +88,11 @@ class Boosted(TreeModel):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_objective(self.objective, self._OBJECTIVES, self.title)
+        if self.xgb_model is not None:
+            object.__setattr__(self, "xgb_model", read_location(self.xgb_model, f"xgb_model of {self.title}"))
+        if self.xgb_model is not None and "base_score" in self.params:
+            problem = f"params of {self.title} has base_score, and the booster of xgb_model has one that its trees suit"
+            raise ConfigError(problem, hint="Leave it out of params.", stage=self.title)
         if self.params or self.eval_metric is not None:
             self._check_params()
 
@@ -120,8 +132,35 @@ class Boosted(TreeModel):
         return self.num_boost_round
 
     def without_validation(self, fitted: Sequence[Fitted]) -> Self:
-        rounds = round(fmean(each["rounds"] for each in fitted))
-        return dataclasses.replace(self, early_stopping_rounds=None, num_boost_round=rounds)
+        rounds = round(fmean(each["rounds"] for each in fitted)) - self._rounds_given
+        return dataclasses.replace(self, early_stopping_rounds=None, num_boost_round=max(rounds, 1))
+
+    @property
+    def _rounds_given(self) -> int:
+        """How many rounds the booster has that is given to begin with."""
+        if self.xgb_model is None:
+            return 0
+        from penstock.stages.training.trees._boosting import load_booster
+        from penstock.stages.training.trees._given_booster import read_given
+
+        return int(load_booster(read_given(self.xgb_model, self.title)).num_boosted_rounds())
+
+    def finish(self, results: Mapping[str, Any]) -> Fitted:
+        learned = super().finish(results)
+        if self.xgb_model is None:
+            return learned
+        from penstock.stages.training.trees._given_booster import check_given, read_given
+
+        booster = read_given(self.xgb_model, self.title)
+        check_given(booster, self.xgb_model, self.inputs(), self._parameters(learned), self.title)
+        return {**learned, "booster": booster}
+
+    def without_start(self) -> Self:
+        return dataclasses.replace(self, xgb_model=None)
+
+    def start_from(self, learned: Fitted, before: Fitted) -> Fitted:
+        """Return what to add trees with to the booster of before; `num_boost_round` is how many rounds more."""
+        return {**learned, **self._features(learned).widened(self._features(before), before["booster"])}
 
     def _parameters(self, learned: Fitted) -> dict[str, Any]:
         params = by_position(self.params, self._features(learned).numbers, self.title)

@@ -24,6 +24,7 @@ from penstock.spmd import Rank
 from penstock.stages.base import Blob, Fitted
 from penstock.stages.trainer import check_stopping
 from penstock.stages.training.trees._float32 import BEYOND, farthest
+from penstock.stages.training.trees._joined import joined
 from penstock.stages.training.trees._matrix import ToBatch
 from penstock.stages.training.trees._quantised import QuantisedInputs
 from penstock.stages.training.trees._tree_features import float32_matrix
@@ -82,6 +83,7 @@ def boost(
     num_boost_round: int,
     early_stopping_rounds: int | None,
     external_memory: bool = False,
+    before: Blob | None = None,
 ) -> Fitted:
     """Train on every rank; each returns the same.
 
@@ -89,6 +91,15 @@ def boost(
     from external memory, and where data is too large to be kept, the matrices are made after.
     With a "validation" dataset its metrics are followed, and `early_stopping_rounds` keeps the best round. A training
     that goes on from a checkpoint gives the same model as one that was never interrupted.
+
+    Parameters
+    ----------
+    num_boost_round : int
+        Rounds at most, besides those of the booster `before`.
+    before : Blob, optional
+        The booster to add to: its trees, and its ``base_score``, stay as they are. What it says of rows is in their
+        base margins, which are made of the values themselves: XGBoost would take the ends of their bins, on the other
+        side of a split, maybe.
 
     Returns
     -------
@@ -105,13 +116,16 @@ def boost(
     check_stopping(rank, early_stopping_rounds)
     settings = {**parameters, "nthread": rank.threads, "device": device_name(rank.kind)}
     with _cache_folder(external_memory) as folder:
-        booster, course, beyond = _train(rank, convert, settings, folder, num_boost_round, early_stopping_rounds)
+        first = 0 if before is None else load_booster(before).num_boosted_rounds()
+        rounds = range(first, first + num_boost_round)
+        booster, course, beyond = _train(rank, convert, settings, folder, rounds, early_stopping_rounds)
     _check_device(booster, rank)
     if course.patience is not None:
         booster = booster[: course.best + 1]
-    rounds = booster.num_boosted_rounds()
+    trained = Blob(KIND, bytes(booster.save_raw("ubj")))
     return {
-        "booster": Blob(KIND, bytes(booster.save_raw("ubj"))), "rounds": rounds, "history": course.history,
+        "booster": trained if before is None else joined(before, trained),
+        "rounds": first + booster.num_boosted_rounds(), "history": course.history,
         BEYOND: farthest(rank.gather(beyond)),
     }  # fmt: skip
 
@@ -136,7 +150,7 @@ def _train(
     convert: ToBatch,
     settings: Mapping[str, Any],
     folder: str | None,
-    most: int,
+    rounds: range,
     patience: int | None,
 ) -> tuple[xgb.Booster, _Course, Mapping[str, int]]:
     """Return the booster, how it went, and what `_float32` found.
@@ -145,7 +159,7 @@ def _train(
     """
     inputs = QuantisedInputs.of(rank, convert, settings, folder)
     with rank.collective():
-        booster, course = _rounds(rank, settings, inputs.matrices(rank, settings), inputs.names, most, patience)
+        booster, course = _rounds(rank, settings, inputs.matrices(rank, settings), inputs.names, rounds, patience)
     return booster, course, inputs.beyond
 
 
@@ -154,24 +168,25 @@ def _rounds(
     settings: Mapping[str, Any],
     data: list[xgb.DMatrix],
     names: Sequence[str] | None,
-    most: int,
+    rounds: range,
     patience: int | None,
 ) -> tuple[xgb.Booster, _Course]:
     """Boost round by round: `xgboost.train` would number the rounds after a checkpoint, and its samples, anew."""
     history, model = _unpack(rank.checkpoint.data) if rank.checkpoint else ({}, None)
     course = _Course(patience, history)
     booster = _booster(settings, data, model, names)
-    for number in range(booster.num_boosted_rounds(), most):
+    for number in rounds[booster.num_boosted_rounds() :]:
         if course.is_over():
             break
         booster.update(data[0], iteration=number)
         for watched in data[1:]:
             course.note(booster.eval_set([(watched, "validation")], iteration=number))
-        rank.report(number + 1, str(course))
-        at_checkpoint = (number + 1) % rank.checkpoint_interval == 0 and number + 1 < most
+        done = number - rounds.start + 1
+        rank.report(done, str(course))
+        at_checkpoint = done % rank.checkpoint_interval == 0 and done < len(rounds)
         if at_checkpoint and (rank.keeps_checkpoints or _samples(settings)):
             packed = _pack(course.history, booster)
-            rank.save(number + 1, packed)
+            rank.save(done, packed)
             if _samples(settings):
                 booster = _booster(settings, data, _unpack(packed)[1], names)
     return booster.reset(), course

@@ -24,7 +24,9 @@ Layout = dict[str, tuple[str, tuple[int, ...]]]
 
 
 def broadcast(rank: Rank, batch: Batch | None, root: int) -> Batch:
-    """Return the features, labels, weights and groups of the batch of rank `root`; called inside `Rank.collective`.
+    """Return the features, labels, weights, groups and margins of the batch of rank `root`.
+
+    Called inside `Rank.collective`.
 
     Parameters
     ----------
@@ -40,7 +42,8 @@ def broadcast(rank: Rank, batch: Batch | None, root: int) -> Batch:
     layout, shape = rank.gather(None if batch is None else (_layout(own), batch.features.shape))[root]
     arrays = {name: _broadcast_array(own.get(name), *each) for name, each in layout.items()}
     try:
-        return Batch(_features(arrays, shape), arrays["label"], arrays.get("weight"), group=_group(arrays))
+        features, weight, margin = _features(arrays, shape), arrays.get("weight"), arrays.get("margin")
+        return Batch(features, arrays["label"], weight, group=_group(arrays), margin=margin)
     except (ValueError, pa.ArrowInvalid) as error:
         raise ExecutionError(
             f"what came from rank {root} over XGBoost's connections is not what it sent: {error}",
@@ -65,9 +68,10 @@ def _layout(arrays: dict[str, np.ndarray]) -> Layout:
 
 
 def _arrays(batch: Batch) -> dict[str, np.ndarray]:
-    weight = {} if batch.weight is None else {"weight": batch.weight}
+    given = {"weight": batch.weight, "margin": batch.margin}
+    more = {name: values for name, values in given.items() if values is not None}
     group = {} if batch.group is None else _of_group(batch.group)
-    return {"label": batch.label, **weight, **_of_features(batch.features), **group}
+    return {"label": batch.label, **more, **_of_features(batch.features), **group}
 
 
 def _of_features(features: Any) -> dict[str, np.ndarray]:

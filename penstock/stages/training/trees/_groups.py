@@ -75,4 +75,7 @@ def _sorted(parts: list[Batch], kind: Kind) -> Batch:
     weight = None
     if whole.weight is not None:
         weight = (np.bincount(places, whole.weight[order]) / np.bincount(places)).astype(np.float32)
-    return Batch(whole.features[order], whole.label[order], weight, group=pa.array(places)).to_device(kind)
+    margin = None if whole.margin is None else whole.margin[order]
+    return Batch(whole.features[order], whole.label[order], weight, group=pa.array(places), margin=margin).to_device(
+        kind
+    )

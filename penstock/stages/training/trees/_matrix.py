@@ -14,6 +14,7 @@ import xgboost as xgb
 from penstock import devices, frames
 from penstock.frames import ROW, Kind, matrices
 from penstock.spmd import Rank
+from penstock.stages.base import Blob
 from penstock.stages.classes import coded_label
 from penstock.stages.training import _finite, _vector_features
 from penstock.stages.training.trees import _float32
@@ -46,6 +47,8 @@ class Batch:
         What group each row belongs to; on the host.
     beyond : mapping of str to int
         Features whose whole numbers float32 rounds; see `_float32`.
+    margin
+        What the trees before say of the rows, which those to come are added to; float32, a column for each output.
     """
 
     features: Any
@@ -55,27 +58,33 @@ class Batch:
     upper: Any | None = None
     group: pa.Array | None = None
     beyond: Mapping[str, int] = field(default_factory=dict)
+    margin: Any | None = None
 
     def take(self, chosen: np.ndarray) -> Batch:
-        """Return the features, labels, weights and groups of the rows that a mask chooses, on the host."""
-        features, label = (matrices.rows_of(each, chosen) for each in (self.features, self.label))
-        weight = None if self.weight is None else matrices.rows_of(self.weight, chosen)
-        return Batch(features, label, weight, group=None if self.group is None else self.group.filter(pa.array(chosen)))
+        """Return the features, labels, weights, groups and margins of the rows that a mask chooses, on the host."""
+        arrays = (self.features, self.label, self.weight, self.margin)
+        features, label, weight, margin = (None if each is None else matrices.rows_of(each, chosen) for each in arrays)
+        group = None if self.group is None else self.group.filter(pa.array(chosen))
+        return Batch(features, label, weight, group=group, margin=margin)
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return the features, labels and weights of several batches, all on the host; of one, without a copy."""
+        """Return the features, labels, weights and margins of several batches, all on the host; of one, uncopied."""
         if len(batches) == 1:
             return replace(batches[0], group=None)
         features, label = matrices.concatenated([each.features for each in batches]), [each.label for each in batches]
-        weight = [each.weight for each in batches if each.weight is not None]
-        return Batch(features, np.concatenate(label), np.concatenate(weight) if weight else None)
+        weight, margin = (_joined([getattr(each, name) for each in batches]) for name in ("weight", "margin"))
+        return Batch(features, np.concatenate(label), weight, margin=margin)
 
     def to_device(self, kind: Kind) -> Batch:
-        """Return the rows with features, labels and weights on a device."""
-        arrays = (self.features, self.label, self.weight)
-        features, label, weight = (None if each is None else matrices.to_device(each, kind) for each in arrays)
-        return Batch(features, label, weight, group=self.group)
+        """Return the rows with features, labels, weights and margins on a device."""
+        arrays = (self.features, self.label, self.weight, self.margin)
+        features, label, weight, margin = (None if each is None else matrices.to_device(each, kind) for each in arrays)
+        return Batch(features, label, weight, group=self.group, margin=margin)
+
+
+def _joined(parts: Sequence[Any]) -> Any | None:
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +110,8 @@ class ToBatch:
         Labels become a matrix: 1 in the column of the class, 0 in the others.
     index : numpy.ndarray or None
         The indices of the sparse vector whose columns are among the features; None where there is none.
+    before : Blob or None
+        The booster whose margins rows begin with.
     """
 
     features: tuple[str, ...]
@@ -113,6 +124,7 @@ class ToBatch:
     group: str | None = None
     one_hot: bool = False
     index: np.ndarray | None = None
+    before: Blob | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -144,7 +156,13 @@ class ToBatch:
             None if self.upper is None else matrices.to_matrix(frame, (self.upper,))[:, 0],
             None if self.group is None else host_column(frame, self.group),
             _float32.beyond(frame, self.features),
+            None if self.before is None else self._margins(frame, self.before),
         )
+
+    def _margins(self, frame: nw.DataFrame, before: Blob) -> Any:
+        from penstock.stages.training.trees._boosting import predict
+
+        return predict(before, float32_matrix(frame, self.features, self.index), "margin").astype("float32")
 
     @property
     def names(self) -> list[str] | None:
@@ -283,7 +301,8 @@ class Batches(xgb.DataIter):
         batch = next(self._open, None)
         if batch is None:
             return False
-        input_data(data=batch.features, weight=batch.weight, feature_names=self.names, **_targets(batch))
+        margin = {} if batch.margin is None else {"base_margin": batch.margin}
+        input_data(data=batch.features, weight=batch.weight, feature_names=self.names, **margin, **_targets(batch))
         return True
 
 

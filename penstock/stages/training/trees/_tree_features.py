@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.frames import sparse
-from penstock.stages.base import Fitted
+from penstock.stages.base import Blob, Fitted
 from penstock.stages.features import Features
 from penstock.stages.shapes import Shape, TableOf, Text
 from penstock.stages.training._finite import finite_matrix, refuse_infinite
@@ -80,6 +80,17 @@ class TreeFeatures(Features):
             return dict(scores)
         names = [*self.numbers, *(f"{self.vector}[{place}]" for place in self.index)]
         return {names[int(place.removeprefix("f"))]: score for place, score in scores.items()}
+
+    def widened(self, before: TreeFeatures, booster: Blob) -> Fitted:
+        """Return a booster of the features `before` as one that has those here too, and the ``indices`` of both."""
+        if self.index is None or before.index is None:
+            return {"booster": booster}
+        from penstock.stages.training.trees._used_features import with_features
+
+        numbers, index = len(self.numbers), np.union1d(self.index, before.index)
+        places = np.concatenate([np.arange(numbers), numbers + np.searchsorted(index, before.index)])
+        indices = pa.table({"index": pa.array(index, pa.int32())})
+        return {"booster": with_features(booster, places, numbers + len(index)), "indices": indices}
 
     def without_unused(self, fitted: Fitted) -> Fitted:
         """Return a model without those indices that no tree looks at."""

@@ -125,7 +125,8 @@ class TreeModel(Trainer):
         """Return the `ToBatch` that reads what is learned from."""
         from penstock.stages.training.trees._matrix import ToBatch
 
-        return ToBatch(self.inputs(), self.label, classes_of(learned), self.weight, index=self._features(learned).index)
+        index, before = self._features(learned).index, learned.get("booster")
+        return ToBatch(self.inputs(), self.label, classes_of(learned), self.weight, index=index, before=before)
 
     def train(self, rank: Rank, learned: Fitted) -> Fitted:
         from penstock.stages.training.trees._boosting import boost
@@ -137,6 +138,7 @@ class TreeModel(Trainer):
             num_boost_round=self.rounds,
             early_stopping_rounds=getattr(self, "early_stopping_rounds", None),
             external_memory=getattr(self, "external_memory", False),
+            before=learned.get("booster"),
         )
         return self._features(learned).without_unused({**learned, **trained})
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xgboost as xgb
 
 from penstock.stages.base import Blob
+from penstock.stages.training.trees._documents import from_document, to_document
 
 _DELETED = 2**31 - 1
 """What XGBoost has in place of a feature at a node that it pruned."""
@@ -25,21 +24,30 @@ def without_unused(blob: Blob, first: int) -> tuple[Blob, np.ndarray]:
     first : int
         So many features are kept whether a tree looks at them or not.
     """
-    document = json.loads(bytes(xgb.Booster(model_file=bytearray(blob.data)).save_raw("json")))
-    learner = document["learner"]
-    trees = _trees(learner["gradient_booster"])
-    kept = np.unique(np.concatenate([np.arange(first), *map(_features, trees)]))
-    for tree in trees:
+    document = to_document(blob)
+    kept = np.unique(np.concatenate([np.arange(first), *map(_features, _trees(document))]))
+    return _recoded(blob.kind, document, lambda split: np.searchsorted(kept, split), len(kept)), kept
+
+
+def with_features(blob: Blob, places: np.ndarray, count: int) -> Blob:
+    """Return a booster with the same scores that has `count` features, its own at these places among them."""
+    return _recoded(blob.kind, to_document(blob), lambda split: places[split], count)
+
+
+def _recoded(kind: str, document: Any, place: Callable[[np.ndarray], np.ndarray], count: int) -> Blob:
+    """Return a booster whose features are at other places, of so many."""
+    for tree in _trees(document):
         split = np.array(tree["split_indices"])
-        tree["split_indices"] = np.where(split == _DELETED, split, np.searchsorted(kept, split)).tolist()
-        tree["tree_param"]["num_feature"] = str(len(kept))
-    learner["learner_model_param"]["num_feature"] = str(len(kept))
-    smaller = xgb.Booster(model_file=bytearray(json.dumps(document).encode()))
-    return Blob(blob.kind, bytes(smaller.save_raw("ubj"))), kept
+        known = np.where(split == _DELETED, 0, split)
+        tree["split_indices"] = np.where(split == _DELETED, split, place(known)).tolist()
+        tree["tree_param"]["num_feature"] = str(count)
+    document["learner"]["learner_model_param"]["num_feature"] = str(count)
+    return from_document(kind, document)
 
 
-def _trees(booster: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+def _trees(document: Any) -> Sequence[dict[str, Any]]:
     """Return the trees of a ``gbtree`` booster, or of a ``dart`` one, which has one in it."""
+    booster: Mapping[str, Any] = document["learner"]["gradient_booster"]
     trees: Sequence[dict[str, Any]] = booster.get("gbtree", booster)["model"]["trees"]
     return trees
 

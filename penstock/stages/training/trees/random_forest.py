@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted
+from penstock.stages.class_weights import CLASS_WEIGHT, ClassWeight
 from penstock.stages.classes import check_thresholds
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.parameter_checks import checked_by, in_range, wrong_parameter
@@ -132,6 +133,10 @@ class RandomForestClassifier(_Forest):
     ----------
     label : str
         The column of classes.
+    class_weight : {"balanced"}, mapping of class to float, or None, default=None
+        What a row of a class weighs, times its own weight; classes that are not named weigh 1. "balanced" gives each of
+        k classes the same weight together, ``n / (k * count)`` a row, as in scikit-learn; with a `weight`, n and the
+        counts are sums of it.
     thresholds : sequence of float, optional
         One for each class: predicted is the class whose probability divided by its threshold is largest; see
         :class:`LogisticRegression`.
@@ -157,6 +162,7 @@ class RandomForestClassifier(_Forest):
     thresholds: tuple[float, ...] | None = field(default=None, metadata=checked_by(check_thresholds))
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
+    class_weight: ClassWeight = field(default=None, metadata=CLASS_WEIGHT)
 
     _AUTO: ClassVar[str] = "sqrt"
 

@@ -11,6 +11,7 @@ import numpy as np
 from penstock.core.errors import ConfigError
 from penstock.stages._onnx_classes import above, class_columns, likeliest
 from penstock.stages.base import Fitted
+from penstock.stages.class_weights import CLASS_WEIGHT, ClassWeight
 from penstock.stages.classes import check_thresholds
 from penstock.stages.onnx_graph import OnnxGraph, Tensor
 from penstock.stages.parameter_checks import checked_by
@@ -41,6 +42,10 @@ class XGBoostClassifier(Boosted):
         chosen by their number unless given.
     scale_pos_weight : float, optional
         As XGBoost defines it, for two classes.
+    class_weight : {"balanced"}, mapping of class to float, or None, default=None
+        What a row of a class weighs, times its own weight; classes that are not named weigh 1. "balanced" gives each of
+        k classes the same weight together, ``n / (k * count)`` a row, as in scikit-learn; with a `weight`, n and the
+        counts are sums of it.
     external_memory : bool
         Keep what is learned from in a temporary folder (of TMPDIR, on the machine of each rank) in place of memory: two
         to three bytes for each feature of each row, about twice as much where values are missing. In memory are then a
@@ -79,6 +84,7 @@ class XGBoostClassifier(Boosted):
     probability: str = "probability"
     raw_prediction: str = "rawPrediction"
     scale_pos_weight: float | None = None
+    class_weight: ClassWeight = field(default=None, metadata=CLASS_WEIGHT)
 
     _CORE: ClassVar[tuple[str, ...]] = (*Boosted._CORE, "scale_pos_weight")
     _OBJECTIVES: ClassVar[tuple[str, ...]] = CLASSIFICATION

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.artefact.checks import exact_keys, need, whole
-from penstock.artefact.tree import check_tree
-from penstock.artefact.ubjson import read_ubjson
+from penstock.core.checks import exact_keys, need, whole
 from penstock.core.errors import ArtifactError, UntrustedArtifactError
 from penstock.frames import sparse
+from penstock.stages.training.trees.model_file.tree import check_tree
+from penstock.stages.training.trees.model_file.ubjson import read_ubjson
 
 _LEARNER = {"attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"}
 _MODEL = {"gbtree_model_param", "iteration_indptr", "tree_info", "trees"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.artefact.checks import exact_keys, need, whole
+from penstock.core.checks import exact_keys, need, whole
 
 _PER_NODE = {
     "base_weights": ">f4", "default_left": ">u1", "left_children": ">i4", "loss_changes": ">f4", "parents": ">i4",

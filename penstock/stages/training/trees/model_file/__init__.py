@@ -1,0 +1,1 @@
+"""What an XGBoost model file must be before XGBoost may see it."""
