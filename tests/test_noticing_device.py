@@ -37,8 +37,10 @@ from penstock.stages.trainer import Trainer
 from penstock.stages.training.bayes import _bayes
 from penstock.stages.training.clustering import _lloyd, _seeding
 from penstock.statistics import BinaryCurve, Extremes, Moments, Quantiles, Statistic, quantiles
+from penstock.statistics.class_grams import ClassGrams
 from penstock.statistics.class_moments import ClassMoments
 from penstock.statistics.evaluation.histogram import Residuals
+from penstock.statistics.fourth_moments import FourthMoments
 from penstock.statistics.gram import Gram
 from penstock.statistics.labels_by_value import LabelsByValue
 from penstock.statistics.log_cells import LogCells
@@ -111,6 +113,7 @@ def of_working_weights(sizes: Sizes) -> int:
 READING = Allowed("io/sources/", "from_arrow", lambda _: sys.maxsize, lambda sizes: sizes.fragments)
 CLUSTERING, EXACT = "stages/training/clustering/", "stages/training/exact/"
 LINEAR_MODELS, EVALUATION = "stages/training/linear/", "statistics/evaluation/"
+DISCRIMINANT = "stages/training/discriminant/"
 ALLOWED = (
     READING,
     Allowed(EXACT + "sums.py:Split.of", "to_device", of_outputs, each_round),
@@ -147,11 +150,15 @@ ALLOWED = (
     Allowed("stages/training/_finite.py:", "__bool__", once, each_fragment),
     Allowed("stages/training/bayes/_bayes.py:_added", "to_device", of_outputs, each_fragment),
     Allowed("stages/training/bayes/naive_bayes.py:", "__bool__", once, each_fragment),
+    Allowed(DISCRIMINANT + "_discriminant.py:", "__bool__", once, each_fragment),
+    Allowed(DISCRIMINANT + "linear_discriminant_analysis.py:", "to_device", of_outputs, each_fragment),
     Allowed("stages/classes.py:Classes.with_columns", "from_arrow", of_outputs, each_fragment),
     Allowed("stages/target.py:", "__int__", once, each_fragment),
     Allowed("stages/target.py:", "__bool__", once, each_fragment),
     # statistics
     Allowed("statistics/aggregates.py:aggregate", "to_arrow", of_products, each_fragment),
+    Allowed("statistics/labels.py:categories", "to_arrow", of_outputs, each_fragment),
+    Allowed("statistics/fourth_moments.py:", "to_device", of_outputs, each_fold),
     Allowed("statistics/class_moments.py:ClassMoments._table", "to_host", of_moments, each_fragment),
     Allowed("statistics/extremes.py:Extremes.summarise", "to_arrow", of_outputs, each_fragment),
     Allowed("statistics/gram.py:", "to_host", of_products, each_fold),
@@ -182,9 +189,9 @@ ALLOWED = (
     Allowed("statistics/places.py:places", "__int__", once, each_fragment),
     Allowed(EVALUATION + "clusters.py:ClusterSums._table", "to_host", of_outputs, each_fold),
     Allowed(EVALUATION + "clusters.py:Clusters.on", "to_device", of_outputs, each_fold),
-    Allowed(EVALUATION + "clusters.py:_coefficients", "to_host", of_outputs, each_fragment),
-    Allowed(EVALUATION + "clusters.py:Silhouettes.summarise", "to_host", of_outputs, each_fragment),
-    Allowed(EVALUATION + "clusters.py:Silhouettes.summarise", "__int__", once, each_fragment),
+    Allowed(EVALUATION + "silhouettes.py:_coefficients", "to_host", of_outputs, each_fragment),
+    Allowed(EVALUATION + "silhouettes.py:Silhouettes.summarise", "to_host", of_outputs, each_fragment),
+    Allowed(EVALUATION + "silhouettes.py:Silhouettes.summarise", "__int__", once, each_fragment),
     Allowed("statistics/grouped/slices.py:Sliced.summarise", "to_arrow", once, each_fold),
     Allowed("statistics/grouped/bootstrap.py:Resampled.summarise", "to_device", of_outputs, each_fragment),
     # rows that are dealt
@@ -282,6 +289,11 @@ BAYES = tuple(
     st.NaiveBayes("y", features=FEATURES, model_type=each, weight=weight)
     for each, weight in (("multinomial", None), ("complement", "w"), ("gaussian", None), ("gaussian", "w"))
 )
+DISCRIMINANTS = (
+    st.LinearDiscriminantAnalysis("y", features=FEATURES, weight="w"),
+    st.LinearDiscriminantAnalysis("y", features=FEATURES, shrinkage="auto"),
+    st.QuadraticDiscriminantAnalysis("y", features=FEATURES, shrinkage="oas"),
+)
 REGRESSIONS = (
     st.LinearRegression("y", features=FEATURES, weight="w"),
     st.LinearRegression("y", features=FEATURES, reg_param=0.1, elastic_net_param=0.5),
@@ -317,7 +329,7 @@ EVALUATORS: tuple[Evaluator, ...] = (
     st.MulticlassClassificationEvaluator("y", probability="p", weight="w", metrics=("logLoss", "topKAccuracy")),
     st.MulticlassClassificationEvaluator("c", prediction="found", probability="chances", weight="w", top_k=2),
     st.ClusteringEvaluator("c", features="chances", weight="w"),
-    st.ClusteringEvaluator("c", features=FEATURES),
+    st.ClusteringEvaluator("c", features=FEATURES, label="text"),
     st.ClusteringEvaluator("c", features=FEATURES, weight="w", distance_measure="cosine"),
 )
 ON_THE_HOST: tuple[tuple[Evaluator, str], ...] = (
@@ -347,6 +359,7 @@ def test_a_trainer_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -
     "stage",
     [
         *BAYES,
+        *DISCRIMINANTS,
         *REGRESSIONS,
     ],
     ids=lambda stage: type(stage).__name__,
@@ -465,7 +478,7 @@ def test_rows_are_dealt_on_the_device(dealer: Dealer, stand_in: None) -> None:
 
 @pytest.mark.parametrize(
     "stage",
-    [*KMEANS, *MIXTURES, *REGRESSIONS, *GLM, BAYES[0], BAYES[2]],
+    [*KMEANS, *MIXTURES, *REGRESSIONS, *GLM, BAYES[0], BAYES[2], DISCRIMINANTS[0], DISCRIMINANTS[2]],
     ids=lambda stage: type(stage).__name__,
 )
 def test_predictions_are_made_on_the_device(stage: Trainer, gpu: LocalEngine) -> None:
@@ -492,6 +505,8 @@ SKETCHES: tuple[Statistic, ...] = (
         Moments(FEATURES),
         Extremes(FEATURES),
         Gram(FEATURES),
+        FourthMoments(FEATURES),
+        ClassGrams(("y", *FEATURES)),
         ClassMoments(("y", *FEATURES)),
         ClassMoments(("y", *FEATURES, "w"), weighted=True),
         *SKETCHES,

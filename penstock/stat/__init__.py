@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from penstock.stat.chi_square import chi_square_test as chi_square_test
     from penstock.stat.correlations import CorrelationMatrix as CorrelationMatrix
     from penstock.stat.correlations import correlation as correlation
+    from penstock.stat.inflation import variance_inflation as variance_inflation
     from penstock.stat.information import mutual_information as mutual_information
     from penstock.stat.kolmogorov_smirnov import KolmogorovSmirnovResult as KolmogorovSmirnovResult
     from penstock.stat.kolmogorov_smirnov import kolmogorov_smirnov_test as kolmogorov_smirnov_test

@@ -142,12 +142,16 @@ class Gram(Statistic):
 
     def _sums(self, values: Any, extremes: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
         if not self.weighted:
-            return _state(values, None, extremes)
+            return self._state_of(values, None, extremes)
         numbers, weight = values[:-1], values[-1]
         if bool(weight.all()):
-            return _state(numbers, weight, (extremes[0][:-1], extremes[1][:-1]))
+            return self._state_of(numbers, weight, (extremes[0][:-1], extremes[1][:-1]))
         numbers, weight = numbers[:, weight > 0], weight[weight > 0]
-        return _state(numbers, weight, _extremes(numbers))
+        return self._state_of(numbers, weight, _extremes(numbers))
+
+    def _state_of(self, values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+        """Return the state of rows of a weight above 0, columns of `values` on any device."""
+        return _state(values, weight, extremes)
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the weights; join means and products with Chan's update."""
@@ -177,7 +181,7 @@ class Gram(Statistic):
         refuse(self._checks, state["invalid"])
         columns = _columns(state)
         constant = columns["minimum"] >= columns["maximum"]
-        cross = _unpack(state["cross"]["upper"].to_numpy(), len(self.numbers))
+        cross = unpack(state["cross"]["upper"].to_numpy(), len(self.numbers))
         for name, square in zip(self.numbers, np.diag(cross), strict=True):
             refuse_overflow(name, square)
         cross[constant, :] = 0.0
@@ -202,13 +206,13 @@ def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarr
         return {"count": 0, "weight": 0.0, "weight_squares": 0.0, **_tables(none, none, *extremes, upper)}
     heaviness = float(rows if weight is None else weight.sum())
     with np.errstate(over="ignore", invalid="ignore"):  # refused at the end, by name
-        origin = sum(_weighted(values, weight, part).sum(axis=1) for part in _slabs(values)) / heaviness
+        origin = sum(_weighted(values, weight, part).sum(axis=1) for part in slabs(values)) / heaviness
         first, products = np.zeros(width), np.zeros((width, width))
-        for part in _slabs(values):
+        for part in slabs(values):
             near = values[:, part] - origin[:, None]  # in float64
             weighted = near if weight is None else near * weight[part]
             first += matrices.to_host(weighted.sum(axis=1))
-            products += _products(weighted, near)
+            products += upper_products(weighted, near)
         upper = _pack(products) - _pack_products(first / heaviness, first)
     return {
         "count": rows,
@@ -218,7 +222,7 @@ def _state(values: Any, weight: Any | None, extremes: tuple[np.ndarray, np.ndarr
     }
 
 
-def _slabs(values: Any) -> list[slice]:
+def slabs(values: Any) -> list[slice]:
     """Return the rows in parts that a processor's cache holds, or that keep a GPU busy; columns decide how many."""
     numbers = _CACHED if isinstance(values, np.ndarray) else _ON_GPU
     rows = _ROWS * max(numbers // (_ROWS * len(values)), 1)
@@ -230,7 +234,7 @@ def _weighted(values: Any, weight: Any | None, part: slice) -> Any:
     return numbers if weight is None else numbers * weight[part]
 
 
-def _products(left: Any, right: Any) -> np.ndarray:
+def upper_products(left: Any, right: Any) -> np.ndarray:
     """Return ``left @ right.T``, right in its upper triangle."""
     width = len(left)
     products = np.zeros((width, width))
@@ -260,7 +264,8 @@ def _pack_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.concatenate([each * right[place:] for place, each in enumerate(left)])
 
 
-def _unpack(upper: np.ndarray, width: int) -> np.ndarray:
+def unpack(upper: np.ndarray, width: int) -> np.ndarray:
+    """Return the symmetric matrix of an upper triangle, row by row."""
     matrix, start = np.zeros((width, width)), 0
     for place in range(width):
         matrix[place, place:] = matrix[place:, place] = upper[start : start + width - place]

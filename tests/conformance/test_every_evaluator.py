@@ -69,7 +69,7 @@ KNOWN = {
     ),
     RankingEvaluator: Columns({"label": "tags", "prediction": "ranked", "k": 3}, {"ranked": [1.0, None]}),
     ClusteringEvaluator: Columns(
-        {"prediction": "cluster", "features": ("x", "y")},
+        {"prediction": "cluster", "features": ("x", "y"), "label": "kind"},
         {"cluster": None, "y": float("inf")},
         scans=2,
         reweighed=frozenset({"silhouette"}),

@@ -129,7 +129,7 @@ def test_rows_at_ranks_are_found_exactly_in_however_many_scans(monkeypatch, rows
     }
     data, gather = labelled(labels, pa.string()), Mock(wraps=Dataset.gather)
     monkeypatch.setattr(Dataset, "gather", lambda *arguments, **options: gather(*arguments, **options))
-    found = order_statistics(data, RowHash(4), lambda sizes: [[0, n // 3, n // 2, n - 1, n] for n in sizes], "label")
+    found = order_statistics(data, RowHash(4), lambda _, sizes: [[0, n // 3, n // 2, n - 1, n] for n in sizes], "label")
     assert gather.call_count == scans
     assert dict(zip(found.classes, found.rows, strict=True)) == {label: len(of) for label, of in expected.items()}
     for label, keys in zip(found.classes, found.keys, strict=True):
@@ -287,3 +287,55 @@ def test_a_sample_of_rows_without_numbers_is_refused():
     for how in ({"n": 1}, {"fraction": 0.5}):
         with pytest.raises(ConfigError, match="rows have no numbers"):
             data.sample(seed=1, **how)
+
+
+# Samples by class
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=60), st.floats(0, 1), st.integers(0, 9))
+def test_of_each_class_its_own_fraction_is_drawn_to_within_half_a_row(labels, fraction, seed):
+    found = counts(labelled(labels, pa.string()).sample({"a": fraction, None: 1.0}, seed=seed, stratify="label"))
+    rows = Counter(labels)
+    assert found[None] == rows[None]
+    assert found["b"] == 0
+    assert abs(found["a"] - fraction * rows["a"]) <= 0.5
+
+
+def test_a_larger_fraction_has_the_rows_of_a_smaller_one_in_any_partitions():
+    labels = ["a", "b", "b", "b"] * 100
+    small, large = ({"a": 0.2, "b": 0.1}, {"a": 0.9, "b": 0.3})
+    table = pa.table({"row": range(400), "label": labels})
+    one, other = (ENGINE.from_arrow(table, fragment_bytes=size) for size in (500, 10**6))
+    drawn = [rows_of(data.sample(each, seed=3, stratify="label")) for data in (one, other) for each in (small, large)]
+    assert drawn[:2] == drawn[2:]
+    assert set(drawn[0]) < set(drawn[1])
+    assert (len(drawn[0]), len(drawn[1])) == (50, 180)
+
+
+def test_every_engine_draws_the_same_rows_of_a_class(engine):
+    labels = ["a", "b", "b", "b"] * 30
+    drawn = [labelled(labels, engine=each).sample({"a": 0.2, "b": 0.1}, seed=3, stratify="label")
+             for each in (ENGINE, engine)]  # fmt: skip
+    assert rows_of(drawn[0]) == rows_of(drawn[1])
+
+
+def test_a_class_that_no_row_has_draws_none():
+    assert counts(labelled(["a"] * 10).sample({"a": 0.5, "z": 1.0}, seed=1, stratify="label")) == {"a": 5}
+
+
+@pytest.mark.parametrize(
+    ("fraction", "options", "message"),
+    [
+        ({"a": 0.5}, {}, "fraction is .*, by class, and there is no column of classes"),
+        ({"a": 1.5}, {"stratify": "label"}, "fraction of class 'a' is 1.5, expected a number from 0 to 1"),
+        (
+            {7: 0.5},
+            {"stratify": "label"},
+            "fraction names the class 7, which column 'label' of type string cannot have",
+        ),
+    ],
+)
+def test_fractions_of_classes_that_cannot_be_are_refused(fraction, options, message):
+    with pytest.raises(ConfigError, match=message):
+        labelled(["a"] * 9).sample(fraction, seed=1, **options)

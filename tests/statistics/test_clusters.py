@@ -8,7 +8,8 @@ import pytest
 
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
-from penstock.statistics.evaluation.clusters import Clusters, ClusterSums, Silhouettes
+from penstock.statistics.evaluation.clusters import Clusters, ClusterSums
+from penstock.statistics.evaluation.silhouettes import Silhouettes
 
 COSINE = "cosine"
 EUCLIDEAN = "squaredEuclidean"
@@ -117,7 +118,7 @@ def test_a_cluster_far_away_takes_no_digits_from_the_others():
 
 def test_many_clusters_are_compared_in_batches(monkeypatch):
     cluster, vectors, weight = sample(clusters=40)
-    monkeypatch.setattr("penstock.statistics.evaluation.clusters._AT_A_TIME", 100)
+    monkeypatch.setattr("penstock.statistics.evaluation.silhouettes._AT_A_TIME", 100)
     _, found = two_scans([table_of(cluster, vectors, weight)])
     expected = np.average(brute_force(cluster, vectors, weight), weights=weight)
     assert found.mean == pytest.approx(expected, rel=1e-12)

@@ -12,7 +12,7 @@ import pytest
 from penstock import frames
 from penstock.errors import ConfigError, DataValueError
 from penstock.statistics import Gram
-from penstock.statistics.gram import MOST_COLUMNS, _slabs
+from penstock.statistics.gram import MOST_COLUMNS, slabs
 
 
 def products(*parts, weighted=False):
@@ -175,5 +175,5 @@ def test_a_gpu_works_on_256_mb_of_rows_at_a_time():
         def __len__(self):
             return 10
 
-    rows = _slabs(OnDevice())[0].stop
+    rows = slabs(OnDevice())[0].stop
     assert 0.99 < rows * 10 * 8 / 2**28 <= 1

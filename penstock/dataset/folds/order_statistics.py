@@ -62,7 +62,7 @@ class _Sought(NamedTuple):
 def order_statistics(
     dataset: Dataset,
     key: Key,
-    ranks: Callable[[tuple[int, ...]], Sequence[Sequence[int]]],
+    ranks: Callable[[tuple[Any, ...], tuple[int, ...]], Sequence[Sequence[int]]],
     by: str | None = None,
     label: str = "folds",
 ) -> OrderStatistics:
@@ -74,12 +74,12 @@ def order_statistics(
     Parameters
     ----------
     ranks : callable
-        For the numbers of rows of all classes, the ranks that are asked for of each: from 0, ascending.
+        For all classes and their numbers of rows, the ranks that are asked for of each: from 0, ascending.
     """
     statistic = KeyCounts(key, by, MOST_KEYS)
     table = _gather(dataset, statistic, label)
     classes, rows = tuple(table.classes.to_pylist()), tuple(table.rows().tolist())
-    wanted = ranks(rows)
+    wanted = ranks(classes, rows)
     places = [(code, rank) for code, of_class in enumerate(wanted) for rank in of_class if rank < rows[code]]
     sought = [_Sought(code, 0, rank) for code, rank in places]
     sought = _narrowed(table, range(len(classes)), 64, sought)

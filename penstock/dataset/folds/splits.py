@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +14,7 @@ from penstock.dataset.folds.blocks import DealBlocks, InBlocks
 from penstock.dataset.folds.dealers import SPLIT_STREAM
 from penstock.dataset.folds.dealing import given_folds, group_folds, random_folds, stratified_folds, time_folds
 from penstock.dataset.folds.folds import Folds
-from penstock.dataset.folds.stratified import stratified
+from penstock.dataset.folds.stratified import by_fractions, stratified
 from penstock.dataset.steps import check_numbered, history
 from penstock.io.fragments import Sample
 
@@ -177,7 +177,12 @@ class Splits:
         return [_sampled(data, seed, low, high) for low, high in itertools.pairwise(bounds)]
 
     def sample(
-        self, fraction: float | None = None, *, n: int | None = None, seed: int, stratify: str | None = None
+        self,
+        fraction: float | Mapping[Any, float] | None = None,
+        *,
+        n: int | None = None,
+        seed: int,
+        stratify: str | None = None,
     ) -> Dataset:
         """Return some of the rows, drawn at random without replacement, in their order.
 
@@ -185,9 +190,10 @@ class Splits:
 
         Parameters
         ----------
-        fraction : float, optional
+        fraction : float or mapping of class to float, optional
             Above 0, up to 1: about this share of the rows. Nothing is read; they are the first part of
-            ``split([fraction, 1 - fraction], seed=seed)``.
+            ``split([fraction, 1 - fraction], seed=seed)``. With `stratify` also a share of its own, from 0 to 1, of
+            each class, null among them; of those not named no row is drawn, as by Spark's ``sampleBy``.
         n : int, optional
             Exactly so many rows; either this or `fraction` is given. Reads the dataset now, none of its columns.
         seed : int
@@ -214,12 +220,16 @@ class Splits:
         (5, 112)
         >>> whole.sample(0.1, seed=1, stratify="city").to_arrow()["city"].value_counts().to_pylist()
         [{'values': 'Bonn', 'counts': 75}, {'values': 'Ulm', 'counts': 25}]
+        >>> whole.sample({"Ulm": 1.0, "Bonn": 0.2}, seed=1, stratify="city").count()
+        400
         """
         data = cast("Dataset", self)
         check_seed(seed)
         if (fraction is None) == (n is None):
             raise ConfigError("sample takes a fraction of the rows or their number n, one of the two")
         check_numbered(data.steps, "sample", HINT)
+        if isinstance(fraction, Mapping):
+            return _by_class(data, fraction, seed, stratify)
         if fraction is not None:
             _check_fraction(fraction)
             if stratify is None:
@@ -261,6 +271,18 @@ def _check_fraction(fraction: Any) -> None:
             f"fraction is {fraction!r}, expected a number above 0 and up to 1",
             hint="For a number of rows pass n=, by name.",
         )
+
+
+def _by_class(dataset: Dataset, fractions: Mapping[Any, float], seed: int, stratify: str | None) -> Dataset:
+    """Return of each class its fraction of the rows, to within half a row."""
+    if stratify is None:
+        problem = f"fraction is {dict(fractions)}, by class, and there is no column of classes"
+        raise ConfigError(problem, hint="Name it by stratify.")
+    for value, fraction in fractions.items():
+        if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
+            raise ConfigError(f"fraction of class {value!r} is {fraction!r}, expected a number from 0 to 1")
+    dealer = by_fractions(dataset, stratify, level(dataset, seed), fractions, "sample")
+    return dataset.with_step(DealBlocks(dealer)).with_step(InBlocks((0,)))
 
 
 def _sampled(dataset: Dataset, seed: int, low: float, high: float) -> Dataset:

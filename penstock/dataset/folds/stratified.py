@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.core.errors import EmptyInputError, SchemaError
+from penstock.core.errors import ConfigError, EmptyInputError, SchemaError
 from penstock.core.schemas import require
 from penstock.dataset.folds.allocation import allocate
 from penstock.dataset.folds.dealers import Stratified
@@ -42,13 +43,38 @@ def stratified(
     kind = pa.bool_() if column is None else _kind(dataset, column, user)
     begins: list[list[int]] = []
 
-    def ranks(rows: Sequence[int]) -> list[list[int]]:
+    def ranks(_: Sequence[Any], rows: Sequence[int]) -> list[list[int]]:
         if not sum(rows):
             raise EmptyInputError(f"{user} found no rows", hint="Check the filters before it.")
         ordered = sorted(range(len(rows)), key=lambda code: -rows[code])
         parts = dict(zip(ordered, allocate([rows[code] for code in ordered], shares(sum(rows))), strict=True))
         begins[:] = [list(itertools.accumulate(parts[code]))[:-1] for code in range(len(rows))]
         return begins
+
+    found = order_statistics(dataset, RowHash(seed), ranks, column, label=user)
+    return Stratified(RowHash(seed), column, kind, found.classes, found.keys)
+
+
+def by_fractions(dataset: Dataset, column: str, seed: int, fractions: Mapping[Any, float], user: str) -> Stratified:
+    """Return what deals of each class a fraction of the rows into the first part; reads the classes.
+
+    Parameters
+    ----------
+    fractions : mapping
+        By class; of a class that is not among them no row is dealt there.
+    """
+    kind = _kind(dataset, column, user)
+    for value in fractions:
+        try:
+            pa.scalar(value, kind)
+        except (pa.ArrowException, OverflowError, TypeError) as error:
+            hint = "Name the classes by the values that the column has."
+            problem = f"fraction names the class {value!r}, which column {column!r} of type {kind} cannot have"
+            raise ConfigError(problem, hint=hint, column=column) from error
+
+    def ranks(classes: Sequence[Any], rows: Sequence[int]) -> list[list[int]]:
+        shares = [Fraction(fractions.get(value, 0)) for value in classes]
+        return [[math.floor(number * share + Fraction(1, 2))] for number, share in zip(rows, shares, strict=True)]
 
     found = order_statistics(dataset, RowHash(seed), ranks, column, label=user)
     return Stratified(RowHash(seed), column, kind, found.classes, found.keys)

@@ -111,7 +111,7 @@ def time_ordered(
         raise ConfigError(f"horizon is {horizon!r}, expected at least one step of column {column!r}", column=column)
     key = TimeOrder(field)
     try:
-        found = order_statistics(dataset, key, lambda rows: [windows.ranks(sum(rows))] * len(rows))
+        found = order_statistics(dataset, key, lambda _, rows: [windows.ranks(sum(rows))] * len(rows))
     except DataValueError as error:
         raise _located(dataset, column) or error from error.__cause__
     if not found.rows:

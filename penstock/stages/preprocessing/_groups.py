@@ -41,7 +41,7 @@ class GroupStage(Stage):
         for name in columns:
             self._check(schema, name, is_numeric, "numbers or booleans")
         for name in by:
-            self._check(schema, name, _is_key, "strings, integers or booleans to group by")
+            self._check(schema, name, is_key, "strings, integers or booleans to group by")
         return dataclasses.replace(self, columns=columns, by=by)
 
     def _check(self, schema: pa.Schema, name: str, test: Callable[[pa.DataType], bool], expected: str) -> None:
@@ -80,7 +80,8 @@ class GroupStage(Stage):
         return numbers if other is None or self.handle_invalid == "skip" else numbers.fill_null(other)
 
 
-def _is_key(kind: pa.DataType) -> bool:
+def is_key(kind: pa.DataType) -> bool:
+    """Return whether rows can be grouped by a column of this type."""
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_null))
 
 

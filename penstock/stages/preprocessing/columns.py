@@ -25,7 +25,8 @@ REFUSED = hidden_name("refused")
 
 def output_kinds(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, pa.DataType]:
     """Return, by input column, the type that `stage` declares for its result, given the types in `frame`."""
-    return {field.name: stage.output_type(field.type) for field in arrow_schema(frame, stage.inputs())}
+    names = tuple(name for name, _ in stage.pairs())
+    return {field.name: stage.output_type(field.type) for field in arrow_schema(frame, names)}
 
 
 def output_dtypes(stage: ColumnStage, frame: nw.DataFrame) -> dict[str, nw.dtypes.DType]:

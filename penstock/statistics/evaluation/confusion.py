@@ -27,6 +27,11 @@ _SIDES = ("label", "prediction")
 _NAMES = (*_SIDES, "weight")
 
 
+def texts_among(frame: nw.DataFrame[Any], columns: Sequence[str]) -> list[str]:
+    """Return the columns that hold strings."""
+    return [name for name in columns if frame.schema[name] == nw.String]
+
+
 @dataclass(frozen=True)
 class Confusion(PredictionStatistic):
     """The :class:`ConfusionMatrix` of predicted and true labels; the state grows with the pairs that occur.
@@ -73,9 +78,9 @@ class Confusion(PredictionStatistic):
         DataValueError
             There are more distinct labels, or predictions, than the limit.
         """
-        text = self._holds_text(frame)
-        valid, invalid = valid_rows(frame, self._checks(text))
-        sides = [column if text else column.cast(nw.Float64) for column in map(nw.col, self.columns[1::-1])]
+        texts = self._texts(frame)
+        valid, invalid = valid_rows(frame, self._checks(texts))
+        sides = [nw.col(name) if name in texts else nw.col(name).cast(nw.Float64) for name in self.columns[1::-1]]
         weight = nw.col(self.columns[2]).cast(nw.Float64) if len(self.columns) == 3 else nw.lit(1.0)
         rows = valid.select(*[each.alias(name) for name, each in zip(_NAMES, (*sides, weight), strict=True)])
         on_device = frames.is_gpu(rows) and len(rows)
@@ -96,26 +101,29 @@ class Confusion(PredictionStatistic):
             column and the count, and its ``predicate`` is true for the bad rows.
         """
         cells = state["cells"]
-        refuse(self._checks(pa.types.is_string(cells.schema.field("label").type)), state["invalid"])
+        sides = zip(self.columns[1::-1], _SIDES, strict=True)
+        texts = [name for name, side in sides if pa.types.is_string(cells.schema.field(side).type)]
+        refuse(self._checks(texts), state["invalid"])
         ordered = cells.filter(pc.field("weight") > 0).sort_by([(name, "ascending") for name in _SIDES])
         return ConfusionMatrix(*(ordered[name].to_numpy() for name in _NAMES))
 
-    def _checks(self, text: bool) -> ColumnRules:
-        tests = ("null",) if text else ("null", "infinite")
-        checks = [(name, Rule(test)) for name in self.columns[:2] for test in tests]
+    def _checks(self, texts: Sequence[str]) -> ColumnRules:
+        of_side = {name: ("null",) if name in texts else ("null", "infinite") for name in self.columns[:2]}
+        checks = [(name, Rule(test)) for name, tests in of_side.items() for test in tests]
         return [*checks, *rules_for(self.columns[2:], "null", "infinite", "negative", "too_large")]
 
-    def _holds_text(self, frame: nw.DataFrame[Any]) -> bool:
+    def _texts(self, frame: nw.DataFrame[Any]) -> Sequence[str]:
+        """Return which of prediction and label hold strings: both or none."""
         prediction, label = self.columns[:2]
-        text = {name: frame.schema[name] == nw.String for name in (prediction, label)}
-        if text[prediction] != text[label]:
+        texts = texts_among(frame, self.columns[:2])
+        if len(texts) == 1:
             raise SchemaError(
                 f"column {prediction!r} is {frame.schema[prediction]} but column {label!r} is {frame.schema[label]}, "
                 "expected numbers or booleans in both, or strings in both",
                 hint="Predict the labels as they are, or index the labels as they were for training.",
                 column=prediction,
             )
-        return text[label]
+        return texts
 
     def _added(self, table: pa.Table) -> pa.Table:
         """Return the distinct pairs, by first occurrence of their label and then of their prediction."""

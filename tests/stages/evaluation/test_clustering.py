@@ -1,9 +1,10 @@
-"""The silhouette of a dataset against PySpark's, its table, and what is refused."""
+"""The silhouette of a dataset against PySpark's, other metrics against scikit-learn's, and what is refused."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn import metrics, preprocessing
 
 from penstock.engines.local import LocalEngine
 from penstock.errors import ConfigError, DataValueError, SchemaError
@@ -44,7 +45,7 @@ def test_the_silhouette_is_mllibs(spark, distance, weight):
     options = {"weightCol": weight} if weight else {}
     expected = MLlib(distanceMeasure=distance, **options).evaluate(frame)
     found = ClusteringEvaluator(distance_measure=distance, weight=weight)
-    assert found.evaluate(dataset(data, fragment_bytes=2000)) == {"silhouette": pytest.approx(expected, rel=1e-12)}
+    assert found.evaluate(dataset(data, fragment_bytes=2000))["silhouette"] == pytest.approx(expected, rel=1e-12)
     assert found.is_larger_better("silhouette") is MLlib().isLargerBetter()
 
 
@@ -91,8 +92,8 @@ def test_the_table_shows_the_heaviest_clusters_of_many():
 def test_fewer_than_two_clusters_have_no_silhouette(rows, reason):
     data = {"prediction": pa.array([4] * rows, pa.int32()), "features": pa.array([1.0] * rows, pa.float64())}
     found = ClusteringEvaluator().evaluate(dataset(data))
-    assert found == {"silhouette": None}
-    assert found.reasons["silhouette"].startswith(reason)
+    assert found == {"silhouette": None, "daviesBouldin": None, "calinskiHarabasz": None}
+    assert all(each.startswith(reason) for each in found.reasons.values())
     assert found.tables["clusters"]["silhouette"].to_pylist() == [None] * min(rows, 1)
 
 
@@ -154,3 +155,114 @@ def test_no_features_are_refused(features):
 def test_an_unknown_distance_is_refused():
     with pytest.raises(ConfigError, match="distance_measure is 'euclidean', expected one of"):
         ClusteringEvaluator(distance_measure="euclidean")
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("distance", ["squaredEuclidean", "cosine"])
+def test_indices_of_separation_are_scikit_learns(distance, offset):
+    data = columns(offset if distance == "squaredEuclidean" else 0.0)
+    vectors = np.array(data["features"])
+    vectors = preprocessing.normalize(vectors) if distance == "cosine" else vectors - offset
+    found = ClusteringEvaluator(distance_measure=distance).evaluate(dataset(data, fragment_bytes=2000))
+    expected = metrics.davies_bouldin_score(vectors, data["prediction"])
+    assert found["daviesBouldin"] == pytest.approx(expected, rel=1e-8)
+    expected = metrics.calinski_harabasz_score(vectors, data["prediction"])
+    assert found["calinskiHarabasz"] == pytest.approx(expected, rel=1e-8)
+
+
+def test_separation_of_whole_weights_is_that_of_repeated_rows():
+    data = columns()
+    times = np.arange(ROWS) % 3
+    repeated = {name: np.repeat(np.array(data[name]), times, axis=0) for name in ("prediction", *FEATURES)}
+    chosen = ["daviesBouldin", "calinskiHarabasz"]
+    weighed = ClusteringEvaluator(features=FEATURES, weight="times", metrics=chosen)
+    expected = ClusteringEvaluator(features=FEATURES, metrics=chosen).evaluate(dataset(repeated))
+    assert weighed.evaluate(dataset({**data, "times": times})) == pytest.approx(dict(expected), rel=1e-12)
+
+
+def test_clusters_of_equal_points_have_no_spread():
+    data = {"prediction": [0, 0, 1, 1], "features": [1.0, 1.0, 4.0, 4.0]}
+    found = ClusteringEvaluator(features=["features"], metrics=("daviesBouldin", "calinskiHarabasz"))
+    assert found.evaluate(dataset(data)) == {"daviesBouldin": 0.0, "calinskiHarabasz": 1.0}
+
+
+def test_as_many_clusters_as_rows_have_no_ratio_of_variances():
+    found = ClusteringEvaluator(features="x").evaluate(dataset({"prediction": [0, 1], "x": [1.0, 2.0]}))
+    assert found["calinskiHarabasz"] is None
+    assert found.reasons["calinskiHarabasz"] == "there are no more rows than clusters"
+
+
+SKLEARN = {
+    "adjustedRand": metrics.adjusted_rand_score,
+    "normalizedMutualInformation": metrics.normalized_mutual_info_score,
+    "homogeneity": metrics.homogeneity_score,
+    "completeness": metrics.completeness_score,
+    "vMeasure": metrics.v_measure_score,
+}
+
+
+def labels(case):
+    draw = np.random.default_rng(4)
+    cluster = draw.integers(0, 5, ROWS)
+    return {
+        "related": (cluster, np.where(draw.random(ROWS) < 0.7, cluster // 2, 7)),
+        "unrelated": (cluster, draw.integers(0, 3, ROWS)),
+        "the same": (cluster, 4 - cluster),
+        "one label": (cluster, np.zeros(ROWS)),
+        "one cluster": (np.zeros(ROWS, int), cluster),
+        "one of each": (np.zeros(ROWS, int), np.zeros(ROWS)),
+        "all apart": (np.arange(ROWS), np.arange(ROWS) % 2),
+    }[case]
+
+
+@pytest.mark.parametrize(
+    "case", ["related", "unrelated", "the same", "one label", "one cluster", "one of each", "all apart"]
+)
+@pytest.mark.parametrize("text", [False, True])
+def test_agreement_with_labels_is_scikit_learns(case, text):
+    cluster, label = labels(case)
+    column = np.array([f"kind {each}" for each in label]) if text else label
+    data = dataset({"prediction": cluster, "kind": column}, fragment_bytes=800)
+    found = ClusteringEvaluator(label="kind", metrics=list(SKLEARN)).evaluate(data)
+    expected = {name: function(label, cluster) for name, function in SKLEARN.items()}
+    assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_agreement_of_whole_weights_is_that_of_repeated_rows():
+    cluster, label = labels("related")
+    times = np.arange(ROWS) % 3
+    found = ClusteringEvaluator(label="kind", weight="w", metrics=list(SKLEARN))
+    weighed = found.evaluate(dataset({"prediction": cluster, "kind": label, "w": times}))
+    repeated = np.repeat(label, times), np.repeat(cluster, times)
+    assert weighed == pytest.approx({name: each(*repeated) for name, each in SKLEARN.items()}, rel=1e-10)
+
+
+def test_metrics_of_labels_read_no_features_and_those_of_centres_take_one_scan():
+    cluster, label = labels("related")
+    data = dataset({"prediction": cluster, "kind": label})
+    assert list(ClusteringEvaluator(label="kind", metrics="adjustedRand").evaluate(data)) == ["adjustedRand"]
+    of_centres = ClusteringEvaluator(features="x", metrics="calinskiHarabasz")
+    assert of_centres.follow_up(pa.schema([]), {}) == {}  # a second scan is of what this returns
+
+
+def test_without_a_label_metrics_of_labels_are_left_out_and_refused():
+    data = dataset(columns())
+    assert list(ClusteringEvaluator().evaluate(data)) == ["silhouette", "daviesBouldin", "calinskiHarabasz"]
+    with pytest.raises(ConfigError, match="metric 'vMeasure' needs a column, but label is None"):
+        ClusteringEvaluator(metrics="vMeasure")
+
+
+def test_rows_without_weight_agree_on_nothing():
+    data = dataset({"prediction": [0, 1], "kind": ["a", "b"], "w": [0.0, 0.0]})
+    found = ClusteringEvaluator(label="kind", weight="w", metrics=list(SKLEARN)).evaluate(data)
+    assert set(found.values()) == {None}
+    assert set(found.reasons.values()) == {"no row has a positive weight"}
+
+
+def test_a_label_of_another_type_or_a_null_is_refused():
+    evaluator = ClusteringEvaluator(label="kind", metrics="vMeasure")
+    with pytest.raises(SchemaError, match="column 'kind' is list"):
+        evaluator.evaluate(dataset({"prediction": [0], "kind": [[1.0]]}))
+    with pytest.raises(DataValueError, match="column 'kind'") as caught:
+        evaluator.evaluate(dataset({"prediction": [0, 1], "kind": ["a", None]}))
+    assert caught.value.row == 1

@@ -14,9 +14,11 @@ import pytest
 import sklearn.impute
 
 import penstock as ps
+from penstock import frames
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.selectors import numeric
 from penstock.stages import Imputer, StringIndexer
+from penstock.statistics.grouped.group_value_counts import GroupValueCounts
 
 RNG = np.random.default_rng(11)
 
@@ -307,3 +309,76 @@ def test_a_missing_value_that_the_column_cannot_hold_is_refused(kind, value):
 def test_nan_is_no_missing_value_as_it_is_null():
     with pytest.raises(ConfigError, match="missing_value of Imputer is nan, expected a finite one"):
         Imputer("x", missing_value=math.nan)
+
+
+GROUPS = pa.table(
+    {
+        "shop": pa.array(RNG.choice(["a", "b", "größe"], 300), mask=RNG.random(300) < 0.1),
+        "n": pa.array(RNG.integers(0, 9, 300), mask=RNG.random(300) < 0.3),
+        "x": with_holes(RNG.normal(size=300) + 1e6),
+        "day": RNG.integers(0, 2, 300),
+    }
+)
+
+
+@pytest.mark.parametrize("by", ["shop", ("shop", "day")])
+@pytest.mark.parametrize("strategy", ["mean", "median", "mode"])
+def test_groups_are_filled_as_by_pandas(apply, by, strategy):
+    frame = GROUPS.to_pandas()
+    how = {"mean": "mean", "median": lambda x: x.quantile(interpolation="lower"), "mode": lambda x: x.mode().iloc[0]}
+    expected = frame[["n", "x"]].copy()
+    for name in expected:
+        whole = frame[name].agg(how[strategy])
+        of_group = frame.groupby(list(np.atleast_1d(by)))[name].transform(how[strategy])
+        expected[name] = frame[name].fillna(of_group).fillna(whole)
+    made = apply(Imputer(("n", "x"), by=by, strategy=strategy), GROUPS)
+    np.testing.assert_allclose(made["n"].to_numpy(), expected["n"], rtol=1e-14)
+    np.testing.assert_allclose(made["x"].to_numpy(), expected["x"], rtol=1e-14)
+
+
+def test_a_group_without_a_value_or_unseen_or_null_takes_the_value_of_all_rows(local):
+    learned = pa.table({"k": ["a", "a", "b", "b", None], "x": [1.0, 3.0, None, None, 8.0]})
+    model = ps.Pipeline(Imputer("x", by="k")).fit(local.from_arrow(learned))
+    assert model.fitted[0]["values"] == {"x": 4.0}
+    rows = [{"k": key, "x": None} for key in ("a", "b", "new", None)]
+    assert [row["x"] for row in model.predict(rows)] == [2.0, 4.0, 4.0, 4.0]
+
+
+def test_modes_of_groups_keep_the_type_and_the_original_column_stays(apply):
+    table = pa.table({"k": [1, 1, 2, 2], "s": ["b", None, "Z", None], "f": [True, None, False, None]})
+    made = apply(Imputer(("s", "f"), by="k", strategy="mode", output_columns=("t", "g")), table)
+    assert made["t"].to_pylist() == ["b", "b", "Z", "Z"]
+    assert made["g"].to_pylist() == [True, True, False, False]
+    assert made["s"].to_pylist() == ["b", None, "Z", None]
+
+
+def test_the_indicator_tells_what_a_group_filled(local):
+    table = pa.table({"k": ["a", "a"], "x": [1.0, None]})
+    model = ps.Pipeline(Imputer("x", by="k", add_indicator=True)).fit(local.from_arrow(table))
+    assert model.predict({"k": "a", "x": None}) == {"x": 1.0, "x_missing": True}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"by": "k", "strategy": "constant", "fill_value": 0},
+            ConfigError,
+            "by of Imputer is .*strategy is 'constant'",
+        ),
+        ({"by": "k", "missing_value": -1}, ConfigError, "by of Imputer is .*missing_value is -1"),
+        ({"by": "x"}, ConfigError, "by 'x' is among the columns"),
+        ({"by": "f"}, SchemaError, "column 'f' is double, but Imputer takes strings, integers or booleans to group by"),
+        ({"by": "none"}, SchemaError, "none"),
+    ],
+)
+def test_groups_that_cannot_be_are_refused_before_reading(local, options, error, message):
+    with pytest.raises(error, match=message):
+        ps.Pipeline(Imputer("x", **options)).fit(local.from_arrow(pa.table({"k": [1], "x": [1.0], "f": [1.0]})))
+
+
+def test_too_many_values_of_groups_are_refused_by_name(local):
+    statistic = GroupValueCounts(("k", "x"), limit=2)
+    table = pa.table({"k": ["a", "a", "b"], "x": [1.0, 2.0, 3.0]})
+    with pytest.raises(DataValueError, match="column 'x' has 3 or more different values of groups by k"):
+        statistic.summarise(frames.from_arrow(table))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -12,13 +12,15 @@ import narwhals as nw
 import pyarrow as pa
 
 from penstock.core.errors import ConfigError, SchemaError
-from penstock.core.selectors import is_numeric
-from penstock.stages.base import Fitted, RowFunction, Tags, with_fields
+from penstock.core.selectors import Columns, is_numeric, resolve
+from penstock.stages.base import Fitted, RowFunction, Tags, normalise_columns, with_fields, wrong_type
 from penstock.stages.onnx_graph import OnnxGraph, not_in_onnx
-from penstock.stages.parameter_checks import one_of
+from penstock.stages.parameter_checks import added_later, one_of
+from penstock.stages.preprocessing._groups import is_key
 from penstock.stages.preprocessing.categories.vocabulary import holds
-from penstock.stages.preprocessing.columns import check_finite, check_values
+from penstock.stages.preprocessing.columns import check_finite, check_values, output_kinds
 from penstock.stages.preprocessing.missing._filling import FillingStage
+from penstock.stages.preprocessing.missing._group_fills import GroupFills
 from penstock.stages.shapes import Fields, Number, Scalar, Shape, by_column
 from penstock.statistics import (
     ColumnStatistic,
@@ -42,7 +44,7 @@ _STATISTICS: Mapping[str, Callable[[tuple[str, ...]], ColumnStatistic]] = {
 
 @dataclass(frozen=True)
 class Imputer(FillingStage):
-    """Replaces what is missing by the mean, the median or the mode of its column, or by a constant.
+    """Replaces what is missing by the mean, the median or the mode of its column or of its group, or by a constant.
 
     Parameters
     ----------
@@ -55,6 +57,10 @@ class Imputer(FillingStage):
     missing_value : int, float, str or bool, optional
         What is missing besides null, of the type of the columns: -999 say, or ``"?"``. It is replaced, and counts in no
         mean, median or mode.
+    by : str, sequence of str, or Selector, optional
+        Columns of strings, integers or booleans to group by; of several, each combination is a group. What is put in is
+        then that of the rows of the fit with the key of the row, and that of all rows where the key was unseen at fit,
+        or is null, or had nothing but nulls in the column. Not with a constant, nor with a `missing_value`.
     add_indicator : bool, default=False
         Add a boolean column ``<column>_missing`` for each column, true where it was missing; also for columns that
         missed nothing at fit (scikit-learn adds none there), so that the schema never depends on the data.
@@ -81,6 +87,11 @@ class Imputer(FillingStage):
     fewer, see :class:`~penstock.statistics.Quantiles`. The mode counts every distinct value. Learned are ``values``, by
     column.
 
+    By group, medians are exact, of any number of values: they and modes count the values of each group, at most 16
+    million pairs of both. What is learned grows with the number of groups, and every worker holds all of it: beside
+    ``values`` there are ``groups``, an Arrow table of the keys, ascending, and ``fills``, one of a row for each of them
+    and a column ``fill_<i>`` for column i. A key that is among the columns, or made by this stage, is refused.
+
     Examples
     --------
     >>> import penstock as ps, pyarrow as pa
@@ -88,6 +99,9 @@ class Imputer(FillingStage):
     >>> data = ps.LocalEngine().from_arrow(pa.table({"x": [1, 4, None]}))
     >>> ps.Pipeline(st.Imputer("x", add_indicator=True)).fit(data).transform(data).to_polars().rows()
     [(1.0, False), (4.0, False), (2.5, True)]
+    >>> data = ps.LocalEngine().from_arrow(pa.table({"shop": ["a", "b", "b"], "paid": [1.0, 5.0, None]}))
+    >>> ps.Pipeline(st.Imputer("paid", by="shop")).fit(data).transform(data).to_arrow()["paid"].to_pylist()
+    [1.0, 5.0, 5.0]
     """
 
     _: KW_ONLY
@@ -95,11 +109,16 @@ class Imputer(FillingStage):
     fill_value: float | str | bool | None = None
     missing_value: float | str | bool | None = None
     add_indicator: bool = False
+    by: Columns | None = field(default=None, metadata=added_later())
 
     tags: ClassVar[Tags] = Tags(lazy=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        normalise_columns(self, "by")
+        if self.by is not None:
+            self._check_grouped()
+            object.__setattr__(self, "tags", replace(self.tags, lazy=False))
         if (self.strategy == "constant") != (self.fill_value is not None):
             raise ConfigError(
                 f"strategy of Imputer is {self.strategy!r} and fill_value is {self.fill_value!r};"
@@ -112,6 +131,17 @@ class Imputer(FillingStage):
                 problem = f"{role} of Imputer is {value!r}, expected a finite one"
                 raise ConfigError(problem, hint=hint, stage=self.title)
 
+    def _check_grouped(self) -> None:
+        """Raise ConfigError for what goes by no group."""
+        if self.strategy == "constant" or self.missing_value is not None:
+            what = (
+                "strategy is 'constant'" if self.strategy == "constant" else f"missing_value is {self.missing_value!r}"
+            )
+            hint = (
+                "Set such values to null before, by Derive say." if self.missing_value is not None else "Leave by out."
+            )
+            raise ConfigError(f"by of Imputer is {self.by!r}, and {what}", hint=hint, stage=self.title)
+
     def _constants(self) -> dict[str, Any]:
         """Return the values that columns must be able to hold, by their parameter."""
         values = {name: getattr(self, name) for name in ("fill_value", "missing_value")}
@@ -119,8 +149,8 @@ class Imputer(FillingStage):
 
     def bind(self, schema: pa.Schema) -> Self:
         """Resolve the columns and check their types against the strategy."""
-        bound = super().bind(schema)
-        for name in bound.inputs():
+        bound = self._bound_keys(super().bind(schema), schema)
+        for name in bound.filled_columns:
             self._check_column(name, schema.field(name).type)
         for name in bound._indicators().values():
             if name in schema.names or name in (bound.output_columns or ()):
@@ -131,6 +161,35 @@ class Imputer(FillingStage):
                     stage=self.title,
                 )
         return bound
+
+    def _bound_keys(self, bound: Self, schema: pa.Schema) -> Self:
+        if self.by is None:
+            return bound
+        by = resolve(self.by, schema, self.title)
+        for name in by:
+            kind = schema.field(name).type
+            if name in (*bound.filled_columns, *bound.outputs()):
+                raise ConfigError(f"by {name!r} is among the columns", column=name, stage=self.title)
+            if not is_key(kind):
+                raise wrong_type(self.title, name, kind, "strings, integers or booleans to group by")
+        return replace(bound, by=by)
+
+    @property
+    def filled_columns(self) -> tuple[str, ...]:
+        """The columns that are filled; the stage is bound."""
+        return self.columns  # type: ignore[return-value]
+
+    def inputs(self) -> tuple[str, ...]:
+        """Return the columns filled, and those grouped by."""
+        return (*self.filled_columns, *self._keys)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return self.by or ()  # type: ignore[return-value]
+
+    @property
+    def _groups(self) -> GroupFills | None:
+        return GroupFills(self._keys, self.filled_columns, self.strategy) if self.by is not None else None
 
     def _check_column(self, name: str, kind: pa.DataType) -> None:
         strings = self.strategy in ("mode", "constant")
@@ -152,7 +211,7 @@ class Imputer(FillingStage):
                 )
 
     def _indicators(self) -> dict[str, str]:
-        return {name: f"{name}_missing" for name in self.inputs()} if self.add_indicator else {}
+        return {name: f"{name}_missing" for name in self.filled_columns} if self.add_indicator else {}
 
     def outputs(self) -> tuple[str, ...]:
         """Return the columns filled, and the indicators."""
@@ -160,7 +219,7 @@ class Imputer(FillingStage):
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return (input, output) names, without the indicators."""
-        return list(zip(self.inputs(), super().outputs(), strict=True))
+        return list(zip(self.filled_columns, super().outputs(), strict=True))
 
     def output_type(self, kind: pa.DataType) -> pa.DataType:
         """Return `kind`; float64 for integers and booleans filled with their mean or median."""
@@ -175,9 +234,10 @@ class Imputer(FillingStage):
         """Ask for what the strategy needs; nothing for a constant."""
         if self.strategy == "constant":
             return {}
-        columns = self.inputs()
+        columns = self.filled_columns
         counts, typical = Counts(columns), _STATISTICS[self.strategy](columns)
         asked: dict[str, Statistic] = {"counts": self._of_known(counts), "typical": self._of_known(typical)}
+        asked |= {} if self._groups is None else {"groups": self._groups.statistic()}
         floating = tuple(name for name in columns if pa.types.is_floating(schema.field(name).type))
         return {**asked, "infinite": Violations(floating, "infinite")} if floating else asked
 
@@ -187,19 +247,25 @@ class Imputer(FillingStage):
     def finish(self, results: Mapping[str, Any]) -> Fitted:
         """Return ``values``, what is put in by column."""
         if self.strategy == "constant":
-            return {"values": dict.fromkeys(self.inputs(), self.fill_value)}
+            return {"values": dict.fromkeys(self.filled_columns, self.fill_value)}
         check_finite(results.get("infinite", {}))
         check_values(results["counts"])
-        return {"values": {name: getattr(results["typical"][name], self.strategy) for name in self.inputs()}}
+        values = {name: getattr(results["typical"][name], self.strategy) for name in self.filled_columns}
+        return {"values": values, **({} if self._groups is None else self._groups.learned(results["groups"]))}
 
     def fitted_shape(self, schema: pa.Schema, fitted: Fitted) -> Shape | None:
         if self.strategy == "mode":
-            values = by_column(self.inputs(), lambda name: Scalar(schema.field(name).type))
+            values = by_column(self.filled_columns, lambda name: Scalar(schema.field(name).type))
         elif self.strategy == "constant":
-            values = by_column(self.inputs(), Scalar(pa.scalar(self.fill_value).type))
+            values = by_column(self.filled_columns, Scalar(pa.scalar(self.fill_value).type))
         else:
-            values = by_column(self.inputs(), Number())
-        return Fields({"values": values})
+            values = by_column(self.filled_columns, Number())
+        groups = {} if self._groups is None else self._groups.shapes(schema, fitted)
+        return Fields({"values": values, **groups})
+
+    def fills(self) -> list[tuple[str, str]]:
+        """Return the pairs of columns of which all nulls get one value: none by group."""
+        return self.pairs() if self.by is None else []
 
     def known(self, frame: nw.DataFrame, name: str) -> nw.Expr:
         """Return a column with null in place of `missing_value`."""
@@ -210,7 +276,21 @@ class Imputer(FillingStage):
         missing = [self.known(frame, name).is_null().alias(out) for name, out in self._indicators().items()]
         return frame.with_columns(*self.filled(frame, fitted), *missing)
 
+    def filled(self, frame: nw.DataFrame[Any], fitted: Fitted) -> list[Any]:
+        """Return the columns without nulls."""
+        if self._groups is None or not fitted:
+            return super().filled(frame, fitted)
+        fills = self._groups.columns_of(frame, fitted, output_kinds(self, frame))
+        known = frame.select(*[nw.col(name).cast(fill.dtype) for name, fill in fills.items()])
+        grouped = known.with_columns(
+            *[known[name].zip_with(~known[name].is_null(), fill) for name, fill in fills.items()]
+        )
+        made = grouped.select(*super().filled(grouped, fitted))
+        return [made[out] for _, out in self.pairs()]
+
     def to_onnx(self, graph: OnnxGraph, fitted: Fitted) -> None:
+        if self.by is not None:
+            raise not_in_onnx(self, f"by {', '.join(self._keys)}", "Fill by the values of all rows.")
         if self.missing_value is not None:
             raise not_in_onnx(self, f"missing_value {self.missing_value!r}", "Leave it out, and pass null instead.")
         missing = {out: graph.missing(name) for name, out in self._indicators().items()}
@@ -231,7 +311,7 @@ class Imputer(FillingStage):
 
     def row_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
         """Fill one row, and make its indicators."""
-        fill, indicators = super().row_function(schema, fitted), self._indicators()
+        fill, indicators = self._fill_function(schema, fitted), self._indicators()
         if fill is None or not indicators:
             return fill
         values = {name: self._missing_in(schema.field(name).type) for name in indicators}
@@ -240,6 +320,20 @@ class Imputer(FillingStage):
             missing = {out: row[name] in (None, values[name]) for name, out in indicators.items()}
             fill(row)
             row.update(missing)
+
+        return call
+
+    def _fill_function(self, schema: pa.Schema, fitted: Fitted) -> RowFunction | None:
+        fill = super().row_function(schema, fitted)
+        if fill is None or self._groups is None:
+            return fill
+        of_row, pairs = self._groups.of_row(fitted), self.pairs()
+
+        def call(row: dict[str, Any]) -> None:
+            by_group = of_row(row)
+            known = {name: by_group[name] if row[name] is None else row[name] for name, _ in pairs}
+            fill(known)
+            row.update([(out, known[out]) for _, out in pairs])
 
         return call
 

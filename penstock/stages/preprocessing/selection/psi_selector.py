@@ -18,10 +18,8 @@ from penstock.stages.preprocessing.columns import check_finite
 from penstock.stages.preprocessing.selection.feature_selector import FeatureSelector
 from penstock.stages.shapes import Fields, Number, Shape, by_column
 from penstock.statistics import Count, Counts, Distribution, Frequencies, Quantiles, Statistic, ValueCounts, Violations
+from penstock.statistics.divergences import psi
 from penstock.statistics.grouped.before_after import BEYOND, UP_TO, BeforeAfter
-
-_LEAST = 1e-4
-"""What stands for the share of an empty bin, of which there is no logarithm."""
 
 
 class _Side(NamedTuple):
@@ -143,7 +141,7 @@ class PSISelector(FeatureSelector):
         early, late = (_Side(*results["sides"][key]) for key in (UP_TO, BEYOND))
         self._check_rows(early, "at most")
         self._check_rows(late, "beyond")
-        return {"psi": {name: _index(*self._binned(name, early, late)) for name in self.doubtful()}}
+        return {"psi": {name: psi(*self._binned(name, early, late)) for name in self.doubtful()}}
 
     def _check_rows(self, side: _Side, told: str) -> None:
         if not side.counts[self.doubtful()[0]].rows:
@@ -193,10 +191,3 @@ def _by_value(*sides: Frequencies) -> list[np.ndarray]:
     counts = [dict(zip(values, found, strict=True)) for values, found in tables]
     occurring = sorted(set().union(*counts))
     return [np.array([count.get(value, 0) for value in occurring], dtype=np.int64) for count in counts]
-
-
-def _index(early: np.ndarray, late: np.ndarray) -> float:
-    """Return the population stability index of counts by bin, of those bins that hold anything."""
-    held = (early > 0) | (late > 0)
-    a, b = (np.where(side > 0, side / side.sum(), _LEAST)[held] for side in (early, late))
-    return float(((b - a) * np.log(b / a)).sum())
