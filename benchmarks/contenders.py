@@ -79,6 +79,17 @@ EVALUATIONS = (
     Contender("sklearn", "shared", "sklearn_evaluate.py", ("local.shared",)),
 )
 
+LEVELS = (0.25, 0.5, 0.75)
+DESCRIPTIONS = (
+    Contender("local", "describe", "penstock_describe.py"),
+    Contender("local.full", "describe", "penstock_describe.py"),
+    Contender("spark", "describe", "penstock_describe.py"),
+    Contender("dask", "describe", "penstock_describe.py"),
+    Contender("polars", "describe", "polars_describe.py", ("local",)),
+    Contender("mllib", "describe", "mllib_describe.py", ("local", "local.full", "spark")),
+    Contender("mllib.approximate", "describe", "mllib_describe.py", ("local", "local.full", "spark")),
+)
+
 FEATURES = [f"f{i}" for i in range(20)]
 REG_PARAMS, FOLDS = (0.001, 0.01, 0.1, 1.0, 10.0), 5
 HYPERPARAMETERS: dict[str, dict[str, Any]] = {  # by work, under our names; those of MLlib are the same in camel case

@@ -67,3 +67,37 @@ def test_what_is_wrong_is_said(data, capsys, arguments, problem, code):
     error = json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
     assert problem in error["message"]
     assert error["exit_code"] == code
+
+
+def test_warnings_are_printed_and_told(data, capsys):
+    assert main(["describe", "data.parquet", "--full"]) == 0
+    printed = capsys.readouterr().out
+    assert "infinite" in printed
+    assert "1 values are infinite" in printed
+    found = told(capsys, "data.parquet", "--full")
+    assert [each["columns"] for each in found["warnings"]] == [["x"]]
+    assert found["missing_patterns"]["patterns"][0]["rows"] == 2
+
+
+def test_a_page_is_written_beside_the_table(data, capsys):
+    found = told(capsys, "data.parquet", "--report", "page.html", "--label", "n.o")
+    assert (found["report"], found["label"]) == ("page.html", "n.o")
+    page = (data / "page.html").read_text("utf-8")
+    assert "<h1>data.parquet</h1>" in page
+    assert "What tells of n.o" in page
+
+
+def test_two_datasets_are_laid_side_by_side(data, capsys):
+    arguments = ["describe", "data.parquet", "--compare", "data.csv", "--report", "page.html"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "beside 4 rows" in printed
+    assert "only in the first" in printed
+    assert '<th scope="col">data.csv</th>' in (data / "page.html").read_text("utf-8")
+    found = told(capsys, *arguments[1:])["comparison"]
+    assert (found["only_left"], found["only_right"], found["right"]["rows"]) == (["x"], [], 4)
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_reading(data, capsys):
+    assert main(["describe", "nothing.parquet", "--report", "nowhere/page.html"]) == 2
+    assert "expected a file in a folder that is there" in capsys.readouterr().err

@@ -58,3 +58,27 @@ def test_tests_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
     scores = [stat.anova_test(each, "w", "n")["w"].statistic for each in (one, other)]
     assert scores[0] == pytest.approx(scores[1], rel=1e-12)
     assert stat.kolmogorov_smirnov_test(one, "x") == stat.kolmogorov_smirnov_test(other, "x")
+
+
+def test_full_descriptions_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
+    table = TABLE.append_column("again", TABLE["x"]).append_column(
+        "s", pa.array([" 1", "2", None, "3", "x", "07", "", "2"])
+    )
+    one, other = (engine.from_arrow(table).describe(full=True, label="late") for engine in (gpu, cpu))
+    assert (one.warnings, one.missing_patterns) == (other.warnings, other.missing_patterns)
+    for found, expected in zip(one.columns, other.columns, strict=True):
+        assert (found.histogram, found.padded, found.numeric) == (expected.histogram, expected.padded, expected.numeric)
+        assert (found.skewness or 0.0) == pytest.approx(expected.skewness or 0.0, rel=1e-12)
+        assert found.association == expected.association
+    for row, expected in zip(one.correlations.matrix, other.correlations.matrix, strict=True):
+        assert row == pytest.approx(expected, rel=1e-12)
+
+
+def test_rules_are_judged_as_rows_are_written(cpu, gpu, tmp_path):  # noqa: F811
+    from penstock import rules
+
+    asked = [rules.Between("x", least=0, severity="quarantine"), rules.Unique("day"), rules.Matches("zone", "[a-c]*")]
+    asked += [rules.Unique("n", severity="quarantine")]
+    reports = [engine.from_arrow(TABLE).write_parquet(tmp_path / engine.kind, rules=asked) for engine in (gpu, cpu)]
+    assert reports[0].check.to_dict() == reports[1].check.to_dict()
+    assert reports[0].quarantined == {"Between('x', least=0)": 1, "Unique(['n'])": 4}

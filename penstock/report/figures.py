@@ -19,11 +19,12 @@ TABLE_ROWS = 100
 
 @dataclass(frozen=True)
 class Cell:
-    """A value in a table: how it is shown, whether it is a number, and a drawing beside it."""
+    """A value in a table: how it is shown, whether it is a number, a drawing beside it, and whether lines may break."""
 
     text: str
     number: bool = False
     bar: Markup | None = None
+    prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def numbers_of(table: pa.Table, most: int = TABLE_ROWS) -> Grid:
     Examples
     --------
     >>> numbers_of(pa.table({"label": ["a"], "weight": [1200.0]})).rows
-    [[Cell(text='a', number=False, bar=None), Cell(text='1,200', number=True, bar=None)]]
+    [[Cell(text='a', number=False, bar=None, prose=False), Cell(text='1,200', number=True, bar=None, prose=False)]]
     """
     rows = zip(*(column.slice(0, most).to_pylist() for column in table.columns), strict=True)
     shown = [[cell(value) for value in row] for row in rows]

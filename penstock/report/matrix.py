@@ -80,14 +80,15 @@ def _draw(title: str, counts: Sequence[Sequence[float]], names: Sequence[str]) -
     top = 44 + (FONT * max(measure(name) for name in names) * 0.75 if turned else 6)
     body = [words((left, 16), "Prediction", "axis"), words((0, top - 10), "True label", "axis")]
     for index, name in enumerate(names):
-        body.append(_head(left + across * (index + 0.5), top - 10, name, turned))
+        body.append(column_head(left + across * (index + 0.5), top - 10, name, turned))
         body.append(words((left - 12, top + down * (index + 0.5) + 4), name, "label", "end"))
         body.append(_row(counts[index], names, index, (left, top + down * index), (across, down)))
     total = show_count(math.fsum(weight for row in counts for weight in row))
     return drawing((width, top + down * len(names) + 4), title, f"{len(names)} labels, weight {total}.", body)
 
 
-def _head(x: float, y: float, name: str, turned: bool) -> Markup:
+def column_head(x: float, y: float, name: str, turned: bool) -> Markup:
+    """Return the name of a column of cells, above their middle; `turned` where names are wider than cells."""
     if not turned:
         return words((x, y), name, "label", "middle")
     place: Attributes = {"x": x + 4, "y": y + 2, "class": "label", "text-anchor": "end"}

@@ -2,89 +2,42 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from datetime import date, time, timedelta
-from decimal import Decimal
-from typing import Any
+from dataclasses import dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from penstock.core.displayed import Displayed
 from penstock.core.errors import SchemaError, did_you_mean
+from penstock.dataset.description.column_description import ColumnDescription, plain
+from penstock.dataset.description.column_warnings import ColumnWarning
+from penstock.dataset.description.relations import Correlations, MissingPatterns
 from penstock.dataset.description.text_table import aligned, text_table
 
-Top = tuple[tuple[Any, int], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnDescription:
-    """What is known of one column; a field that does not apply to its type, or has no value, is None or empty.
-
-    Attributes
-    ----------
-    name, type : str
-        The column and its Arrow type.
-    count, missing : int
-        Rows that have a value, and those that have none. NaN is missing.
-    distinct : int or None
-        Different values; None for lists, structs and binary.
-    distinct_error : float
-        The standard error of `distinct`, relative: 0.0 where it is exact.
-    infinite : int or None
-        Infinite numbers. Where there are some, `mean` and `std` are None.
-    mean, std : float or None
-        Of numbers and booleans; `std` divides by ``count - 1``.
-    min, max : number or None
-        Of numbers and booleans, in the type of the column.
-    quantiles : mapping of float to float
-        A value of the data for each, as `Distribution.quantile` gives it.
-    quantile_error : float
-        By which share of `count` a rank may be wrong; 0.0 where quantiles are exact.
-    first, last : str, date, datetime, time or timedelta, or None
-        Of strings, by their UTF-8 bytes, and of dates and times; text where Python has no such date.
-    length_min, length_mean, length_max : number or None
-        Characters of strings, elements of lists.
-    top : tuple of (value, int)
-        The most frequent values and their counts: of strings, booleans, and integers of few values.
-    top_error : int
-        By how much each of these counts may be too low; 0 where they are exact.
-    """
-
-    name: str
-    type: str
-    count: int
-    missing: int
-    distinct: int | None = None
-    distinct_error: float = 0.0
-    infinite: int | None = None
-    mean: float | None = None
-    std: float | None = None
-    min: Any = None
-    max: Any = None
-    quantiles: Mapping[float, float] = field(default_factory=dict)
-    quantile_error: float = 0.0
-    first: Any = None
-    last: Any = None
-    length_min: int | None = None
-    length_mean: float | None = None
-    length_max: int | None = None
-    top: Top = ()
-    top_error: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what applies as JSON has it: numbers, text, lists; dates as ISO text, an infinity as ``"inf"``."""
-        told = {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.name != "name"}
-        errors = {"distinct_error": "distinct", "quantile_error": "quantiles", "top_error": "top"}
-        gone = {name for name, value in told.items() if value is None or value in ({}, [])}
-        gone |= {error for error, of in errors.items() if of in gone}
-        return {name: value for name, value in told.items() if name not in gone}
+if TYPE_CHECKING:
+    from penstock.dataset.description.description_comparison import DescriptionComparison
 
 
 @dataclass(frozen=True)
 class DataDescription(Displayed):
     """What `Dataset.describe` returns: the number of rows, and a :class:`ColumnDescription` of each column.
+
+    Attributes
+    ----------
+    rows : int
+    columns : tuple of ColumnDescription
+    missing_patterns : MissingPatterns or None
+        Which columns are missing together; this and what follows is part of a full description alone.
+    correlations : Correlations or None
+        Of columns of numbers and booleans.
+    warnings : tuple of ColumnWarning
+        What would hurt a model.
+    label : str or None
+        The column that `ColumnDescription.association` is about.
 
     Examples
     --------
@@ -96,6 +49,10 @@ class DataDescription(Displayed):
 
     rows: int
     columns: tuple[ColumnDescription, ...]
+    missing_patterns: MissingPatterns | None = None
+    correlations: Correlations | None = None
+    warnings: tuple[ColumnWarning, ...] = ()
+    label: str | None = None
     _display = "penstock.report.notebook.descriptions:description_html"
 
     def __getitem__(self, name: str) -> ColumnDescription:
@@ -109,8 +66,69 @@ class DataDescription(Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return ``rows``, and ``columns`` by name, each as `ColumnDescription.to_dict` has it: ready for JSON."""
-        return {"rows": self.rows, "columns": {column.name: column.to_dict() for column in self.columns}}
+        """Return ``rows``, and ``columns`` by name, each as `ColumnDescription.to_dict` has it: ready for JSON.
+
+        A full description has ``missing_patterns``, ``correlations``, ``warnings`` and ``label``, too.
+        """
+        told: dict[str, Any] = {"rows": self.rows, "columns": {each.name: each.to_dict() for each in self.columns}}
+        if self.missing_patterns is None:
+            return told
+        told["missing_patterns"] = self.missing_patterns.to_dict()
+        told["correlations"] = None if self.correlations is None else self.correlations.to_dict()
+        return {**told, "warnings": [each.to_dict() for each in self.warnings], "label": self.label}
+
+    def to_html(self, *, title: str = "Description", details: Mapping[str, Any] | None = None) -> str:
+        """Return a page: warnings, a figure for each column, missing patterns and correlations, of what is known.
+
+        Parameters
+        ----------
+        title : str, default "Description"
+        details : mapping of str to any, optional
+            What stands under the title beside rows and columns.
+
+        Returns
+        -------
+        str
+            HTML that refers to nothing outside itself, as that of `penstock.report.render`.
+        """
+        page: str = import_module("penstock.report.descriptions").render_description(self, title, details or {})
+        return page
+
+    def write_report(
+        self, path: str | PathLike[str], *, title: str = "Description", details: Mapping[str, Any] | None = None
+    ) -> Path | str:
+        """Write the page of `to_html`, whole or not at all, and return its path; a page that is there is replaced.
+
+        Raises
+        ------
+        OutputError, DiskFullError, CommitConflictError
+            As of `penstock.report.write_report`.
+        """
+        page = self.to_html(title=title, details=details)
+        written: Path | str = import_module("penstock.report.page").write_page(page, path)
+        return written
+
+    def compare(self, other: DataDescription, *, names: tuple[str, str] = ("left", "right")) -> DescriptionComparison:
+        """Return this description and another side by side.
+
+        Parameters
+        ----------
+        other : DataDescription
+        names : tuple of (str, str), default=("left", "right")
+            What the two are called.
+
+        Examples
+        --------
+        >>> import penstock as ps, pyarrow as pa
+        >>> engine = ps.LocalEngine(device="cpu")
+        >>> one, other = (engine.from_arrow(pa.table(table)) for table in ({"x": [1, 2]}, {"x": [1.5], "y": ["a"]}))
+        >>> comparison = one.describe().compare(other.describe())
+        >>> comparison.only_right, comparison.type_changes
+        (('y',), {'x': ('int64', 'double')})
+        """
+        from penstock.dataset.description.description_comparison import DescriptionComparison  # it imports this
+
+        return DescriptionComparison(self, other, names)
 
     def to_polars(self) -> pl.DataFrame:
         """Return one row a column; ``25%`` and the like are quantiles, ``first`` and ``last`` text, as values of `top`.
@@ -123,9 +141,10 @@ class DataDescription(Displayed):
         return pl.DataFrame(rows, schema=schema, orient="row", strict=False) if rows else pl.DataFrame(schema=schema)
 
     def __repr__(self) -> str:
-        """Return the table as text; characters that a terminal obeys are escaped."""
+        """Return the table as text, and a line for each warning; characters that a terminal obeys are escaped."""
         told = self.to_dict()["columns"]
-        return f"{self.rows:,} rows, {len(self.columns):,} columns\n{aligned(*text_table(told))}"
+        lines = [f"{self.rows:,} rows, {len(self.columns):,} columns", aligned(*text_table(told))]
+        return "\n".join([*lines, *map(str, self.warnings)])
 
 
 def _schema(levels: Iterable[str]) -> dict[str, pl.DataType]:
@@ -147,9 +166,9 @@ def _schema(levels: Iterable[str]) -> dict[str, pl.DataType]:
 
 
 def _row(column: ColumnDescription, levels: Mapping[float, str]) -> dict[str, Any]:
-    told: dict[str, Any] = {each.name: getattr(column, each.name) for each in fields(column)}
+    told: dict[str, Any] = {name: getattr(column, name) for name in ("name", *_schema(())) if hasattr(column, name)}
     told |= {name: None if told[name] is None else float(told[name]) for name in ("min", "max")}
-    told |= {name: None if told[name] is None else str(_plain(told[name])) for name in ("first", "last")}
+    told |= {name: None if told[name] is None else str(plain(told[name])) for name in ("first", "last")}
     told |= {levels[level]: value for level, value in column.quantiles.items()}
     told["top"] = [{"value": _text(value), "count": count} for value, count in column.top]
     told["distinct_error"] = None if column.distinct is None else column.distinct_error
@@ -159,17 +178,3 @@ def _row(column: ColumnDescription, levels: Mapping[float, str]) -> dict[str, An
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    if isinstance(value, Mapping):
-        return {f"{key:.12g}": _plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return str(value)
-    number = float(value) if isinstance(value, Decimal) else value
-    return str(number) if isinstance(number, float) and not math.isfinite(number) else number

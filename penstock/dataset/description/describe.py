@@ -11,9 +11,10 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, DataValueError
 from penstock.core.selectors import is_numeric
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.description.data_description import ColumnDescription, DataDescription
+from penstock.dataset.description.column_description import ColumnDescription
+from penstock.dataset.description.data_description import DataDescription
 from penstock.statistics import Counts, Extremes, Moments, Quantiles, RowCount
-from penstock.statistics.base import ColumnStatistic
+from penstock.statistics.base import ColumnStatistic, Statistic
 from penstock.statistics.distinct.distinct_values import DistinctValues, ValueSummary
 from penstock.statistics.lengths import Length, Lengths
 
@@ -23,11 +24,17 @@ _VALUES, _FEWEST, _MOST = 2**20, 100, 10_000
 
 def describe(dataset: Dataset, columns: tuple[str, ...], quantiles: Sequence[float], top: int) -> DataDescription:
     """Return the description of columns, from one scan; see `Dataset.describe`."""
-    statistics = _statistics(dataset.schema, columns)
-    states, _ = dataset.gather([RowCount(), *statistics.values()], "describe")
-    found = _Found(statistics, dict(zip(statistics, states[1:], strict=True)), quantiles, top)
+    rows, found = gathered(dataset, basic_statistics(dataset.schema, columns), quantiles, top)
     fields = [dataset.schema.field(name) for name in columns]
-    return DataDescription(int(states[0]), tuple(found.description(field.name, field.type) for field in fields))
+    return DataDescription(rows, tuple(found.description(field.name, field.type) for field in fields))
+
+
+def gathered(
+    dataset: Dataset, statistics: Mapping[str, Statistic], quantiles: Sequence[float], top: int
+) -> tuple[int, Findings]:
+    """Return the number of rows, and what statistics found, from one scan."""
+    states, _ = dataset.gather([RowCount(), *statistics.values()], "describe")
+    return int(states[0]), Findings(statistics, dict(zip(statistics, states[1:], strict=True)), quantiles, top)
 
 
 def check_options(quantiles: Sequence[float], top: int) -> None:
@@ -41,56 +48,62 @@ def check_options(quantiles: Sequence[float], top: int) -> None:
         raise ConfigError(f"top is {top!r}, expected how many frequent values to show, 0 or more")
 
 
-def _statistics(schema: pa.Schema, columns: tuple[str, ...]) -> dict[str, ColumnStatistic]:
+def basic_statistics(schema: pa.Schema, columns: tuple[str, ...]) -> dict[str, ColumnStatistic]:
     """Return the statistics to gather, by what they say."""
 
     def of(test: Callable[[pa.DataType], bool]) -> tuple[str, ...]:
         return tuple(name for name in columns if test(schema.field(name).type))
 
-    numbers, texts, times = of(_is_number), of(pa.types.is_string), of(pa.types.is_temporal)
+    numbers, texts, times = of(is_number), of(pa.types.is_string), of(pa.types.is_temporal)
     counted = (*numbers, *texts, *times, *of(pa.types.is_null))
     wanted: dict[str, ColumnStatistic] = {
         "counts": Counts(columns),
         "moments": Moments(numbers),
         "extremes": Extremes((*numbers, *times)),
-        "quantiles": Quantiles(of(lambda kind: _is_number(kind) and not pa.types.is_boolean(kind))),
+        "quantiles": Quantiles(of(lambda kind: is_number(kind) and not pa.types.is_boolean(kind))),
         "values": DistinctValues(counted, min(_MOST, max(_FEWEST, _VALUES // max(1, len(counted))))),
         "lengths": Lengths(of(pa.types.is_list)),
     }
     return {what: each for what, each in wanted.items() if each.columns}
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return is_numeric(kind) or pa.types.is_decimal(kind)
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether values are numbers or booleans."""
+    return bool(is_numeric(kind) or pa.types.is_decimal(kind))
 
 
 @dataclass(frozen=True)
-class _Found:
+class Findings:
     """What was gathered, and what is asked of it."""
 
-    statistics: Mapping[str, ColumnStatistic]
+    statistics: Mapping[str, Statistic]
     states: Mapping[str, Any]
     quantiles: Sequence[float]
     top: int
 
     def description(self, name: str, kind: pa.DataType) -> ColumnDescription:
         """Return what is known of one column."""
-        count = self._finished("counts", name)
+        count = self.of("counts", name)
         told = {**self._moments(name), **self._ends(name, kind), **self._quantiles(name)}
         told |= {**self._values(name, kind), **self._lengths(name)}
         return ColumnDescription(name=name, type=str(kind), count=count.valid, missing=count.nulls, **told)
 
-    def _finished(self, what: str, name: str) -> Any:
-        """Return what a statistic says of a column; None where it was not asked."""
+    def of(self, what: str, name: str) -> Any:
+        """Return what a statistic of columns says of one; None where it was not asked."""
         statistic = self.statistics.get(what)
-        if statistic is None or name not in statistic.columns:
+        if not isinstance(statistic, ColumnStatistic) or name not in statistic.columns:
             return None
         return statistic.finish_column(name, self.states[what][name])
+
+    def whole(self, what: str) -> Any:
+        """Return what a statistic says; None where it was not asked."""
+        statistic = self.statistics.get(what)
+        return None if statistic is None else statistic.finish(self.states[what])
 
     def _moments(self, name: str) -> dict[str, Any]:
         """Return mean and spread; None where values are infinite, or their squares overflow."""
         try:
-            moment = self._finished("moments", name)
+            moment = self.of("moments", name)
         except DataValueError:
             return {"infinite": self.states["moments"][name]["infinite"]}
         return {} if moment is None else {"infinite": 0, "mean": moment.mean, "std": moment.std(ddof=1)}
@@ -101,17 +114,17 @@ class _Found:
             return {}
         ends = self.states["extremes"][name]
         low, high = (_python(ends[end].cast(kind, safe=False)[0]) for end in ("min", "max"))  # cuDF has no dates
-        return {"min": low, "max": high} if _is_number(kind) else {"first": low, "last": high}
+        return {"min": low, "max": high} if is_number(kind) else {"first": low, "last": high}
 
     def _quantiles(self, name: str) -> dict[str, Any]:
-        found = self._finished("quantiles", name)
+        found = self.of("quantiles", name)
         if found is None or not found.count:
             return {}
         levels = {level: found.quantile(level) for level in sorted(self.quantiles)}
         return {"quantiles": levels, "quantile_error": found.rank_error}
 
     def _values(self, name: str, kind: pa.DataType) -> dict[str, Any]:
-        found: ValueSummary | None = self._finished("values", name)
+        found: ValueSummary | None = self.of("values", name)
         if found is None:
             return {}
         told: dict[str, Any] = {"distinct": found.distinct, "distinct_error": found.distinct_error}
@@ -122,7 +135,7 @@ class _Found:
         return told
 
     def _lengths(self, name: str) -> dict[str, Any]:
-        found = self._finished("lengths", name)
+        found = self.of("lengths", name)
         return {} if found is None else _lengths(found)
 
 

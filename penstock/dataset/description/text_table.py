@@ -28,16 +28,16 @@ def text_table(columns: Mapping[str, Column]) -> tuple[list[str], list[list[str]
         **{name: _number(name) for name in ("count", "missing")},
         "distinct": _distinct,
         **{name: _number(name) for name in ("infinite", "mean", "std")},
-        "min": lambda column: _shown(column.get("min", column.get("first"))),
+        "min": lambda column: shown(column.get("min", column.get("first"))),
         **{f"{100 * float(level):.12g}%": _quantile(level) for level in levels},
-        "max": lambda column: _shown(column.get("max", column.get("last"))),
+        "max": lambda column: shown(column.get("max", column.get("last"))),
         "length": _length,
-        "top": _top,
+        "top": top_shown,
     }
     rows = [[_cut(presentable(name)), *(cell(column) for cell in cells.values())] for name, column in columns.items()]
     head = ["column", *cells]
-    shown = [place for place, name in enumerate(head) if any(_says(name, row[place]) for row in rows)]
-    return [head[place] for place in shown], [[row[place] for place in shown] for row in rows]
+    used = [place for place, name in enumerate(head) if any(_says(name, row[place]) for row in rows)]
+    return [head[place] for place in used], [[row[place] for place in used] for row in rows]
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -60,15 +60,15 @@ def _says(name: str, cell: str) -> bool:
 
 
 def _number(name: str) -> Callable[[Column], str]:
-    return lambda column: _shown(column.get(name))
+    return lambda column: shown(column.get(name))
 
 
 def _quantile(level: str) -> Callable[[Column], str]:
-    return lambda column: _shown(column.get("quantiles", {}).get(level))
+    return lambda column: shown(column.get("quantiles", {}).get(level))
 
 
 def _distinct(column: Column) -> str:
-    return ("about " if column.get("distinct_error") else "") + _shown(column.get("distinct"))
+    return ("about " if column.get("distinct_error") else "") + shown(column.get("distinct"))
 
 
 def _length(column: Column) -> str:
@@ -77,12 +77,20 @@ def _length(column: Column) -> str:
     return f"{column['length_min']:,} to {column['length_max']:,}"
 
 
-def _top(column: Column) -> str:
+def top_shown(column: Column) -> str:
+    """Return the most frequent values of a column in a cell."""
     least = "at least " if column.get("top_error") else ""
-    return _cut(", ".join(f"{_shown(value)}: {least}{count:,}" for value, count in column.get("top", ())), _MOST)
+    return _cut(", ".join(f"{shown(value)}: {least}{count:,}" for value, count in column.get("top", ())), _MOST)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value in a cell, short, empty where there is none.
+
+    Examples
+    --------
+    >>> shown(1200), shown(0.123456789), shown(None)
+    ('1,200', '0.123457', '')
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
