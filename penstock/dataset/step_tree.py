@@ -102,6 +102,7 @@ class TreeTask:
             summaries = self._attempt(fragment, (ROW,))
         for summary in summaries:
             summary.log.tables.clear()
+            summary.log.gathered.clear()
             summary.error = summary.error and steps.placed(summary.error, fragment)
         return summaries
 

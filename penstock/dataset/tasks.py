@@ -161,6 +161,7 @@ class SummariseTask:
         log = RowLog()
         states = located(fragment, attempt, log)
         log.tables.clear()
+        log.gathered.clear()
         return states, log
 
     def merge(self, parts: list[tuple[list[list[State]], RowLog]]) -> tuple[list[list[State]], RowLog]:

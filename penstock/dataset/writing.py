@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from typing import Any
 
 from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.locations import is_url
 from penstock.core.redaction import redact
 from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.gather_step import conclude
 from penstock.dataset.outputs.additions import Addition, Description
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.revision import Revision
@@ -35,6 +37,8 @@ class WriteResult:
     Of what the output is made: ``files`` were written, into ``partitions`` folders (0 where it is not partitioned).
     ``rows_replaced`` of the output that was there gave way, and ``rows_unchanged`` are in it still; with
     ``mode="error"`` and ``"overwrite"`` nothing is kept and nothing counted.
+
+    ``reports`` are what was concluded from statistics that were gathered as the rows passed, by name; see `GatherStep`.
     """
 
     path: str
@@ -49,15 +53,26 @@ class WriteResult:
     partitions: int = 0
     rows_replaced: int = 0
     rows_unchanged: int = 0
+    reports: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def check(self) -> Any:
+        """The `CheckReport` of the rules that the rows were written by; None without rules."""
+        return self.reports.get("check")
+
+    @property
+    def drift(self) -> Any:
+        """The `DriftReport` of rows that a model has scored under a monitor; None of others."""
+        return self.reports.get("drift")
 
 
 def write(dataset: Dataset, destination: Destination) -> WriteResult:
     """Write a dataset as a directory, or into a table; see `Dataset.write`."""
     if destination.table_format is not None:
-        table, written, aside = write_table(dataset, destination.table_format, destination)
+        table, written, aside, reports = write_table(dataset, destination.table_format, destination)
         written.files = [entry for entry in written.files if entry.rows]
         run_id = destination.placement.run_id or table.folder.run
-        return _result_of(table.path, written, aside, run_id, table, table.partition_by)
+        return _result_of(table.path, written, aside, run_id, table, table.partition_by, reports)
     staged = StagedDataset(destination, run_id=new_run_id())
     staged.writer(dataset)
     refuse_inputs(dataset, [output.target for output in staged.outputs])
@@ -119,11 +134,13 @@ def _result_of(
     run_id: str,
     changed: Addition | TableCommitter,
     partition_by: Sequence[str],
+    reports: Mapping[str, Any],
 ) -> WriteResult:
     log, quarantine = written.log, aside if written.quarantine else None
     folders = {posixpath.dirname(entry.path) for entry in written.files if entry.rows} if partition_by else ()
     account = (log.kept, log.read, log.dropped, log.quarantined, quarantine, run_id, log.nulled)
-    return WriteResult(path, *account, len(written.files), len(folders), changed.rows_replaced, changed.rows_unchanged)
+    made = len(written.files), len(folders), changed.rows_replaced, changed.rows_unchanged
+    return WriteResult(path, *account, *made, reports)
 
 
 class StagedDataset:
@@ -139,6 +156,7 @@ class StagedDataset:
         self._aside = destination.quarantine or beside(destination.path)
         self._quarantine = output_directory(self._aside, overwrite=True, run_id=run_id, storage_options=options)
         self.outputs = (self._rows, self._quarantine)
+        self._reports: Mapping[str, Any] = {}
 
     def writer(self, dataset: Dataset) -> PartWriter:
         """Return what writes the parts; ConfigError where the format cannot hold a column, or workers see no output."""
@@ -151,11 +169,13 @@ class StagedDataset:
         """Raise what `seal` raises before it reads rows; for before the outputs are entered, and nothing is written."""
         self._rows.rebase()
         self._revise(dataset).check()
+        self._destination.check_rules(dataset)
 
     def seal(self, dataset: Dataset) -> WriteResult:
         """Stage a dataset, every row of it accounted for."""
-        self._revision = self._revise(dataset)
+        dataset, self._revision = self._destination.checked(dataset), self._revise(dataset)
         self._revision.stage(dataset)
+        self._reports = conclude(dataset, self._revision.written.log)
         self._revision.seal()
         return self.result()
 
@@ -170,7 +190,8 @@ class StagedDataset:
         """Return what was sealed, beside what else the output holds by then."""
         revision, placement = self._revision, self._destination.placement
         path, aside, run_id = redact(self._destination.path), redact(self._aside), placement.run_id or self._rows.run_id
-        return _result_of(path, revision.written, aside, run_id, revision.addition, placement.partition_by)
+        written, changed = revision.written, revision.addition
+        return _result_of(path, written, aside, run_id, changed, placement.partition_by, self._reports)
 
     def _revise(self, dataset: Dataset) -> Revision:
         to, writer = self._destination, self.writer(dataset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     TypeTests = Sequence[Callable[[pa.DataType], bool]]
 
-SEVERITIES = ("error", "warn")
+SEVERITIES = ("error", "quarantine", "warn")
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ class DatasetRule(ABC):
 
     Parameters
     ----------
-    severity : {"error", "warn"}, default="error"
-        Whether a dataset that breaks the rule fails the check, or is only reported.
+    severity : {"error", "quarantine", "warn"}, default="error"
+        Whether a dataset that breaks the rule fails the check, or is only reported; ``"quarantine"``, for rules that
+        single rows break, has a write set these rows aside.
 
     Raises
     ------
@@ -73,8 +74,15 @@ class DatasetRule(ABC):
     _: KW_ONLY
     severity: str = "error"
 
+    names_rows: ClassVar[bool] = False
+    """Whether it can say of each row by itself that it breaks the rule."""
+
     def __post_init__(self) -> None:
-        check_one_of("severity", self.severity, SEVERITIES, hint='"error" fails the check, "warn" only reports.')
+        hint = '"error" fails the check, "warn" only reports, "quarantine" sets rows aside where they are written.'
+        check_one_of("severity", self.severity, SEVERITIES, hint=hint)
+        if self.severity == "quarantine" and not self.names_rows:
+            problem = f"severity of {type(self).__name__} is 'quarantine', and it is not broken by single rows"
+            raise ConfigError(problem, hint='Write severity="error" or "warn".')
 
     @property
     def title(self) -> str:
@@ -113,9 +121,17 @@ class DatasetRule(ABC):
         """Return what the rule needs beside: what it reads of other datasets, or asks of the query engine."""
         return {}
 
+    def rows_to_set_aside(self, dataset: Dataset) -> nw.Expr:
+        """Return what is true of a row that breaks the rule, where `names_rows`; the rule is bound to the dataset."""
+        raise NotImplementedError(f"{type(self).__name__} names no rows")
+
     @abstractmethod
     def judge(self, results: Mapping[str, Any]) -> RuleVerdict:
         """Return the verdict, from the results of the statistics and of `others`."""
+
+    def recorded(self, verdict: RuleVerdict) -> RuleVerdict:
+        """Return the verdict, once what it says is kept for later runs, where the rule compares with earlier ones."""
+        return verdict
 
 
 def told_as(value: Any) -> str:

@@ -51,6 +51,7 @@ class Condition(RowRule):
         parse(self.condition)
         if isinstance(self.most_broken, bool) or not isinstance(self.most_broken, int) or self.most_broken < 0:
             raise ConfigError(f"most_broken of Condition is {self.most_broken!r}, expected a number of rows")
+        self.refuse_allowance("most_broken")
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
+from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.rules.base import DatasetRule, RuleVerdict
-from penstock.rules.key_column import key_columns
+from penstock.rules.key_column import MOST_KEYS, key_columns, key_of, too_many_keys
 from penstock.rules.references import dataset_of
 from penstock.statistics.base import Statistic
 
@@ -53,6 +54,8 @@ class ForeignKey(DatasetRule):
     reference_columns: str | Sequence[str] = ()
     _: KW_ONLY
 
+    names_rows: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         columns = key_columns(self.columns, "ForeignKey")
@@ -91,6 +94,22 @@ class ForeignKey(DatasetRule):
         keys = dataset.select(list(self.reads)).filter(reduce(and_, [~nw.col(name).is_null() for name in self.reads]))
         others = self.reference.select(list(self.reference_columns))
         return keys.join(others, left_on=list(self.reads), right_on=list(self.reference_columns), how="anti")
+
+    def rows_to_set_aside(self, dataset: Dataset) -> nw.Expr:
+        """Return whether the key of a row is one of those without a match, which a query looks for first.
+
+        Raises
+        ------
+        DataValueError
+            Too many different keys have none.
+        """
+        keys = self._unmatched(dataset).unique().limit(MOST_KEYS + 1).to_arrow()
+        if keys.num_rows > MOST_KEYS:
+            hint = 'Look at the reference; or leave the rows out by join(..., how="semi").'
+            raise too_many_keys(self.title, "have no match", hint)
+        key = key_of(dataset.schema, self.reads, self.title)
+        texts = frames.from_arrow(keys).select(key=key)["key"].to_list()
+        return key.is_in(texts)
 
     def judge(self, results: Mapping[str, Any]) -> RuleVerdict:
         """Pass where no row is without a match."""

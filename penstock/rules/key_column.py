@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import narwhals as nw
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError, SchemaError
+from penstock.core.errors import ConfigError, DataValueError, SchemaError
 from penstock.core.names import column_names, hidden_name
-from penstock.dataset.rowwise.with_columns import ComputedColumn, WithColumns
+from penstock.dataset.rowwise.hidden_columns import HiddenColumns
+from penstock.dataset.rowwise.with_columns import ComputedColumn
 from penstock.statistics.distinct import shards
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
-@dataclass(frozen=True, eq=False)
-class KeyStep(WithColumns):
-    """Adds the column of a key, which no user sees."""
+MOST_KEYS = 100_000
+"""Rows of so many different keys are set aside, at most: every task is told of all of them."""
 
-    @property
-    def hidden(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset(column.name for column in self.columns)
+
+def too_many_keys(rule: str, what: str, hint: str) -> DataValueError:
+    """Return the error that more keys break a rule than can be set aside; `what` says how they do."""
+    return DataValueError(f"more than {MOST_KEYS:,} keys of {rule} {what}, too many to set their rows aside", hint=hint)
 
 
 def key_columns(columns: str | Sequence[str], rule: str) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def with_key(dataset: Dataset, columns: Sequence[str], rule: str) -> Dataset:
     if name in schema.names:
         return dataset
     read = pa.schema([schema.field(each) for each in columns])
-    return dataset.with_step(KeyStep((ComputedColumn(name, key_of(schema, columns, rule), read, pa.string()),)))
+    return dataset.with_step(HiddenColumns((ComputedColumn(name, key_of(schema, columns, rule), read, pa.string()),)))
 
 
 def key_of(schema: pa.Schema, columns: Sequence[str], rule: str) -> nw.Expr:

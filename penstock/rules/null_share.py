@@ -44,6 +44,7 @@ class NullShare(RowRule):
         super().__post_init__()
         check_column(self, self.column)
         check_share("NullShare", "most", self.most)
+        self.refuse_allowance("most")
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from penstock.rules.limits import show
 if TYPE_CHECKING:
     import polars as pl
 
+_STATUSES = {"error": "failed", "quarantine": "quarantined", "warn": "warned"}
 _COLUMNS = (
     "rule", "columns", "severity", "status", "passed", "observed", "expected", "broken", "message", "path", "row"
 )  # fmt: skip
@@ -30,7 +31,7 @@ class RuleOutcome:
         As it is written in Python.
     columns : tuple of str
     severity : str
-        ``"error"`` or ``"warn"``.
+        ``"error"``, ``"quarantine"`` or ``"warn"``.
     passed : bool
     observed : Any
         The value that was compared: a number, a date, or a mapping of some; None where there is none.
@@ -58,8 +59,8 @@ class RuleOutcome:
 
     @property
     def status(self) -> str:
-        """``"passed"``, ``"warned"`` or ``"failed"``."""
-        return "passed" if self.passed else "failed" if self.severity == "error" else "warned"
+        """``"passed"``, ``"warned"``, ``"quarantined"`` or ``"failed"``."""
+        return "passed" if self.passed else _STATUSES[self.severity]
 
     def __str__(self) -> str:
         return presentable(f"{self.rule}: {self.message}, expected {self.expected}")
@@ -100,11 +101,17 @@ class CheckReport(Displayed):
         return tuple(each for each in self.outcomes if each.status == "warned")
 
     @property
+    def quarantined(self) -> tuple[RuleOutcome, ...]:
+        """Broken rules of severity quarantine."""
+        return tuple(each for each in self.outcomes if each.status == "quarantined")
+
+    @property
     def summary(self) -> str:
         """How many rules passed, in a line."""
-        done = len(self.outcomes) - len(self.failed) - len(self.warned)
+        done = sum(each.passed for each in self.outcomes)
         counts = f"{done} of {len(self.outcomes)} rules passed, {len(self.warned)} warned, {len(self.failed)} failed"
-        return f"{counts}; {self.rows:,} rows"
+        aside = f", {len(self.quarantined)} quarantined" if self.quarantined else ""
+        return f"{counts}{aside}; {self.rows:,} rows"
 
     def __repr__(self) -> str:
         return "\n".join([self.summary, *(f"{each.status}  {each}" for each in self.outcomes)])

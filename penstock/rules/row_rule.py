@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
 import pyarrow as pa
 
+from penstock.core.errors import ConfigError
 from penstock.frames import ROW
 from penstock.rules.base import DatasetRule, RuleVerdict
 from penstock.rules.broken_rows import BrokenRowCount, BrokenRows
@@ -23,9 +24,21 @@ if TYPE_CHECKING:
 class RowRule(DatasetRule):
     """A rule of which single rows can be told that break it: they are counted, and the first is named."""
 
+    names_rows: ClassVar[bool] = True
+
+    def refuse_allowance(self, name: str) -> None:
+        """Raise ConfigError where rows are to be set aside, and some of them are allowed; `name` says by what."""
+        if self.severity == "quarantine" and (allowed := getattr(self, name)):
+            problem = f"{type(self).__name__} has {name}={allowed!r}, and severity 'quarantine' sets every row aside"
+            raise ConfigError(problem, hint=f"Leave {name} out.")
+
     @abstractmethod
     def broken_by(self) -> nw.Expr:
         """Return the expression that is true for a row that breaks the rule; false or null for the others."""
+
+    def rows_to_set_aside(self, dataset: Dataset) -> nw.Expr:
+        """Return `broken_by`."""
+        return self.broken_by()
 
     def statistics(self, dataset: Dataset) -> dict[str, Statistic]:
         """Return the count of rows that break it."""

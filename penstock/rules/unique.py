@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
+from penstock.dataset.steps import check_numbered
+from penstock.dataset.tasks import Probe
+from penstock.frames import ROW
+from penstock.pipeline.cardinality import CountOptions, plan_counts
 from penstock.rules.base import DatasetRule, RuleVerdict
-from penstock.rules.key_column import key_columns, key_name, key_of, with_key
+from penstock.rules.first_rows import FirstRows
+from penstock.rules.key_column import MOST_KEYS, key_columns, key_name, key_of, too_many_keys, with_key
 from penstock.rules.limits import show
 from penstock.statistics.base import Statistic
 from penstock.statistics.distinct.frequencies import Frequencies
@@ -35,7 +40,7 @@ class Unique(DatasetRule):
     Notes
     -----
     A row that has null in one of the columns is equal to no other, as in SQL; `NullShare` is about nulls. 0.0 and -0.0
-    are the same.
+    are the same. With ``severity="quarantine"`` a write sets all rows of a value aside but the first.
 
     Examples
     --------
@@ -47,6 +52,8 @@ class Unique(DatasetRule):
     """
 
     columns: str | Sequence[str]
+
+    names_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,6 +81,25 @@ class Unique(DatasetRule):
         """Return the counts of values that occur more than once."""
         return {"counts": ValueCounts((key_name(dataset.schema, self.reads),), TopK(at_least=2))}
 
+    def rows_to_set_aside(self, dataset: Dataset) -> nw.Expr:
+        """Return whether a row is not the first with its values: two scans look for these first.
+
+        Raises
+        ------
+        ConfigError
+            Rows have no numbers, so that none is the first; or counting would take more than the memory.
+        DataValueError
+            Too many different values occur more than once.
+        """
+        check_numbered(dataset.steps, self.title, "Write the rows to Parquet, and read them again.")
+        keyed, name = self.prepare(dataset), key_name(dataset.schema, self.reads)
+        repeated = _repeated(keyed, name)
+        if len(repeated) > MOST_KEYS:
+            raise too_many_keys(self.title, "occur more than once", 'Leave them out by unique(..., keep="first").')
+        states, _ = keyed.filter(nw.col(name).is_in(repeated)).gather((first := FirstRows((name,)),), "first rows")
+        key = nw.col(name) if (name,) == self.reads else key_of(dataset.schema, self.reads, self.title)
+        return key.is_in(repeated) & ~nw.col(ROW).is_in(first.finish(states[0]))
+
     def judge(self, results: Mapping[str, Any]) -> RuleVerdict:
         """Pass where no value occurs more than once."""
         ((name, counts),) = results["counts"].items()
@@ -85,3 +111,13 @@ class Unique(DatasetRule):
         shown = f" ({show(value)})" if (name,) == self.reads else ""
         message = f"{broken:,} rows have values that occur more than once, the most frequent{shown} {most:,} times"
         return RuleVerdict(False, broken, message, broken, predicate=nw.col(name) == value)
+
+
+def _repeated(dataset: Dataset, name: str) -> list[Any]:
+    """Return the values of a column that occur more than once."""
+    counts = ValueCounts((name,), TopK(at_least=2))
+    probes = [Probe(len(dataset.steps), (counts,), counts.retention())]
+    plan = plan_counts(dataset, probes, CountOptions())
+    states, _ = dataset.probe(plan.applied(probes) if plan.columns else probes, label="repeated")
+    values: list[Any] = counts.finish(states[0][0])[name].at_least(2).table["value"].to_pylist()
+    return values

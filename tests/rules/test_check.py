@@ -152,7 +152,7 @@ def test_a_report_prints_a_line_for_each_rule(report: rules.CheckReport) -> None
         (lambda: rules.Fresh("x", "2 days", now="soon"), "now of Fresh is 'soon'"),
         (lambda: rules.Condition("x >"), "condition 'x >' cannot be read"),
         (lambda: rules.Condition("x > 1", most_broken=-1), "most_broken of Condition is -1"),
-        (lambda: rules.Unique("x", severity="fatal"), "severity is 'fatal', expected one of error, warn"),
+        (lambda: rules.Unique("x", severity="fatal"), "severity is 'fatal', expected one of error, quarantine, warn"),
     ],
 )
 def test_a_wrong_parameter_is_refused_when_the_rule_is_made(wrong, told: str) -> None:

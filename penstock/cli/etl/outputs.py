@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 from penstock import artefact
@@ -212,7 +212,8 @@ def _options(entry: Entry, overwrite: bool) -> dict[str, Any]:
 
 def dataset_output(result: WriteResult, destination: Destination) -> DatasetOutput:
     """Return what a job tells of rows that it has written."""
-    values = asdict(result) | {"rows_read": result.read, "format": destination.format.name}
+    check = None if result.check is None else result.check.to_dict()
+    values = vars(result) | {"rows_read": result.read, "format": destination.format.name, "check": check}
     return DatasetOutput(**{each.name: values[each.name] for each in fields(DatasetOutput)})
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from penstock.core.locations import read_location
 from penstock.dataset.outputs.placement import Placement, placement_of
 from penstock.io.formats import Format, find_format
 from penstock.io.formats.table_format import TableFormat
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,8 @@ class Destination:
     quarantine : str, optional
         Beside the output unless given.
     storage_options : mapping
+    rules : sequence of rule, or path
+        What the rows are checked by as they are written.
     """
 
     path: str
@@ -35,6 +41,7 @@ class Destination:
     options: Mapping[str, Any]
     quarantine: str | None
     storage_options: Mapping[str, Any] = field(repr=False)
+    rules: Any = ()
 
     @classmethod
     def of(
@@ -52,6 +59,7 @@ class Destination:
         run_id: str | None = None,
         quarantine: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        rules: Any = (),
         **options: Any,
     ) -> Self:
         """Return where rows go; parameters are those of `Dataset.write`, and ConfigError says what is wrong in them."""
@@ -67,12 +75,39 @@ class Destination:
             options=options if compression is None else {**options, "compression": compression},
             quarantine=None if quarantine is None else read_location(quarantine, "quarantine"),
             storage_options=dict(storage_options or {}),
+            rules=rules,
         )
+
+    def checked(self, dataset: Dataset) -> Dataset:
+        """Return the dataset with the check of its rows; see `checked`."""
+        return checked(dataset, self.rules)
+
+    def check_rules(self, dataset: Dataset) -> None:
+        """Raise what `checked` raises before it reads rows."""
+        if _are_given(self.rules):
+            import_module("penstock.rules.in_pass").check_suits(dataset, self.rules)
 
     @property
     def table_format(self) -> TableFormat[Any] | None:
         """The format of a table that keeps a log of its own; None where the output is a directory with a manifest."""
         return self.format if isinstance(self.format, TableFormat) else None
+
+
+def checked(dataset: Dataset, rules: Any) -> Dataset:
+    """Return a dataset whose rows are checked as they are written; itself where there are no rules.
+
+    Raises
+    ------
+    ConfigError, SchemaError
+        A rule is none, or does not suit the columns.
+    """
+    if not _are_given(rules):
+        return dataset
+    return cast("Dataset", import_module("penstock.rules.in_pass").checked(dataset, rules))
+
+
+def _are_given(rules: Any) -> bool:
+    return not isinstance(rules, list | tuple) or bool(rules)
 
 
 def beside(path: str) -> str:

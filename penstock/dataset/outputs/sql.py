@@ -16,6 +16,7 @@ from penstock.core.notices import get_logger
 from penstock.core.redaction import redact
 from penstock.core.scheduler import map_all
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.gather_step import conclude
 from penstock.dataset.outputs.parts import check_rows
 from penstock.dataset.outputs.placement import Placement
 from penstock.dataset.outputs.set_aside import SetAside
@@ -70,10 +71,11 @@ def write_sql(
     aside = None if quarantine is None else SetAside(read_location(quarantine, "quarantine"), run, placement)
     _check_writer(dataset, target)
     refuse_inputs(dataset, [] if aside is None else [aside.target])
-    total = Loaded()
+    total, reports = Loaded(), {}
     with target.staged() as is_new, aside or nullcontext():
         if is_new:
             total = _load_all(dataset, target, aside)
+            reports = conclude(dataset, total.log)
             if aside is not None:
                 aside.publish(total.quarantine, total.log)
             target.commit(total.attempts, total.log.kept)
@@ -81,7 +83,8 @@ def write_sql(
                 aside.settle()
     log, where = total.log, None if aside is None or aside.location is None else redact(aside.location)
     place = f"{target.database.shown} {table}"
-    return WriteResult(place, log.kept, log.read, log.dropped, log.quarantined, where, run_id or run, log.nulled)
+    account = (log.kept, log.read, log.dropped, log.quarantined, where, run_id or run, log.nulled)
+    return WriteResult(place, *account, reports=reports)
 
 
 def _check_writer(dataset: Dataset, target: SqlTable) -> None:

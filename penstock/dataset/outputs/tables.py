@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.gather_step import conclude
 from penstock.dataset.outputs.destination import Destination, beside
 from penstock.dataset.outputs.parts import write_parts
 from penstock.dataset.outputs.set_aside import SetAside
@@ -18,15 +19,17 @@ from penstock.io.tables.committer import TableCommitter, TableWrite
 
 def write_table(
     dataset: Dataset, format: TableFormat[Any], destination: Destination
-) -> tuple[TableCommitter, Written, str | None]:
-    """Write a dataset into a table; see `Dataset.write`. Return the table, what was written, and the quarantine.
+) -> tuple[TableCommitter, Written, str | None, dict[str, Any]]:
+    """Write a dataset into a table; see `Dataset.write`.
+
+    Return the table, what was written, the quarantine, and what was concluded from statistics gathered in the pass.
 
     Rows that are set aside are in their place before the table has the others: a process that dies loses none.
     """
-    run, placement = new_run_id(), destination.placement
+    run, placement, dataset = new_run_id(), destination.placement, destination.checked(dataset)
     table = format.committer(_described(dataset, destination, run), destination.options)
     if not table.prepare():
-        return table, Written(), None
+        return table, Written(), None, {}
     where = destination.quarantine or beside(table.path)
     layout = replace(
         replace(placement, partition_by=table.partition_by).layout(table.schema, run), prefix=table.folder.prefix
@@ -35,6 +38,7 @@ def write_table(
     with SetAside(where, run, placement, destination.storage_options) as aside, at_work(table.folder):
         try:
             written = write_parts(dataset, table.writer(stored), table.folder.parts, aside.parts, layout)
+            reports = conclude(dataset, written.log)
             aside.publish(written.quarantine, written.log)
             dead = dead_runs(table.folder)
         except BaseException:
@@ -47,7 +51,7 @@ def write_table(
             raise
         discard_unnamed(table.folder, dead, table.names)
         aside.settle()
-    return table, written, aside.location
+    return table, written, aside.location, reports
 
 
 def check_table(dataset: Dataset, format: TableFormat[Any], destination: Destination) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.dataset.outputs.destination import Destination
+from penstock.dataset.outputs.destination import Destination, checked
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -31,6 +31,7 @@ class Writes:
         run_id: str | None = None,
         quarantine: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        rules: str | Path | Sequence[Any] = (),
         **options: Any,
     ) -> WriteResult:
         r"""Write one part a fragment into a directory, or add to the one that is there: whole, or not at all.
@@ -83,6 +84,10 @@ class Writes:
             that adds rows, those set aside are added, too.
         storage_options : mapping, optional
             Passed to fsspec; never shown in a message.
+        rules : sequence of rule of `penstock.rules`, or path of a file of rules, optional
+            What the rows are checked by in the pass that writes them. Where one of severity ``"error"`` is broken,
+            nothing is put in place. Rows that break one of severity ``"quarantine"`` are set aside, with the rule as
+            their reason; other rules are judged by the rows that are left. The result has the report as ``check``.
         **options
             Of ``"delta"``: ``schema_mode="merge"`` to add columns. Of ``"iceberg"``: `catalog`, as of `read_iceberg`.
             Of ``"parquet"``: `compression_level`. Of ``"csv"``: `delimiter`, and `null_value`, what null is written as.
@@ -121,6 +126,8 @@ class Writes:
             The output that is to be added to has other columns; before anything is read.
         DataValueError
             A value that the text cannot say, an infinity in JSON, say; or a key that is twice among the rows to merge.
+        BrokenRulesError
+            The rows break a rule; what was there is as it was.
         OutputExistsError, DiskFullError, CommitConflictError, RowCountError
             What was there is as it was, whatever is raised.
         OutputError
@@ -146,7 +153,7 @@ class Writes:
         destination = Destination.of(
             path, format=format, mode=mode, overwrite=overwrite, partition_by=partition_by, keys=keys, sort_by=sort_by,
             max_rows_per_file=max_rows_per_file, compression=compression, run_id=run_id, quarantine=quarantine,
-            storage_options=storage_options, **options,
+            storage_options=storage_options, rules=rules, **options,
         )  # fmt: skip
         return write(cast("Dataset", self), destination)
 
@@ -164,12 +171,13 @@ class Writes:
         run_id: str | None = None,
         quarantine: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        rules: str | Path | Sequence[Any] = (),
     ) -> WriteResult:
         """Write one Parquet part a fragment into a directory, whole or not at all; see `write`."""
         return self.write(
             path, mode=mode, overwrite=overwrite, partition_by=partition_by, keys=keys, sort_by=sort_by,
             max_rows_per_file=max_rows_per_file, compression=compression, run_id=run_id, quarantine=quarantine,
-            storage_options=storage_options,
+            storage_options=storage_options, rules=rules,
         )  # fmt: skip
 
     def write_sql(
@@ -181,6 +189,7 @@ class Writes:
         keys: str | Sequence[str] = (),
         quarantine: str | Path | None = None,
         run_id: str | None = None,
+        rules: str | Path | Sequence[Any] = (),
     ) -> WriteResult:
         """Write the rows to a table of PostgreSQL, SQLite or DuckDB, all of them or none, with the extra ``sql``.
 
@@ -206,6 +215,8 @@ class Writes:
             What a scheduler calls this run, up to 256 characters. With ``"append"`` a run whose rows are in the table
             is not done again, and the result counts no rows. A table beside it, ``_penstock_runs (table_name,
             run_id)``, names such runs, by the same transaction; a run that replaces all rows removes the names.
+        rules : sequence of rule, or path, optional
+            As of `write`.
 
         Returns
         -------
@@ -226,8 +237,8 @@ class Writes:
             The mode, a key or the URI is not known, a type cannot be held, or the driver is not installed.
         OutputExistsError, SchemaDriftError
             The table is there; or it lacks a column, or has one that does not hold all values.
-        DataValueError
-            A value cannot be stored, or two rows have the same key.
+        DataValueError, BrokenRulesError
+            A value cannot be stored, two rows have the same key, or the rows break a rule.
         CommitConflictError
             Another run writes the table.
         OutputError, RowCountError
@@ -235,4 +246,5 @@ class Writes:
         """
         from penstock.dataset.outputs.sql import write_sql
 
-        return write_sql(cast("Dataset", self), table, uri, mode, keys, quarantine, run_id)
+        dataset = checked(cast("Dataset", self), rules)
+        return write_sql(dataset, table, uri, mode, keys, quarantine, run_id)

@@ -14,7 +14,7 @@ from penstock.integrations.airflow.identity import with_identity
 from penstock.integrations.airflow.job_process import JobProcess
 from penstock.integrations.airflow.outcome import raise_unless_done
 
-JOBS = ("fit", "tune", "score", "evaluate", "run", "promote", "explain")
+JOBS = ("fit", "tune", "score", "evaluate", "check", "run", "promote", "explain")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ class PenstockOperator(BaseOperator):
 
     Parameters
     ----------
-    job : {"fit", "tune", "score", "evaluate", "run", "promote", "explain"}
+    job : {"fit", "tune", "score", "evaluate", "check", "run", "promote", "explain"}
     arguments : sequence of str
         As on the command line, one word each; templated.
     cwd : str, optional

@@ -107,6 +107,12 @@ def plan_counts(dataset: Dataset, probes: Sequence[Probe], options: CountOptions
     return CountPlan(tuple(columns), budget)
 
 
+def is_ample(dataset: Dataset, probes: Sequence[Probe], options: CountOptions) -> bool:
+    """Return whether what `probes` count fits the budget in any case; no rows are read to know it."""
+    columns = [column for probe in probes for column in _counted(dataset, probe)]
+    return Budget(options, dataset.engine).is_ample(sum(column.bytes for column in columns))
+
+
 def _estimated(dataset: Dataset, columns: list[ColumnCount], share: int) -> list[ColumnCount]:
     wanted: dict[int, list[str]] = {}
     for column in columns:

@@ -7,7 +7,7 @@ from penstock.report.text import show_label
 from penstock.rules.limits import show
 from penstock.rules.report import CheckReport, RuleOutcome
 
-_ORDER = ("failed", "warned", "passed")
+_ORDER = ("failed", "quarantined", "warned", "passed")
 
 
 def check_html(report: CheckReport) -> str:
