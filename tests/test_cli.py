@@ -371,7 +371,8 @@ def test_a_signal_stops_a_training_and_leaves_nothing(project, number, name, cod
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("job", "command"), [("fit", "fit"), ("score", "score"), ("evaluate", "evaluate"), ("etl", "run")]
+    ("job", "command"),
+    [("fit", "fit"), ("score", "score"), ("evaluate", "evaluate"), ("check", "check"), ("etl", "run")],
 )
 def test_a_job_file_is_the_command_of_its_name(job, command):
     made = subprocess.run(

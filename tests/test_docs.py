@@ -77,7 +77,7 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
 
 
 OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
-READING = ("relational", "etl", "storage", "persist", "describe", "rules")
+READING = ("relational", "etl", "storage", "persist", "describe", "rules", "drift")
 PAGES = [*READING, "vectors", "refit", "evaluation", "export", *OWN]
 LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in ("search", "training")]
 

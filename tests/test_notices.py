@@ -13,7 +13,7 @@ import pytest
 import penstock
 from penstock import LocalEngine
 from penstock.cli.doctor import Diagnosis, Finding
-from penstock.cli.results import EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult
+from penstock.cli.results import DatasetOutput, EvaluateResult, ExplainResult, FitResult, Scored, ScoreResult
 from penstock.cli.tables import show
 from penstock.core.console import PlainConsole
 from penstock.core.notices import get_logger, warn
@@ -109,10 +109,12 @@ RESULTS = {
     ),
     "score": ScoreResult(
         model=HOSTILE, digest="", seconds=1.0, engine="", device="",
-        scored=Scored(
+        scored=DatasetOutput(
             path=URL, rows=1, rows_read=1, dropped={HOSTILE: 1}, quarantined={}, nulled={HOSTILE: 1},
-            quarantine=None, run_id="",
+            quarantine=None, run_id="", format="parquet", files=1, partitions=1, rows_replaced=0, rows_unchanged=0,
+            check={"outcomes": [{"status": "failed", "rule": HOSTILE, "expected": HOSTILE, "message": HOSTILE}]},
         ),
+        drift={"alarms": [HOSTILE]},
     ),
     "explain": ExplainResult(pipeline="", plan=HOSTILE.replace("\n", "")),
     "doctor": Diagnosis([HOSTILE.replace("\n", "")], ["cpu"], [Finding("Java", False, HOSTILE, HOSTILE)]),

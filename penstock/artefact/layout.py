@@ -13,6 +13,7 @@
 ``weights/<n>.<k>.safetensors``  ... the weights of a PyTorch module
 ``estimator/<n>.<k>.skops``  ... a scikit-learn estimator
 ``network/<n>.<k>.onnx``  ... a network in ONNX
+``profile.json``      how the rows were distributed that later ones are compared with, if the model keeps it
 ``report.json``       metrics, lineage, versions and the fit report, for people; never parsed at loading
 ====================  =====================================================================
 """
@@ -27,6 +28,7 @@ from penstock.io.sinks import MANIFEST_NAME
 PIPELINE = "pipeline.json"
 SCHEMA = "schema.json"
 REPORT = "report.json"
+PROFILE = "profile.json"
 FIXED = (PIPELINE, SCHEMA, REPORT)
 
 JSON_LIMIT = 64 * 2**20
@@ -48,6 +50,9 @@ NAMES = "stage-names"
 EVALUATORS = "saved-evaluators"
 """The feature of a model that has evaluators, as for names."""
 
+DRIFT = "drift-profile"
+"""The feature of a model that has a profile, as for names."""
+
 _BLOBS = {
     UBJSON: ("booster", "ubj"),
     SAFETENSORS: ("weights", "safetensors"),
@@ -57,7 +62,7 @@ _BLOBS = {
 BLOB_KINDS = tuple(_BLOBS)
 _PARTS = {PARQUET: ("state", "parquet"), **_BLOBS}
 _SLOTS = {
-    r"(pipeline|schema|report)\.json|(state|statistics)/\d{1,4}\.json": JSON,
+    r"(pipeline|schema|report|profile)\.json|(state|statistics)/\d{1,4}\.json": JSON,
     r"statistics/\d{1,4}\.\d{1,6}\.parquet": PARQUET,
 } | {rf"{folder}/\d{{1,4}}\.\d{{1,6}}\.{suffix}": kind for kind, (folder, suffix) in _PARTS.items()}
 _BEGINS = {

@@ -17,12 +17,14 @@ from penstock.artefact.fetch import fetch
 from penstock.artefact.folder import Contents, read_folder
 from penstock.artefact.layout import (
     BLOB_KINDS,
+    DRIFT,
     EVALUATORS,
     JSON,
     JSON_LIMIT,
     NAMES,
     PARQUET,
     PIPELINE,
+    PROFILE,
     REPORT,
     SCHEMA,
     is_part,
@@ -44,20 +46,20 @@ from penstock.artefact.statistics import (
     statistics_path,
 )
 from penstock.artefact.tables import read_table
-from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError
+from penstock.core.errors import ArtifactError, ArtifactVersionError, PenstockError, UntrustedArtifactError
 from penstock.core.locations import absolute_path, is_url
 from penstock.core.schemas import require
 from penstock.io.sinks import read_json
 from penstock.stages.base import Blob, Fitted, Stage
 from penstock.stages.names import split_names, stage_names
 from penstock.stages.registry import lookup
-from penstock.stages.step import StageStep
+from penstock.stages.step import StageStep, model_file_inputs
 from penstock.stages.vectors import over
-from penstock.stages.vectors.over import check_sizes, over_elements
+from penstock.stages.vectors.over import check_sizes
 
 T = TypeVar("T")
 
-FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, STATISTICS, *BLOB_KINDS})
+FEATURES = frozenset({JSON, PARQUET, NAMES, EVALUATORS, STATISTICS, DRIFT, *BLOB_KINDS})
 
 
 def load(
@@ -178,10 +180,11 @@ class _Loader:
         stages, names = self.stages(pipeline["stages"], more)
         fitted = tuple(self.fitted(number, stage) for number, stage in enumerate(stages))
         statistics = {key: kept for number in range(len(stages)) for key, kept in self.statistics(number).items()}
+        profile = decode(self._parse(PROFILE), _no_part) if PROFILE in self.contents.files else None
         self.check_used()
         _check_schema(stages, fitted, schema)
         evaluators = decode_evaluators(pipeline.get("evaluators", []))
-        return ModelParts(stages, fitted, schema, names, evaluators, statistics)
+        return ModelParts(stages, fitted, schema, names, evaluators, statistics, profile)
 
     def saved_statistics(self) -> SavedStatistics:
         """Return the statistics, and which files say whose they are; there are no others in the contents."""
@@ -210,7 +213,7 @@ class _Loader:
         """Return the stages, all looked up before the first is made, and the names given to them."""
         demand(PIPELINE, lambda: _check_listed(listed))
         kinds = [lookup(entry["stage"], more) for entry in listed]
-        made = [_make(kind, entry) for kind, entry in zip(kinds, listed, strict=True)]
+        made = [_make(kind, entry, more) for kind, entry in zip(kinds, listed, strict=True)]
         return demand(PIPELINE, lambda: _named(made, [entry.get("name") for entry in listed]))  # type: ignore[no-any-return]
 
     def fitted(self, number: int, stage: Stage) -> Fitted:
@@ -225,7 +228,7 @@ class _Loader:
         if not isinstance(document, dict):
             raise ArtifactError(f"{path} is no object", path=path)
         demand(path, lambda: check_sizes(stage, document))
-        names = _inputs(over_elements(stage, document)[0])
+        names = _inputs(stage, document)
         state: Fitted = decode(document, part)
         return state
 
@@ -277,6 +280,10 @@ def _sliced(table: pa.Table, rows: slice, place: str) -> pa.Table:
     return table.slice(rows.start, rows.stop - rows.start)
 
 
+def _no_part(mark: str, path: str) -> Any:
+    raise UntrustedArtifactError(f"a profile refers to the file {path!r}", path=PROFILE)
+
+
 def _named(stages: Sequence[Stage], names: Sequence[Any]) -> tuple[tuple[Stage, ...], tuple[str | None, ...]]:
     pairs = zip(names, stages, strict=True)
     named = split_names([stage if name is None else (name, stage) for name, stage in pairs])
@@ -292,7 +299,7 @@ def _check_listed(listed: Any) -> None:
             need(type(entry[name]) is kind, f"{name} of a stage is no {kind.__name__}")
 
 
-def _make(kind: type[Stage], entry: Mapping[str, Any]) -> Stage:
+def _make(kind: type[Stage], entry: Mapping[str, Any], more: Mapping[str, type[Stage]]) -> Stage:
     name = entry["stage"]
     if entry["version"] != kind.version:
         raise ArtifactVersionError(
@@ -300,13 +307,22 @@ def _make(kind: type[Stage], entry: Mapping[str, Any]) -> Stage:
             hint="Read it with the version of the library that wrote it.",
             stage=name,
         )
-    stage: Stage = decode_parameters(name, entry["parameters"], kind.from_parameters)
+    parameters = {key: _nested(value, more) for key, value in entry["parameters"].items()}
+    stage: Stage = decode_parameters(name, parameters, kind.from_parameters)
     return stage
 
 
-def _inputs(stage: Stage) -> tuple[str, ...]:
+def _nested(value: Any, more: Mapping[str, type[Stage]]) -> Any:
+    """Return a parameter, the stage that it stands for if it does."""
+    if not isinstance(value, dict) or value.keys() != {"stage", "version", "parameters"}:
+        return value
+    demand(PIPELINE, lambda: _check_listed([value]))
+    return _make(lookup(value["stage"], more), value, more)
+
+
+def _inputs(stage: Stage, document: Mapping[str, Any]) -> tuple[str, ...]:
     try:
-        return stage.inputs()
+        return model_file_inputs(stage, document)
     except Exception as error:  # as for parameters: they decide what inputs() does
         message = f"{stage.title} cannot name its inputs: {error}"
         raise ArtifactError(message, path=PIPELINE, stage=stage.title) from error

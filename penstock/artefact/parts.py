@@ -31,6 +31,8 @@ class ModelParts:
     evaluators : tuple of Evaluator, or mapping of name to Evaluator
     statistics : mapping of (int, str) to (str, state)
         Those that it keeps, if any.
+    profile : plain values, or None
+        That of the rows that later ones are compared with.
     """
 
     stages: tuple[Stage, ...]
@@ -39,6 +41,7 @@ class ModelParts:
     given_names: tuple[str | None, ...]
     evaluators: Evaluators
     statistics: Stored
+    profile: Any = None
 
 
 class LearnedModel(Protocol):
@@ -60,3 +63,5 @@ class LearnedModel(Protocol):
     def report(self) -> Any: ...
     @property
     def statistics(self) -> Any: ...
+    @property
+    def profile(self) -> Any: ...

@@ -14,7 +14,19 @@ from penstock.artefact.blobs import check_blob
 from penstock.artefact.digest import digest
 from penstock.artefact.evaluators import encode_evaluators
 from penstock.artefact.folder import manifest_digest
-from penstock.artefact.layout import EVALUATORS, JSON, JSON_LIMIT, NAMES, PARQUET, PIPELINE, REPORT, SCHEMA, state_path
+from penstock.artefact.layout import (
+    DRIFT,
+    EVALUATORS,
+    JSON,
+    JSON_LIMIT,
+    NAMES,
+    PARQUET,
+    PIPELINE,
+    PROFILE,
+    REPORT,
+    SCHEMA,
+    state_path,
+)
 from penstock.artefact.parts import LearnedModel
 from penstock.artefact.schema import encode_schema
 from penstock.artefact.state import Encoder
@@ -32,7 +44,7 @@ from penstock.io.sinks import (
     output_directory,
 )
 from penstock.io.sinks.part_folder import PartFolder
-from penstock.stages.vectors.over import over_elements
+from penstock.stages.step import model_file_inputs
 
 _LIBRARIES = (
     "penstock", "narwhals", "numpy", "polars", "pyarrow", "xgboost", "xgboost-cpu", "torch", "safetensors",
@@ -124,6 +136,7 @@ def seal(
 def _optional(model: LearnedModel) -> set[str]:
     """Return what code before does not read."""
     has = {NAMES: any(model.given_names), EVALUATORS: bool(model.evaluators), STATISTICS: bool(model.statistics)}
+    has[DRIFT] = model.profile is not None
     return {feature for feature, present in has.items() if present}
 
 
@@ -139,7 +152,7 @@ def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
         own = {} if given is None else {"name": given}
         stages.append({"stage": name, **own, "version": stage.version, "parameters": parameters})
         documents[state_path(number)] = _json(encoder.encode(dict(fitted)), state_path(number))
-        _check_blobs(encoder, over_elements(stage, fitted)[0].inputs())
+        _check_blobs(encoder, model_file_inputs(stage, fitted))
         encoders.append(encoder)
     for encoder, states in encode_statistics(_stored(model), len(model.stages)):
         documents[statistics_path(encoder.number)] = _json(states, statistics_path(encoder.number))
@@ -149,6 +162,8 @@ def _encode(model: LearnedModel) -> tuple[dict[str, bytes], list[Encoder]]:
         pipeline["evaluators"] = encode_evaluators(model.evaluators)
     documents[PIPELINE] = _json(pipeline, PIPELINE)
     documents[SCHEMA] = _json({"columns": encode_schema(model.schema)}, SCHEMA)
+    if model.profile is not None:
+        documents[PROFILE] = _json(Encoder(0, "the profile").encode(model.profile.to_state()), PROFILE)
     return documents, encoders
 
 

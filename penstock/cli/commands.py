@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.describing import DescribeRequest
+from penstock.cli.drift import DriftRequest
 from penstock.cli.etl.request import RunRequest
 from penstock.cli.options import options_of
 from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectRequest
@@ -133,6 +134,14 @@ def refit(progress: "Progress", **options: Any) -> Any:
     from penstock.cli import refitting
 
     return refitting.refit(RefitRequest(**options), progress)
+
+
+@_command(DriftRequest, "model")
+def drift(progress: "Progress", **options: Any) -> Any:
+    """Compare rows with those that a saved model has a profile of; exit code 3 if there is an alarm."""
+    from penstock.cli import drift
+
+    return drift.drift(DriftRequest(**options), progress)
 
 
 @_command(ExplainRequest, "pipeline")

@@ -94,7 +94,7 @@ def settings_of_engine(job: JobRequest, conf: Settings) -> EngineSettings:
 
 def read_data(job: DataRequest, engine: Engine, types: Any) -> Dataset:
     """Return the rows that a request names; text files are read in the types that are known."""
-    return read(
+    dataset = read(
         engine,
         job.data,
         format=job.format,
@@ -102,6 +102,7 @@ def read_data(job: DataRequest, engine: Engine, types: Any) -> Dataset:
         allow_unmanifested=job.allow_unmanifested,
         max_bad_records=job.max_bad_records,
     )
+    return dataset if job.state_cache is None else dataset.cache_states(job.state_cache)
 
 
 def conf_folder(job: JobRequest) -> Path:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from penstock.cli.checking import rules_path
+from penstock.cli.drift import monitor_of
 from penstock.cli.etl.job import run as run
 from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
@@ -27,6 +29,7 @@ from penstock.dataset.outputs.destination import Destination
 from penstock.dataset.writing import StagedDataset, WriteResult, check_target, refuse_inputs, write
 from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_apart, new_run_id, output_directory
 from penstock.pipeline.model import PipelineModel
+from penstock.rules.rule_file import read_rules
 from penstock.stages.base import Stage
 
 
@@ -59,6 +62,8 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
                 train, validation=validation, options=options, counting=counting, keep_statistics=kept
             )
             model = training.with_evaluators(model)
+            if request.keep_profile:
+                model = model.with_profile(train if test is None else test)
             metrics = training.evaluate(model, test)
             manifest = training.seal(model, outputs.model, metrics, source)
             scored = None
@@ -142,21 +147,25 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
     is named prepares the rows, if its ``prepare`` takes ``labelled``.
     """
     clock, destination = Clock(), request.destination
+    if request.rules is not None:
+        destination = replace(destination, rules=read_rules(rules_path(request, request.rules)))
     check_target(destination, apart_from=request.model)
     module = load_pipeline(request.pipeline, request.pipelines) if request.pipeline else None
+    monitor = monitor_of(request) if request.monitor else None
     # Parameters of a pipeline that is named for its stages alone need not be given.
     setup = JobSetup.of_module(request, module) if module and (module.prepares_scoring or request.set) else None
     model = PipelineModel.load(request.model, expect=request.expect, stages=module.stages if module else {})
     settings = setup.engine if setup else settings_of_engine(request, read_conf(request)["engine"])
     with settings.start(progress) as engine:
         dataset = setup.unlabelled(request, engine, model) if setup else read_data(request, engine, model.schema)
-        scores = model.transform(dataset)
+        scores = model.transform(dataset, monitor=False if monitor is None else monitor)
         scores = scores.select(*request.columns) if request.columns else scores
-        scored = dataset_output(write(scores, destination), destination)
+        written = write(scores, destination)
     return ScoreResult(
         model=str(request.model),
         digest=model.digest,
-        scored=scored,
+        scored=dataset_output(written, destination),
+        drift=None if written.drift is None else written.drift.to_dict(),
         **clock.fields(engine),
     )
 
@@ -193,7 +202,7 @@ class _Outputs:
 
 
 def _scored(written: WriteResult) -> Scored:
-    values = asdict(written) | {"rows_read": written.read}
+    values = vars(written) | {"rows_read": written.read}
     return Scored(**{each.name: values[each.name] for each in fields(Scored)})
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from penstock.cli.drift import DriftResult
 from penstock.cli.registry.results import PromoteResult
 from penstock.cli.results import CheckResult
 from penstock.cli.stopping import Terminated, leave, stoppable
@@ -131,8 +132,8 @@ class Reporter:
 
 
 def _exit_code(result: Any) -> int:
-    """Return the exit code of a job that worked: that of input where rows break rules."""
-    if isinstance(result, CheckResult) and not result.passed:
+    """Return the exit code of a job that worked: that of input where rows break rules, or have drifted."""
+    if isinstance(result, CheckResult | DriftResult) and not result.passed:
         return BROKEN_RULES
     return NOTHING_NEW if isinstance(result, PromoteResult) and not result.promoted else 0
 

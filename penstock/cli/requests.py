@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.rank_options import RankOptions
 from penstock.cli.write_options import WriteOptions, split_names
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from penstock.pipeline.cardinality import CountOptions
-    from penstock.spmd import SpmdOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +53,15 @@ class DataRequest(JobRequest):
         Read directories with no _SUCCESS.
     max_bad_records : int
         Records of CSV and JSON lines that may be set aside unparsed.
+    state_cache : path or URL, optional
+        Where what is gathered is kept by file, so that files that have not changed are not read again.
     """
 
     data: Sequence[str]
     format: str | None = None
     allow_unmanifested: bool = False
     max_bad_records: int = 0
+    state_cache: str | Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +154,7 @@ class EvaluationRequest(PipelineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainRequest(EvaluationRequest):
+class TrainRequest(EvaluationRequest, RankOptions):
     """What a job is told that learns a model, evaluates it on rows held out, and saves it.
 
     Parameters
@@ -166,16 +169,6 @@ class TrainRequest(EvaluationRequest):
         Decides which rows are held out.
     overwrite : bool
         Replace outputs that are there.
-    world_size : int, optional
-        Ranks of a training; as many as run at once.
-    timeout : float, optional
-        Seconds until a silent rank is taken for lost.
-    max_restarts : int, optional
-        How often a training that lost a rank starts again.
-    checkpoint_dir : path or URL, optional
-        Where checkpoints outlive the run.
-    allow_insecure : bool
-        Let ranks of XGBoost listen on all addresses.
     mlflow : str, optional
         URI of MLflow to log the run to: parameters, metrics and the model. http://127.0.0.1:5000, say.
     mlflow_experiment : str, optional
@@ -189,11 +182,6 @@ class TrainRequest(EvaluationRequest):
     test_fraction: float = 0.2
     seed: int = 7
     overwrite: bool = False
-    world_size: int | None = None
-    timeout: float | None = field(default=None, metadata={"show_default": "120.0"})
-    max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
-    checkpoint_dir: str | Path | None = None
-    allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
     mlflow: str | None = None
     mlflow_experiment: str | None = None
     mlflow_model: str | None = None
@@ -202,15 +190,6 @@ class TrainRequest(EvaluationRequest):
     def shares(self) -> dict[str, float]:
         """The shares of rows that are not learned from, by what they are for."""
         return {"test": self.test_fraction}
-
-    @property
-    def spmd(self) -> "SpmdOptions":
-        """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
-        from penstock.spmd import SpmdOptions
-
-        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "allow_insecure")
-        given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return SpmdOptions(**given)
 
     def __post_init__(self) -> None:
         for name, share in self.shares.items():
@@ -238,6 +217,8 @@ class FitRequest(TrainRequest, CountingRequest):
         Share of rows watched for early stopping.
     keep_statistics : bool
         Save what was gathered with the model, so that it can learn on: penstock refit.
+    keep_profile : bool
+        Save how inputs and scores are distributed, of the rows held out if there are any: penstock drift.
 
     Raises
     ------
@@ -253,6 +234,7 @@ class FitRequest(TrainRequest, CountingRequest):
     score: str | Path | None = None
     validation_fraction: float = 0.0
     keep_statistics: bool = False
+    keep_profile: bool = False
 
     @property
     def shares(self) -> dict[str, float]:
@@ -356,6 +338,14 @@ class ScoreRequest(WriteOptions, PipelineRequest):
         The pipeline, if it has stages of its own, or prepares rows to score too.
     expect : str, optional
         The digest that the saved model must have: sha256:...
+    rules : path, optional
+        A YAML file of rules, or the name of one in conf/rules: scored rows are checked as they are written.
+    monitor : bool
+        Compare the rows with the profile of the model, in the same pass.
+    limits : path, optional
+        With monitor, a YAML file of limits, or the name of one in conf/drift.
+    alarm : str, optional
+        With monitor, who is told of an alarm: the URL of a webhook, or a command that gets JSON on its stdin.
 
     Raises
     ------
@@ -368,8 +358,15 @@ class ScoreRequest(WriteOptions, PipelineRequest):
     columns: Sequence[str] = field(default=(), metadata={"option": "--column"})
     pipeline: str | None = None
     expect: str | None = None
+    rules: str | Path | None = None
+    monitor: bool = False
+    limits: str | Path | None = None
+    alarm: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("limits", "alarm"):
+            if getattr(self, name) is not None and not self.monitor:
+                raise ConfigError(f"{name} is given, and nothing is monitored", hint="Add --monitor.")
         refuse_parameters_of_none(self, self.pipeline, "penstock score MODEL --pipeline PIPELINE --data DATA --out OUT")
 
 

@@ -150,7 +150,7 @@ class DatasetOutput(Scored):
     """Rows that a job has written, and what became of the others.
 
     ``files`` were written, into ``partitions`` folders; ``rows_replaced`` of the output that was there gave way, and
-    ``rows_unchanged`` are in it still.
+    ``rows_unchanged`` are in it still. ``check`` has the ``outcomes`` of the rules that they were written by.
     """
 
     format: str
@@ -158,13 +158,15 @@ class DatasetOutput(Scored):
     partitions: int
     rows_replaced: int
     rows_unchanged: int
+    check: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreResult(JobResult):
-    """What scoring did."""
+    """What scoring did; ``drift`` is what `DriftReport.to_dict` has, of monitored rows."""
 
     scored: DatasetOutput
+    drift: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

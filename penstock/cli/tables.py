@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from penstock.cli.describing import DescribeResult
 from penstock.cli.doctor import Diagnosis
+from penstock.cli.drift import DriftResult
 from penstock.cli.projects.results import ListPipelinesResult, NewProjectResult
 from penstock.cli.refitting import RefitResult
 from penstock.cli.registry.results import DiffModelsResult, ListModelsResult, PromoteResult, ShowModelResult
@@ -39,7 +41,7 @@ from penstock.dataset.description.text_table import aligned, text_table
 _MOST_SLICES = 20
 _MOST_METRICS = 3
 _SHORT = len("sha256:") + 12
-_STATUS_STYLES = {"passed": "green", "warned": "yellow", "failed": "bold red"}
+_STATUS_STYLES = {"passed": "green", "warned": "yellow", "quarantined": "yellow", "failed": "bold red"}
 
 
 @singledispatch
@@ -76,9 +78,46 @@ def _evaluate(result: EvaluateResult, console: Console) -> None:
 
 @show.register
 def _score(result: ScoreResult, console: Console) -> None:
+    if result.scored.check is not None:
+        console.print(_outcomes(result.scored.check["outcomes"]))
     left_out = _left_out(result.scored.dropped, result.scored.quarantined)
     facts = {"rows": result.scored.rows, **left_out, "seconds": result.seconds, "model": result.model}
+    if result.drift is not None:
+        facts["drift"] = result.drift["alarms"] or "no alarm"
     console.print(_facts({**facts, **_scored(result.scored)}))
+
+
+def _outcomes(outcomes: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table("", "rule", "expected", box=None, header_style="bold", padding=(0, 2))
+    table.add_column("found", overflow="fold")
+    for each in outcomes:
+        status = Styled(each["status"], _STATUS_STYLES[each["status"]])
+        table.add_row(status, *(visible(each[name]) for name in ("rule", "expected", "message")))
+    return table
+
+
+@show.register
+def _drift(result: DriftResult, console: Console) -> None:
+    if result.columns:
+        console.print(_drift_table(result.columns))
+    facts: dict[str, Any] = {"alarms": list(result.alarms) or None, "alarm failed": result.alarm_error}
+    facts |= {"rows": result.rows, "rows of the profile": result.reference_rows, "seconds": result.seconds}
+    facts |= {"engine": f"{result.engine}, {result.device}", "digest": result.digest, "report": result.report}
+    console.print(_facts({**facts, "model": result.profile or result.model}))
+
+
+def _drift_table(columns: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the columns, those with an alarm first, each with what is measured of it."""
+    table = Table("", "column", "role", box=None, header_style="bold", padding=(0, 2))
+    table.add_column("by chance at most", overflow="fold")
+    for each in sorted(columns, key=lambda column: not column["drifted"])[:_MOST_SLICES]:
+        status = Styled("drifted", "bold red") if each["drifted"] else Styled("as before", "green")
+        measures = each["measures"].items()
+        told = [f"{name} {found['value']:.4g} ({found['chance']:.4g})" for name, found in measures]
+        table.add_row(status, visible(each["name"]), each["role"], ", ".join(told))
+    if len(columns) > _MOST_SLICES:
+        table.add_row("", f"and {len(columns) - _MOST_SLICES} more")
+    return table
 
 
 @show.register
@@ -88,12 +127,7 @@ def _explain(result: ExplainResult, console: Console) -> None:
 
 @show.register
 def _check(result: CheckResult, console: Console) -> None:
-    table = Table("", "rule", "expected", box=None, header_style="bold", padding=(0, 2))
-    table.add_column("found", overflow="fold")
-    for each in result.outcomes:
-        status = Styled(each["status"], _STATUS_STYLES[each["status"]])
-        table.add_row(status, *(visible(each[name]) for name in ("rule", "expected", "message")))
-    console.print(table)
+    console.print(_outcomes(result.outcomes))
     facts = {"rows": result.rows, "seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}
     console.print(_facts({**facts, "rules": result.rules}))
 
@@ -101,15 +135,43 @@ def _check(result: CheckResult, console: Console) -> None:
 @show.register
 def _refit(result: RefitResult, console: Console) -> None:
     frozen = ", ".join(result.frozen) or None
-    facts = {"new rows": result.rows, "frozen": frozen, "seconds": result.seconds, "digest": result.digest}
-    console.print(_facts({**facts, "engine": f"{result.engine}, {result.device}", "model": result.model}))
+    warm = ", ".join(result.warm_started) or None
+    facts = {"new rows": result.rows, "frozen": frozen, "warm starts": warm, "seconds": result.seconds}
+    facts |= {"digest": result.digest, "engine": f"{result.engine}, {result.device}", "model": result.model}
+    console.print(_facts(facts))
 
 
 @show.register
 def _describe(result: DescribeResult, console: Console) -> None:
     console.print(aligned(*text_table(result.columns)))
-    facts = {"rows": result.rows, "seconds": result.seconds, "engine": f"{result.engine}, {result.device}"}
-    console.print(_facts(facts))
+    if result.comparison is not None:
+        right = result.comparison["right"]
+        console.print(f"\nbeside {right['rows']:,} rows", style="bold")
+        console.print(aligned(*text_table(right["columns"])))
+        console.print(_facts(_differences(result.comparison)))
+    if result.warnings:
+        console.print(_warnings(result.warnings))
+    facts = {"rows": result.rows, "report": result.report, "seconds": result.seconds}
+    console.print(_facts({**facts, "engine": f"{result.engine}, {result.device}"}))
+
+
+def _differences(comparison: Mapping[str, Any]) -> dict[str, str]:
+    changes = comparison["type_changes"].items()
+    told = {
+        "only in the first": ", ".join(comparison["only_left"]),
+        "only in the second": ", ".join(comparison["only_right"]),
+        "other types": ", ".join(f"{name} {one} and {other}" for name, (one, other) in changes),
+    }
+    return {name: text for name, text in told.items() if text}
+
+
+def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table("warning", "columns", "found", box=None, header_style="bold", padding=(0, 2))
+    table.add_column("what to do", overflow="fold")
+    for each in warnings:
+        name = Styled(each["name"], "yellow")
+        table.add_row(name, visible(", ".join(each["columns"])), visible(each["message"]), each["advice"])
+    return table
 
 
 @show.register
@@ -156,7 +218,9 @@ def _output_cells(output: DatasetOutput | ModelOutput | PlannedOutput) -> tuple[
     left_out = _listed({**output.dropped, **output.quarantined, **output.nulled})
     there = {"replaced": output.rows_replaced, "unchanged": output.rows_unchanged}
     kept = _listed({f"rows {name}": f"{rows:,}" for name, rows in there.items() if rows})
-    return f"{output.rows:,}", f"{output.rows_read:,}", left_out, [output.path, *aside, *([kept] if kept else [])]
+    statuses = Counter(each["status"] for each in (output.check or {}).get("outcomes", ()))
+    told = [kept, f"rules: {_listed(statuses)}" if statuses else ""]
+    return f"{output.rows:,}", f"{output.rows_read:,}", left_out, [output.path, *aside, *filter(None, told)]
 
 
 def _listed(values: Mapping[str, Any]) -> str:

@@ -172,6 +172,13 @@ class BrokenRulesError(InputError):
     """
 
 
+class DriftError(InputError):
+    """Rows are not distributed any more as those that a model was compared with.
+
+    Look at the columns that the message names; fit the model again, or set limits for what it can live with.
+    """
+
+
 class DataValueError(InputError, ValueError):
     """A value makes the operation meaningless: an infinity, a label outside its set, a column of nulls.
 

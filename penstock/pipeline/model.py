@@ -16,9 +16,12 @@ from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import output_schema, prune
 from penstock.frames.interchange import as_arrow, is_table
+from penstock.pipeline.drift.monitor import Monitor
+from penstock.pipeline.drift.profile import Profile
 from penstock.pipeline.fit import FitReport
 from penstock.pipeline.foreign_frames import is_foreign_frame, transform_frame
 from penstock.pipeline.model_exports import ModelExports
+from penstock.pipeline.monitoring import Monitoring, check_not_monitored
 from penstock.pipeline.parameters import get_params
 from penstock.pipeline.refitting.kept_statistics import KeptState, KeptStatistics
 from penstock.pipeline.refitting.learning_on import LearningOn
@@ -33,7 +36,7 @@ from penstock.stages.step import StageStep
 
 
 @dataclass(frozen=True)
-class PipelineModel(LearningOn, ModelExports, Displayed):
+class PipelineModel(LearningOn, ModelExports, Monitoring, Displayed):
     """Fitted stages: transforms, evaluates, and is saved without code.
 
     Attributes
@@ -52,6 +55,8 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
         What `evaluate` measures by unless it is given others; they are saved with it, and no part of the `digest`.
     statistics : mapping of (int, str) to KeptState, or None
         What was gathered, by the position of a stage and its name for it, where a fit kept it; not in the `digest`.
+    profile : Profile or None
+        What later rows are compared with, where it is kept; not in the `digest`.
     """
 
     stages: tuple[Stage, ...]
@@ -61,6 +66,7 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
     given_names: tuple[str | None, ...] = ()
     evaluators: Evaluators = ()
     statistics: KeptStatistics | None = field(default=None, compare=False, repr=False)
+    profile: Profile | None = field(default=None, compare=False, repr=False)
     _display = "penstock.report.notebook.pipelines:model_html"
 
     def __repr__(self) -> str:
@@ -127,10 +133,10 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
         return preprocessing_digest(self)
 
     @overload
-    def transform(self, dataset: Dataset) -> Dataset: ...
+    def transform(self, dataset: Dataset, *, monitor: bool | Monitor = ...) -> Dataset: ...
     @overload
-    def transform(self, dataset: Any) -> Any: ...
-    def transform(self, dataset: Any) -> Any:
+    def transform(self, dataset: Any, *, monitor: bool | Monitor = ...) -> Any: ...
+    def transform(self, dataset: Any, *, monitor: bool | Monitor = False) -> Any:
         """Return `dataset` with all stages to be applied; nothing is read.
 
         A lazy DataFrame of Spark or of Dask becomes another one: its library does the stages to its partitions, on
@@ -140,10 +146,18 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
         which one is missing, or whole numbers in place of floating ones, give what the same values give in a row; a
         value that the type does not hold is an error.
 
+        Parameters
+        ----------
+        dataset : Dataset or DataFrame
+        monitor : bool or Monitor, default=False
+            Compare the rows with the `profile` of the model in the pass that writes them: the result of `write` and its
+            like has the `DriftReport` as ``drift``. What writes nothing, as `to_polars`, compares nothing.
+
         Raises
         ------
         ConfigError
-            It is no dataset; or a frame, and a stage goes by the numbers of rows.
+            It is no dataset; or a frame, and a stage goes by the numbers of rows. Rows are to be monitored that are a
+            frame, or by a model without a profile.
         SchemaDriftError
             A column that the model needs is missing or of another type; names all that are missing.
         DataValueError
@@ -151,6 +165,7 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
             column, how many there are, the first with its file and row.
         """
         if is_foreign_frame(dataset):
+            check_not_monitored(monitor)
             return transform_frame(dataset, self.transform)
         check_dataset(dataset, "transform")
         try:
@@ -160,7 +175,7 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
         for step in self.steps:
             dataset = dataset.with_step(step)
         output_schema(dataset.steps, dataset.reader.source.schema)
-        return dataset
+        return self._monitored(dataset, monitor) if monitor else dataset
 
     def _not_for(self, dataset: Dataset, error: SchemaDriftError) -> SchemaDriftError:
         """Return the error with the model and the first file, which the user may have mixed up with others."""
@@ -307,7 +322,9 @@ class PipelineModel(LearningOn, ModelExports, Displayed):
 
         parts = load(path, expect=expect, stages=stages or {}, storage_options=storage_options)
         kept = {key: KeptState(*pair) for key, pair in parts.statistics.items()}
-        return cls(parts.stages, parts.fitted, parts.schema, None, parts.given_names, parts.evaluators, kept or None)
+        profile = None if parts.profile is None else Profile.from_state(parts.profile)
+        model = (parts.stages, parts.fitted, parts.schema, None, parts.given_names, parts.evaluators)
+        return cls(*model, kept or None, profile)
 
 
 def _together(evaluators: Sequence[Evaluator | Mapping[str, Evaluator]]) -> Evaluators:

@@ -9,9 +9,8 @@ from penstock.core.displayed import Displayed
 from penstock.core.explanation import Explanation
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
-from penstock.dataset.steps import prune
 from penstock.pipeline.cardinality import CountOptions
-from penstock.pipeline.explain import explain, unfitted_steps
+from penstock.pipeline.explain import explain, trained_on
 from penstock.pipeline.fit import Fit
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.parameters import get_params, with_params
@@ -133,6 +132,7 @@ class Pipeline(Displayed):
         options: SpmdOptions | None = None,
         counting: CountOptions | None = None,
         keep_statistics: bool = False,
+        keep_profile: bool = False,
     ) -> PipelineModel:
         """Learn from `dataset`.
 
@@ -149,6 +149,9 @@ class Pipeline(Displayed):
         keep_statistics : bool, default=False
             The model keeps what was gathered, as long as it lives and in its saved files, so that it can learn on:
             see `PipelineModel.refit`. Counts of values are kept whole, of rare ones too.
+        keep_profile : bool, default=False
+            The model keeps the distribution of its inputs and scores, so that it says whether later rows are like
+            these: see `PipelineModel.with_profile`, which takes two more scans.
 
         Raises
         ------
@@ -161,19 +164,10 @@ class Pipeline(Displayed):
         planned = self.plan(dataset)
         if validation is not None:
             check_dataset(validation, "validation")
-            validation = cast_as_fitted(validation, _trained_on(planned), planned.schemas[0])
+            validation = cast_as_fitted(validation, trained_on(planned), planned.schemas[0])
         keeper = StatisticsKeeper() if keep_statistics else None
         fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions(), keeper=keeper)
         fitted = fit.run()
         kept = None if keeper is None else keeper.kept
-        return PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given, statistics=kept)
-
-
-def _trained_on(plan: Plan) -> list[str]:
-    """Return the columns of the data that the trainers of a plan read."""
-    needs: set[str] = set()
-    for position in range(len(plan.stages)):
-        trainer = plan.trainer(position)
-        if trainer is not None:
-            needs |= prune(unfitted_steps(plan)[:position], trainer.training_columns())[1]
-    return [name for name in plan.schemas[0].names if name in needs]
+        model = PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given, statistics=kept)
+        return model.with_profile(dataset) if keep_profile else model

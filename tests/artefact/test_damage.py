@@ -139,7 +139,8 @@ def test_a_newer_format_names_all_versions(saved, reseal):
 def test_an_unknown_feature_of_the_format_is_refused(saved, reseal, features):
     reseal(saved, features=features)
     with pytest.raises(
-        ArtifactVersionError, match=r"this library reads json, kept-statistics, onnx, parquet, .*, xgboost-ubj"
+        ArtifactVersionError,
+        match=r"this library reads drift-profile, json, kept-statistics, onnx, parquet, .*, xgboost-ubj",
     ):
         PipelineModel.load(saved)
 

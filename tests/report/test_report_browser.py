@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import description_samples as descriptions
+import drift_samples as drifts
 import pytest
 import report_samples as samples
 import search_samples as searches
@@ -22,7 +24,16 @@ WIDTHS = (375, 1280)
 SCHEMES = ("light", "dark")
 EVALUATIONS = {"binary": samples.binary, "everything": samples.everything, "hostile": samples.hostile}
 SEARCHES = {"search": searches.search, "uneven": searches.uneven, "hostile_search": searches.hostile_search}
-MADE = (*EVALUATIONS, *SEARCHES)
+DESCRIPTIONS = {
+    "description": descriptions.full,
+    "many_columns": descriptions.many,
+    "hostile_description": descriptions.hostile,
+    "comparison": lambda: descriptions.full().compare(descriptions.other(), names=("monday", "tuesday")),
+    "drift": drifts.full,
+    "quiet_drift": drifts.quiet,
+    "hostile_drift": drifts.hostile,
+}
+MADE = (*EVALUATIONS, *SEARCHES, *DESCRIPTIONS)
 
 # Centres and boxes of text in a drawing that is not turned; a pixel of each side may be shared.
 TEXTS = """
@@ -44,7 +55,7 @@ COLOURS = """
     const style = getComputedStyle(parent);
     made.push([walk.currentNode.textContent.slice(0, 40), parent.closest("svg") ? style.fill : style.color]);
   }
-  const cells = [...document.querySelectorAll(".cell")].map(cell => {
+  const cells = [...document.querySelectorAll(".cell:has(+ .value)")].map(cell => {
     const style = getComputedStyle(cell);
     return [style.fill, parseFloat(style.fillOpacity), getComputedStyle(cell.nextSibling).fill];
   });
@@ -78,6 +89,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_report(make(), made / f"{name}.html", title="<script>alert(0)</script>", details={"rows": 200000})
     for name, search in SEARCHES.items():
         write_page(searches.render(search()), made / f"{name}.html")
+    for name, describe in DESCRIPTIONS.items():
+        describe().write_report(made / f"{name}.html", title="<script>alert(0)</script>")
     return made
 
 
@@ -205,13 +218,23 @@ def test_all_words_have_a_contrast_of_four_and_a_half(show: Callable[..., Any], 
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", SEARCHES)
-def test_all_words_and_lines_of_a_search_can_be_seen(show: Callable[..., Any], name: str, scheme: str) -> None:
+@pytest.mark.parametrize("name", [*SEARCHES, *DESCRIPTIONS])
+def test_all_words_and_lines_of_a_search_and_a_description_can_be_seen(
+    show: Callable[..., Any], name: str, scheme: str
+) -> None:
     seen = show(name, scheme=scheme).evaluate(COLOURS)
     for words, colour in seen["words"]:
         assert contrast(rgb(colour), rgb(seen["paper"])) >= 4.5, (words, colour)
     for colour in seen["marks"]:
         assert contrast(rgb(colour), rgb(seen["paper"])) >= 3, colour
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_numbers_in_cells_of_correlations_can_be_read(show: Callable[..., Any], scheme: str) -> None:
+    seen = show("description", scheme=scheme).evaluate(COLOURS)
+    assert len({fill for fill, *_ in seen["cells"]}) == 2, "one colour is above zero, the other below"
+    for fill, opacity, ink in seen["cells"]:
+        assert contrast(rgb(ink), blend(rgb(fill), opacity, rgb(seen["paper"]))) >= 4.5, (fill, opacity)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -1,0 +1,125 @@
+"""Profiles of rows, and what rows have become since: both from the same counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from penstock.core.errors import EmptyInputError
+from penstock.core.names import column_names
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.tasks import Probe
+from penstock.pipeline.drift.bins import Bins, first_look
+from penstock.pipeline.drift.column_counts import ColumnCounts
+from penstock.pipeline.drift.column_drift import ColumnDrift
+from penstock.pipeline.drift.column_watch import ColumnWatch
+from penstock.pipeline.drift.comparing import Comparison
+from penstock.pipeline.drift.drift_limits import DriftLimits
+from penstock.pipeline.drift.drift_report import DriftReport, MetricDrift
+from penstock.pipeline.drift.judging import judged
+from penstock.pipeline.drift.profile import ROLES, MetricValues, Profile, RoleProfile
+from penstock.statistics.base import State, Statistic
+
+By = str | Sequence[str]
+Keyed = tuple[str, str]
+"""What was sliced by, and the values of a slice; empty for all rows."""
+
+
+def slicings_of(slices: Sequence[By]) -> tuple[tuple[str, ...], ...]:
+    """Return the columns of each slicing."""
+    return tuple(column_names(each, "slices") for each in ([slices] if isinstance(slices, str) else slices))
+
+
+def make_profile(dataset: Dataset, watches: Sequence[ColumnWatch], metrics: MetricValues | None = None) -> Profile:
+    """Return the profile of the columns that are watched, from two scans: one for where bins end, one that counts.
+
+    Raises
+    ------
+    EmptyInputError
+        There are no rows.
+    """
+    looks = [first_look(watch.schema(dataset)) for watch in watches]
+    found = _probed(dataset, watches, looks, "profile: bins")
+    known = [
+        watch.with_bins(
+            Bins.of(watch.schema(dataset), [each.finish(state) for each, state in zip(look, states, strict=True)])
+        )
+        for watch, look, states in zip(watches, looks, found, strict=True)
+    ]
+    roles = gathered(dataset, known, "profile: counts")
+    rows = rows_of(roles)
+    if not rows:
+        raise EmptyInputError("there are no rows to make a profile of", rows=0)
+    return Profile(rows, roles, metrics)
+
+
+def gathered(dataset: Dataset, watches: Sequence[ColumnWatch], label: str) -> dict[str, RoleProfile]:
+    """Return the counts of the columns that are watched, by role, from one scan."""
+    found = _probed(dataset, watches, [watch.statistics for watch in watches], label)
+    return {watch.role: watch.counted(states) for watch, states in zip(watches, found, strict=True)}
+
+
+def _probed(
+    dataset: Dataset, watches: Sequence[ColumnWatch], wanted: Sequence[tuple[Statistic, ...]], label: str
+) -> list[list[State]]:
+    """Return the states of statistics for each watch; probes are in the order of the steps."""
+    order = sorted(range(len(watches)), key=lambda place: watches[place].position)
+    states, _ = dataset.probe([Probe(watches[place].position, wanted[place]) for place in order], label=label)
+    by_place = dict(zip(order, states, strict=True))
+    return [by_place[place] for place in range(len(watches))]
+
+
+def rows_of(roles: Mapping[str, RoleProfile]) -> int:
+    """Return how many rows were counted."""
+    return max((each.rows for part in roles.values() for each in part.counts.values()), default=0)
+
+
+def compare(
+    reference: Profile, current: Mapping[str, RoleProfile], limits: DriftLimits, metrics: Sequence[MetricDrift] = ()
+) -> DriftReport:
+    """Return what has changed since a profile.
+
+    Raises
+    ------
+    EmptyInputError
+        There are no rows to compare.
+    """
+    rows = rows_of(current)
+    if not rows:
+        raise EmptyInputError("there are no rows to compare with the profile of the model", rows=0)
+    places: list[Keyed] = []
+    columns: list[ColumnDrift] = []
+    for place, role, before, now in _pairs(reference, current):
+        found = _columns(role, reference.roles[role].bins, before, now, limits)
+        places += [place] * len(found)
+        columns += found
+    done, measured = judged(columns, metrics, limits)
+    slices: dict[str, dict[str, list[ColumnDrift]]] = {}
+    for (by, key), column in zip(places, done, strict=True):
+        slices.setdefault(by, {}).setdefault(key, []).append(column)
+    whole = slices.pop("", {}).get("", [])
+    named = {by: {key: tuple(each) for key, each in found.items()} for by, found in slices.items()}
+    return DriftReport(tuple(whole), rows, reference.rows, limits.level, named, tuple(measured))
+
+
+def _pairs(
+    reference: Profile, current: Mapping[str, RoleProfile]
+) -> Iterator[tuple[Keyed, str, Mapping[str, ColumnCounts], Mapping[str, ColumnCounts]]]:
+    """Yield what is compared: all rows, and slices that both have, role by role."""
+    roles = [role for role in ROLES if role in current]
+    for role in roles:
+        yield ("", ""), role, reference.roles[role].counts, current[role].counts
+    for role in roles:
+        for by, slices in current[role].slices.items():
+            known = reference.roles[role].slices.get(by, {})
+            for key in sorted(slices.keys() & known.keys(), key=str):
+                yield (", ".join(by), ", ".join(map(str, key))), role, known[key], slices[key]
+
+
+def _columns(
+    role: str, bins: Bins, before: Mapping[str, ColumnCounts], now: Mapping[str, ColumnCounts], limits: DriftLimits
+) -> list[ColumnDrift]:
+    return [
+        Comparison(name, role, limits.level, (before[name].rows, counts.rows)).of(bins, before[name], counts)
+        for name, counts in now.items()
+        if name in before and name not in limits.ignore and before[name].rows and counts.rows
+    ]
