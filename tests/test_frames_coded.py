@@ -95,3 +95,23 @@ def test_columns_that_are_no_texts_can_be_held_and_let_go():
         coded.hold(column)
         assert len(coded._held) == before
         coded.let_go(column)
+
+
+def test_a_task_lets_go_of_what_was_held_in_it_alone():
+    others, own = (pl.Series("c", [text, "b", text]) for text in "az")
+    coded.hold(others)
+    with coded.task():
+        for column in (others, own):
+            coded.hold_in_task(column)
+            coded.count(column)
+        assert coded.codes(own).values.to_list() == ["z", "b"]
+    assert coded.codes(own) is None
+    assert coded.codes(others).values.to_list() == ["a", "b"]
+    coded.let_go(others)
+
+
+def test_nothing_is_held_for_a_task_outside_of_one():
+    column = pl.Series("c", ["a", "b"])
+    coded.hold_in_task(column)
+    coded.count(column)
+    assert coded.codes(column) is None

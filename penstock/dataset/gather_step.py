@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from penstock.dataset.steps import RowLog, Step
+from penstock.frames import coded
 from penstock.statistics.base import State, Statistic
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class GatherStep(Step):
         return wanted.union(*(each.reads for each in self.statistics))
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
+        for name in dict.fromkeys(name for each in self.statistics for name in each.reads):
+            coded.hold_in_task(frame[name].to_native())  # texts that are counted here are encoded further on
         log.gathered.setdefault(self.name, []).append([each.summarise(frame) for each in self.statistics])
         return frame
 

@@ -15,7 +15,7 @@ from penstock.core.errors import DataValueError, PenstockError
 from penstock.core.names import BLOCK
 from penstock.dataset import steps
 from penstock.dataset.steps import RowLog, Step
-from penstock.frames import ROW, Kind
+from penstock.frames import ROW, Kind, coded
 from penstock.io.fragments import Fragment
 from penstock.io.sinks import FileEntry
 from penstock.io.sinks.layout import Layout, RowLayout
@@ -68,7 +68,8 @@ class ReadTask:
             except DataValueError as error:
                 raise steps.with_row(error, frame) from error.__cause__
 
-        return located(fragment, attempt, log)
+        with coded.task():
+            return located(fragment, attempt, log)
 
 
 def read_fragment(reader: Reader, fragment: Fragment, columns: Iterable[str], kind: Kind, log: RowLog) -> nw.DataFrame:

@@ -10,6 +10,8 @@ long as he does, so that no other can be in its place.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -80,11 +82,18 @@ _held: dict[Place, _Held] = {}
 _lock = threading.Lock()
 
 
-def hold(column: object) -> None:
-    """Say that a column will be used again; of no effect on those that are no texts, or not in memory of the host."""
-    if _is_text(column):
-        with _lock:
-            _held.setdefault(_place(column), _Held(column))
+def hold(column: object) -> bool:
+    """Say that a column will be used again, and return whether nobody had said so.
+
+    Of no effect on columns that are no texts, or not in memory of the host.
+    """
+    if not _is_text(column):
+        return False
+    place = _place(column)
+    with _lock:
+        is_new = place not in _held
+        _held.setdefault(place, _Held(column))
+    return is_new
 
 
 def let_go(column: object) -> None:
@@ -92,6 +101,33 @@ def let_go(column: object) -> None:
     if _is_text(column):
         with _lock:
             _held.pop(_place(column), None)
+
+
+class _Task(threading.local):
+    """What a thread holds as long as it works on one task; None outside of one."""
+
+    columns: list[object] | None = None
+
+
+_task = _Task()
+
+
+@contextmanager
+def task() -> Iterator[None]:
+    """Let go at the end of what `hold_in_task` was called with meanwhile, in this thread."""
+    before, _task.columns = _task.columns, []
+    try:
+        yield
+    finally:
+        for column in _task.columns or ():
+            let_go(column)
+        _task.columns = before
+
+
+def hold_in_task(column: object) -> None:
+    """Say that a column will be used again by the task that this thread works on, if any."""
+    if _task.columns is not None and hold(column):
+        _task.columns.append(column)
 
 
 def count(column: pl.Series) -> pl.DataFrame | None:
