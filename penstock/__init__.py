@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from penstock.engines.spark.engine import SparkEngine as SparkEngine
     from penstock.io.formats.table import register_format as register_format
     from penstock.pipeline.cardinality import CountOptions as CountOptions
+    from penstock.pipeline.drift.drift_limits import DriftLimits as DriftLimits
+    from penstock.pipeline.drift.monitor import Monitor as Monitor
     from penstock.pipeline.model import PipelineModel as PipelineModel
     from penstock.pipeline.pipeline import Pipeline as Pipeline
     from penstock.pipeline.refitting.statistics_store import StatisticsStore as StatisticsStore
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from penstock.stages.evaluation.views import Bootstrap as Bootstrap
     from penstock.stages.functions import register_function as register_function
     from penstock.stages.modules import register_module as register_module
+    from penstock.stages.training.per_key.per_key import PerKey as PerKey
 
 __version__ = "0.1.0"
 

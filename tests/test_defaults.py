@@ -33,7 +33,7 @@ COMMANDS = {
     "evaluate": (EvaluateRequest,),
     "score": (ScoreRequest,),
     "explain": (ExplainRequest, CountOptions),
-    "refit": (RefitRequest, CountOptions),
+    "refit": (RefitRequest, SpmdOptions, CountOptions),
     "describe": (DescribeRequest,),
     "check": (CheckRequest, CountOptions),
     "run": (RunRequest,),

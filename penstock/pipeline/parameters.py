@@ -113,6 +113,8 @@ def _with_key(name: str, parameter: str, value: Any, key: str, part: Any) -> Any
     """Return a mapping with another value under `key`, or an estimator of scikit-learn's with another parameter."""
     if isinstance(value, Mapping) and key:
         return {**value, key: part}
+    if isinstance(value, Stage) and key:
+        return _changed(f"{name}.{parameter}", value, {key: part})
     if not (hasattr(value, "get_params") and hasattr(value, "set_params")):
         raise ConfigError(
             f"{parameter} of {name} is {value!r:.100}, which has no {key!r}: only a mapping or an estimator has parts",

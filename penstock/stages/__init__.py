@@ -51,11 +51,15 @@ if TYPE_CHECKING:
     from penstock.stages.preprocessing.missing.missing_indicator import MissingIndicator as MissingIndicator
     from penstock.stages.preprocessing.numeric.arcsinh import Arcsinh as Arcsinh
     from penstock.stages.preprocessing.numeric.clip import Clip as Clip
+    from penstock.stages.preprocessing.numeric.drop_mahalanobis_outliers import (
+        DropMahalanobisOutliers as DropMahalanobisOutliers,
+    )
     from penstock.stages.preprocessing.numeric.drop_outliers import DropOutliers as DropOutliers
     from penstock.stages.preprocessing.numeric.haversine_distance import HaversineDistance as HaversineDistance
     from penstock.stages.preprocessing.numeric.interaction import Interaction as Interaction
     from penstock.stages.preprocessing.numeric.log import Log as Log
     from penstock.stages.preprocessing.numeric.log1p import Log1p as Log1p
+    from penstock.stages.preprocessing.numeric.mahalanobis_distance import MahalanobisDistance as MahalanobisDistance
     from penstock.stages.preprocessing.numeric.polynomial_expansion import PolynomialExpansion as PolynomialExpansion
     from penstock.stages.preprocessing.numeric.power import Power as Power
     from penstock.stages.preprocessing.numeric.power import Sqrt as Sqrt
@@ -79,8 +83,12 @@ if TYPE_CHECKING:
         CorrelationSelector as CorrelationSelector,
     )
     from penstock.stages.preprocessing.selection.psi_selector import PSISelector as PSISelector
+    from penstock.stages.preprocessing.selection.stepwise_selector import StepwiseSelector as StepwiseSelector
     from penstock.stages.preprocessing.selection.univariate_feature_selector import (
         UnivariateFeatureSelector as UnivariateFeatureSelector,
+    )
+    from penstock.stages.preprocessing.selection.variance_inflation_selector import (
+        VarianceInflationSelector as VarianceInflationSelector,
     )
     from penstock.stages.preprocessing.selection.variance_threshold_selector import (
         VarianceThresholdSelector as VarianceThresholdSelector,
@@ -106,12 +114,19 @@ if TYPE_CHECKING:
     from penstock.stages.training.clustering.gaussian_mixture import GaussianMixture as GaussianMixture
     from penstock.stages.training.clustering.kmeans import KMeans as KMeans
     from penstock.stages.training.cuml.cuml_estimator import CumlEstimator as CumlEstimator
+    from penstock.stages.training.discriminant.linear_discriminant_analysis import (
+        LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
+    )
+    from penstock.stages.training.discriminant.quadratic_discriminant_analysis import (
+        QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
+    )
     from penstock.stages.training.linear.generalized_linear_regression import (
         GeneralizedLinearRegression as GeneralizedLinearRegression,
     )
     from penstock.stages.training.linear.linear_regression import LinearRegression as LinearRegression
     from penstock.stages.training.linear.linear_regression_cv import LinearRegressionCV as LinearRegressionCV
     from penstock.stages.training.linear.logistic_regression import LogisticRegression as LogisticRegression
+    from penstock.stages.training.per_key.per_key import PerKey as PerKey
     from penstock.stages.training.sklearn.sklearn_estimator import SklearnEstimator as SklearnEstimator
     from penstock.stages.training.spark_ml.spark_ml_estimator import SparkMLEstimator as SparkMLEstimator
     from penstock.stages.training.torch.torch_classifier import TorchClassifier as TorchClassifier

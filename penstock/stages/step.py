@@ -22,6 +22,7 @@ from penstock.stages.capabilities import (
     SchemaLearner,
     StatePruner,
     TrainingTransformer,
+    WrapsStage,
 )
 from penstock.stages.vectors import over
 
@@ -136,6 +137,13 @@ class StageStep(Step):
         if self.training and (encoder := capability(self.stage, TrainingTransformer)) is not None:
             return encoder.transform_training(frame, fitted)
         return over.transform(self.stage, frame, fitted)
+
+
+def model_file_inputs(stage: Stage, fitted: Fitted) -> tuple[str, ...]:
+    """Return the columns that the model files of a fitted stage are of."""
+    wrapper = capability(stage, WrapsStage)
+    inner, state = (stage, fitted) if wrapper is None else wrapper.wrapped(fitted)
+    return over.over_elements(inner, state)[0].inputs()
 
 
 def capability(stage: Stage, kind: Callable[..., Capability]) -> Capability | None:

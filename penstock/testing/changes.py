@@ -56,7 +56,7 @@ def _changed_tables(table: pa.Table) -> dict[str, pa.Table]:
         "null": nulls,
         "half": table.slice(0, table.num_rows // 2),
         "twice": pa.concat_tables([table, table]),
-        "backwards": table.take(list(range(table.num_rows))[::-1]),
+        "backwards": table.take(pa.array(range(table.num_rows)[::-1], pa.int64())),
         "numbers": pa.table({name: pa.array([1.5] * table.num_rows) for name in names}),
         "renamed": table.rename_columns(["zz", *names[1:]]),
         "no columns": table.select([]),

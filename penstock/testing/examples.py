@@ -56,7 +56,11 @@ def _numbers() -> Examples:
         st.Clip(("n1", "n2"), lower=1, upper=5.5),
         st.Clip("n3", lower=-1, output_columns=("clipped",)),
         st.DropOutliers(("n1", "n2", "n3"), capping_method="iqr", tail="both", fold=0.5),
+        st.DropMahalanobisOutliers(("n3", "y"), quantile=0.8),
+        st.DropMahalanobisOutliers(("n3", "w", "label"), quantile=0.9, shrinkage=0.2),
         st.HaversineDistance("n1", "n2", "b", "n1"),
+        st.MahalanobisDistance(("n3", "y", "w")),
+        st.MahalanobisDistance(("n3", "y"), shrinkage="auto", quantile=0.7, output_column="far", outlier_column="odd"),
         st.Interaction(("n1", "n2")),
         st.Interaction(("n3", ("n2", "b"), ("n1", "n2"))),
         st.Log("n2", base="10", output_columns=("magnitude",)),
@@ -93,12 +97,15 @@ def _numbers() -> Examples:
         st.StandardScaler(("n2", "b"), with_mean=False, output_columns=("z", "c")),
         st.CorrelationSelector(("y", "n3", "label", "w"), threshold=0.6),
         st.PSISelector(("n2", "n3", "s1", "b"), "label", 0, bins=5),
+        st.StepwiseSelector(("n3", "label", "w"), "y"),
+        st.StepwiseSelector(("label", "n3"), "y", direction="backward", criterion="p_value", weight="w"),
         st.UnivariateFeatureSelector(
             ("n1", "s1", "s2", "b"), feature_type="categorical", label_type="categorical", selection_threshold=2
         ),
         st.UnivariateFeatureSelector(
             ("y", "n3", "w"), "class", feature_type="continuous", label_type="categorical", selection_mode="fwe"
         ),
+        st.VarianceInflationSelector(("y", "n3", "label", "w"), threshold=1.5),
         st.VarianceThresholdSelector(("n1", "n2", "n3", "b"), 0.5),
     )
 
@@ -127,6 +134,7 @@ def _categories() -> Examples:
         st.StringIndexer(("s1", "n1"), handle_invalid="error", output_columns=("s_code", "n_code")),
         st.StringIndexer(("s2", "n1"), max_categories=4, sketch_size=1000),
         st.StringIndexer(("s2", "b"), string_order_type="alphabetDesc"),
+        st.StringIndexer(("s1", "s2", "n1"), min_frequency=2, max_categories=9, order="append"),
         st.TargetEncoder(("s1", "s2", "n1", "b")),
         st.TargetEncoder(("s1", "n1"), label="y", target_type="continuous", smoothing=5.0, output_columns=("s", "n")),
         st.TargetEncoder(("s1", "n1"), smoothing=1, num_folds=None, handle_invalid="error"),
@@ -161,6 +169,9 @@ def _others() -> Examples:
         st.Imputer(("n1", "s1", "b"), strategy="mode", output_columns=("i", "s", "t")),
         st.Imputer(("n1", "n2"), strategy="constant", fill_value=-1),
         st.Imputer(("s1", "s2"), strategy="mode", missing_value="b", add_indicator=True),
+        st.Imputer(("n1", "n2"), by="s1", add_indicator=True),
+        st.Imputer(("n2", "n3"), by=("s1", "b"), strategy="median", output_columns=("p", "q")),
+        st.Imputer(("n1", "s2", "n3"), by="b", strategy="mode"),
         st.MissingIndicator(("n1", "n2", "s1", "b", "t1")),
         st.CountVectorizer("words", vocab_size=4, min_df=2, min_tf=0.3),
         st.CountVectorizer("words", vocabulary=("b", "zz", "a")),
@@ -211,10 +222,19 @@ def _training() -> Examples:
         st.NaiveBayes("class", features=("w", "label")),
         st.NaiveBayes("class", features=("w", "label"), model_type="complement"),
         st.NaiveBayes("class", features="label", model_type="bernoulli", smoothing=0.5),
+        st.LinearDiscriminantAnalysis("label", features=("n3", "y")),
+        st.LinearDiscriminantAnalysis(
+            "class", features=("n3", "y", "label"), weight="w", shrinkage=0.2, priors=(0.2, 0.5, 0.3)
+        ),
+        st.LinearDiscriminantAnalysis("class", features=("n3", "w"), shrinkage="auto", thresholds=(0.2, 0.5, 0.3)),
+        st.QuadraticDiscriminantAnalysis("label", features=("n3", "y")),
+        st.QuadraticDiscriminantAnalysis("class", features=("n3", "y"), weight="w", reg_param=0.1),
+        st.QuadraticDiscriminantAnalysis("class", features=("n3", "w"), shrinkage="oas"),
         st.GaussianMixture(("n3", "y"), k=2, seed=1),
         st.GaussianMixture(("n3", "y", "label"), k=3, weight="w", max_iter=5),
         st.KMeans(("n3", "y"), k=3, seed=1),
         st.KMeans(("n3", "y"), k=2, weight="w", tol=0.0),
+        st.KMeans(("n3", "y"), k=2, init=((0.0, -1.0), (1.0, 1.0))),
         st.KMeans(("n3", "y", "w"), k=2, distance_measure="cosine", distance="distance"),
         st.GeneralizedLinearRegression("w", features=("label", "y"), offset="n3"),
         st.GeneralizedLinearRegression(
@@ -236,9 +256,16 @@ def _training() -> Examples:
         st.LinearRegressionCV("y", features=("n3",), weight="w", reg_params=(0.0, 0.5), num_folds=2, fold="label"),
         st.LogisticRegression("label", features=("n3", "w")),
         st.LogisticRegression("class", features=("n3", "y"), weight="w", reg_param=0.1, thresholds=(0.2, 0.5, 0.3)),
+        st.LogisticRegression("class", features=("n3", "w"), reg_param=0.1, class_weight="balanced"),
         st.LogisticRegression(
             "class", features=("n3", "y"), reg_param=0.05, elastic_net_param=0.5, standardization=False
         ),
+        st.PerKey(st.StandardScaler(("n1", "n2")), by="s1"),
+        st.PerKey(st.StringIndexer(("s1", "s2")), by=("b", "n1"), handle_invalid="keep"),
+        st.PerKey(st.LinearRegression("y", features=("n3", "w")), by="s1"),
+        st.PerKey(st.LinearRegression("y", features="n3", weight="w"), by="s1", handle_invalid="keep", errors="skip"),
+        st.PerKey(st.XGBoostRegressor("y", features=("n1", "n2"), num_boost_round=2, max_depth=2), by="s1"),
+        st.PerKey(st.NaiveBayes("label", features=("n3", "y"), model_type="gaussian"), by="b", errors="skip"),
         st.RandomForestClassifier("label", features=("n1", "n2"), **all_of_them),
         st.RandomForestClassifier(
             "class", features=("n1", "n3"), weight="w", thresholds=(0.2, 0.5, 0.3), **all_of_them

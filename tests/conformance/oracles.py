@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import list_oracles
+import moment_oracles
 import numpy as np
 import pandas as pd
 import scipy.optimize
@@ -119,6 +120,8 @@ def _without(missing: Any, columns: Columns) -> Columns:
 
 
 def impute(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
+    if stage.by is not None:
+        return _impute_by_group(stage, learned, given)
     if stage.missing_value is not None:
         rows = given["id"]
         learned, given = (
@@ -134,6 +137,23 @@ def impute(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
     filled = {out: [fills[name] if v is None else number(v) for v in given[name]] for name, out in stage.pairs()}
     missing = {f"{name}_missing": [v is None for v in given[name]] for name in stage.inputs() if stage.add_indicator}
     return {"id": given["id"], **filled, **missing}
+
+
+def _impute_by_group(stage: st.Imputer, learned: Columns, given: Columns) -> Columns:
+    keys, later = (list(zip(*(columns[name] for name in stage.by), strict=True)) for columns in (learned, given))
+    number = float if stage.strategy in ("mean", "median") else _same
+    made = {}
+    for name, out in stage.pairs():
+        whole = _TYPICAL[stage.strategy](name, _some(name, learned[name]))
+        groups: dict[Any, list[Any]] = {}
+        for key, value in zip(keys, learned[name], strict=True):
+            if value is not None and None not in key:
+                groups.setdefault(key, []).append(value)
+        fills = {key: _TYPICAL[stage.strategy](name, values) for key, values in groups.items()}
+        rows = zip(later, given[name], strict=True)
+        made[out] = [fills.get(key, whole) if value is None else number(value) for key, value in rows]
+    missing = {f"{name}_missing": [v is None for v in given[name]] for name, _ in stage.pairs() if stage.add_indicator}
+    return {"id": given["id"], **made, **missing}
 
 
 def impute_end(stage: st.EndTailImputer, learned: Columns, given: Columns) -> Columns:
@@ -167,6 +187,8 @@ def _codes(stage: st.StringIndexer, learned: Values, name: str, given: Values) -
     if stage.handle_invalid == "error" and set(_known(given)) - set(places):
         raise Refused(name)
     size, shared = len(places), stage.num_oov_buckets
+    if stage.order == "append":  # null and unseen values come before, so that what is added after moves neither
+        return [0 if value is None else places.get(value, -1) + 2 for value in given]
     return [
         size + shared if value is None else places.get(value, size + _bucket(_text(value), shared)) for value in given
     ]
@@ -1119,6 +1141,45 @@ def _in_group(stage: st.GroupScaler, value: Any, known: list[float]) -> float | 
     return (float(value) - statistics.mean(known)) / statistics.stdev(known) if min(known) < max(known) else 0.0
 
 
+def each_key(stage: st.PerKey, learned: Columns, given: Columns) -> Columns:
+    """Return what the oracle of the stage says of the rows of each key alone."""
+    oracle, inner = ORACLES[type(stage.stage)], stage.stage
+    keys, later = (list(zip(*(columns[name] for name in stage.by), strict=True)) for columns in (learned, given))
+    made = {name: [None] * len(later) for name in inner.outputs()}
+
+    def put(train: Columns, rows: list[int]) -> None:
+        found = oracle(inner, train, _rows(given, rows))
+        for name in made:
+            for row, value in zip(rows, found[name], strict=True):
+                made[name][row] = value
+
+    if stage.handle_invalid == "keep":
+        put(learned, list(range(len(later))))
+    refused = Refused(stage.by[0])
+    known = {key: _of_key(learned, keys, key) for key in sorted({key for key in keys if None not in key})}
+    for key, train in list(known.items()):
+        try:
+            oracle(inner, train, train)
+        except Refused as error:
+            if stage.errors == "raise":
+                raise
+            refused = error
+            del known[key]
+    if not known:
+        raise refused
+    for key, train in known.items():
+        put(train, [row for row, other in enumerate(later) if other == key])
+    return {"id": given["id"], **made}
+
+
+def _of_key(columns: Columns, keys: list[Any], key: Any) -> Columns:
+    return _rows(columns, [row for row, other in enumerate(keys) if other == key])
+
+
+def _rows(columns: Columns, rows: list[int]) -> Columns:
+    return {name: [values[row] for row in rows] for name, values in columns.items()}
+
+
 def cast(stage: st.Cast, learned: Columns, given: Columns) -> Columns:
     if stage.errors == "quarantine":
         made = [_numeral(text) for text in given["s2"]]
@@ -1188,6 +1249,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.DecodeImage: decode_images,
     st.Derive: derive,
     st.Drop: drop,
+    st.DropMahalanobisOutliers: moment_oracles.drop_far,
     st.DropNulls: drop_nulls,
     st.DropOutliers: drop_outliers,
     st.EndTailImputer: impute_end,
@@ -1208,6 +1270,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.IndexToString: labels,
     st.IsotonicRegression: fit_monotone,
     st.ElementwiseProduct: multiply,
+    st.LinearDiscriminantAnalysis: moment_oracles.linear_discriminants,
     st.LinearRegression: fit_line,
     st.VectorAssembler: assemble,
     st.VectorSlicer: assemble,
@@ -1215,6 +1278,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.ListSlice: list_oracles.cut,
     st.Log: _elementwise(math.log10, lambda value: value <= 0),
     st.Log1p: log1p,
+    st.MahalanobisDistance: moment_oracles.mahalanobis,
     st.MaxAbsScaler: scale_by_largest,
     st.MinMaxScaler: scale_to_range,
     st.MissingIndicator: tell_missing,
@@ -1226,9 +1290,11 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.OnnxInference: infer_mean,
     st.PCA: project,
     st.PSISelector: select_stable,
+    st.PerKey: each_key,
     st.PolynomialExpansion: expand,
     st.ProbabilityCalibrator: calibrate,
     st.Power: power,
+    st.QuadraticDiscriminantAnalysis: moment_oracles.quadratic_discriminants,
     st.QuantileDiscretizer: cut_at_quantiles,
     st.QuantileTransformer: spread_by_rank,
     st.RandomForestClassifier: classifying_forest,
@@ -1241,6 +1307,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.SklearnEstimator: by_hand,
     st.Sqrt: _elementwise(math.sqrt, lambda value: value < 0),
     st.StandardScaler: scale,
+    st.StepwiseSelector: moment_oracles.select_stepwise,
     st.StopWordsRemover: list_oracles.remove_stop_words,
     st.StringIndexer: index,
     st.TargetEncoder: target_means,
@@ -1251,6 +1318,7 @@ ORACLES: dict[type[Stage], Oracle] = {
     st.TruncatedSVD: project,
     st.Winsorizer: winsorize,
     st.UnivariateFeatureSelector: select_by_p_value,
+    st.VarianceInflationSelector: moment_oracles.select_by_inflation,
     st.VarianceThresholdSelector: select_by_variance,
     st.WeightOfEvidenceEncoder: weights_of_evidence,
     st.XGBoostClassifier: classify,

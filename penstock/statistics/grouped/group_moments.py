@@ -17,6 +17,7 @@ from penstock.statistics.distinct import shards
 from penstock.statistics.distinct.footprint import Found, Held
 from penstock.statistics.distinct.partitionable import Partitionable
 from penstock.statistics.grouped.group_sums import exact_sums, largest
+from penstock.statistics.grouped.key_places import key_places, plain_keys
 from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, valid_rows
 
 Parts = Mapping[str, np.ndarray]
@@ -134,7 +135,7 @@ class GroupMoments(Partitionable):
         parts = [_of_rows(numbers[name].to_numpy()) for name in self.values]
         keys = frames.to_arrow(rows.select(*self.by))
         most = [largest(each["sum"]) for each in parts]
-        table = _grouped(_plain(keys.columns), parts, most, len(rows))
+        table = _grouped(plain_keys(keys.columns), parts, most, len(rows))
         bounds = [largest(table[f"sum {place}"].to_numpy()) for place in range(len(parts))]
         return {"invalid": invalid, "bounds": bounds, "table": table}
 
@@ -184,11 +185,6 @@ class GroupMoments(Partitionable):
         return [(name, Rule(test)) for name in self.values for test in ("infinite", "too_large")]
 
 
-def _plain(keys: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Return the keys, those that are nothing but null as strings, which they are on a GPU."""
-    return [key.cast(pa.string()) if pa.types.is_null(key.type) else key for key in keys]
-
-
 def _of_rows(values: np.ndarray) -> Parts:
     """Return the parts of groups of one row; NaN stands for null."""
     known = ~np.isnan(values)
@@ -214,22 +210,12 @@ def _grouped(keys: Sequence[pa.ChunkedArray], parts: Sequence[Parts], bounds: Se
 
     No sum of a column is larger than its bound, and no group has more `pieces`.
     """
-    first, place = _places(keys)
+    first, place = key_places(keys)
     found: dict[str, Any] = {f"key {i}": key.take(pa.array(first)) for i, key in enumerate(keys)}
     for i, (each, bound) in enumerate(zip(parts, bounds, strict=True)):
         joined = _joined(place, len(first), each, bound, pieces)
         found |= {f"{part} {i}": values for part, values in joined.items()}
     return pa.table(found)
-
-
-def _places(keys: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return a row of each group, and the number of the group of each row."""
-    first = place = np.zeros(len(keys[0]), dtype=np.int64)
-    for key in keys:
-        coded = key.combine_chunks().dictionary_encode(null_encoding="encode")
-        joint = place * len(coded.dictionary) + coded.indices.to_numpy()
-        _, first, place = np.unique(joint, return_index=True, return_inverse=True)
-    return first, place
 
 
 def _joined(place: np.ndarray, groups: int, parts: Parts, bound: float, pieces: int) -> dict[str, np.ndarray]:

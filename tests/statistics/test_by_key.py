@@ -1,0 +1,99 @@
+"""Statistics by key: those of the rows of each key alone, and products of all keys at once as NumPy has them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock import frames
+from penstock.errors import DataValueError
+from penstock.statistics import Counts, Gram, Moments
+from penstock.statistics.grouped.by_key import ByKey
+
+RNG = np.random.default_rng(5)
+ROWS = 900
+KEYS = RNG.choice(["a", "größe", "b", "Z"], ROWS)
+X = RNG.gamma(2.0, size=(ROWS, 3)) @ RNG.normal(size=(3, 3))
+
+
+def gathered(statistic, table, cuts=(0, 1, 300, 650)):
+    """Return the result of a statistic, of partitions that end at `cuts`; the first has no rows."""
+    ends = [0, *cuts, table.num_rows]
+    parts = [table.slice(start, end - start) for start, end in itertools.pairwise(ends)]
+    return statistic.finish(statistic.merge([statistic.summarise(frames.from_arrow(part)) for part in parts]))
+
+
+def table_of(x=X, keys=KEYS, **more):
+    return pa.table({"k": keys, **dict(zip("xyz", x.T, strict=True)), **more})
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_products_of_each_key_are_numpys(offset, weighted):
+    weight = np.where(RNG.random(ROWS) < 0.2, 0.0, RNG.uniform(0.5, 2, ROWS)) if weighted else np.ones(ROWS)
+    gram = Gram(("x", "y", "z", *(["w"] if weighted else [])), weighted=weighted)
+    x = X + offset
+    found = gathered(ByKey.of(["k"], {"gram": gram}), table_of(x, w=weight))
+    assert found.keys["k"].to_pylist() == sorted(set(KEYS))
+    for key, each in zip(found.keys["k"].to_pylist(), found.results, strict=True):
+        chosen = np.flatnonzero(key == KEYS)
+        rows, own = x[chosen] - offset, weight[chosen]
+        near = rows - np.average(rows, axis=0, weights=own)
+        expected = (near * own[:, None]).T @ near
+        np.testing.assert_allclose(each["gram"].cross, expected, rtol=1e-9 if offset else 1e-12)
+        np.testing.assert_allclose(each["gram"].mean, np.average(rows, axis=0, weights=own) + offset, rtol=1e-14)
+        assert each["gram"].count == np.count_nonzero(own)
+        assert each["gram"].weight == pytest.approx(own.sum(), rel=1e-14)
+        assert each["gram"].weight_squares == pytest.approx((own**2).sum(), rel=1e-14)
+
+
+def test_a_column_that_is_constant_for_a_key_is_constant_there_alone():
+    x = np.where(KEYS[:, None] == "b", 0.1, X)
+    found = gathered(ByKey.of(["k"], {"gram": Gram(("x", "y"))}), table_of(x))
+    constant = {key: each["gram"].constant.tolist() for key, each in zip(sorted(set(KEYS)), found.results, strict=True)}
+    assert constant == {"Z": [False, False], "a": [False, False], "b": [True, True], "größe": [False, False]}
+
+
+@pytest.mark.parametrize("statistic", [Moments(("x", "z")), Counts(("x", "y"))])
+def test_any_statistic_is_that_of_the_rows_of_the_key(statistic):
+    found = gathered(ByKey.of(["k"], {"own": statistic}), table_of())
+    for key, each in zip(found.keys["k"].to_pylist(), found.results, strict=True):
+        alone = [table_of().slice(start, end - start) for start, end in [(0, 1), (1, 300), (300, 650), (650, ROWS)]]
+        states = [statistic.summarise(frames.from_arrow(part.filter(pa.compute.field("k") == key))) for part in alone]
+        states = [state for state, part in zip(states, alone, strict=True) if key in part["k"].to_pylist()]
+        assert each["own"] == statistic.finish(statistic.merge(states))
+
+
+def test_a_bad_value_is_an_error_of_its_key_alone():
+    x = X.copy()
+    x[np.flatnonzero(KEYS == "a")[[3, 100]], 1] = np.inf
+    found = gathered(ByKey.of(["k"], {"gram": Gram(("x", "y"))}), table_of(x))
+    errors = [isinstance(each, DataValueError) for each in found.results]
+    assert found.keys["k"].filter(pa.array(errors)).to_pylist() == ["a"]
+    assert found.results[1].message == "column 'y' has 2 values that are infinite, expected finite numbers"
+
+
+def test_keys_of_several_columns_are_their_combinations_and_null_is_none():
+    table = pa.table({"k": ["a", "a", None, "b", "a"], "n": [2, 1, 1, None, 2], "x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    found = gathered(ByKey.of(["k", "n"], {"counts": Counts(("x",))}), table, cuts=(0, 2))
+    assert found.keys.to_pylist() == [{"k": "a", "n": 1}, {"k": "a", "n": 2}]
+    assert [each["counts"]["x"].rows for each in found.results] == [1, 2]
+    assert found.nulls == 2
+
+
+@pytest.mark.parametrize("cuts", [(), (3,)])
+def test_more_keys_than_the_limit_are_refused_by_the_name_of_their_column(cuts):
+    table = pa.table({"k": [1, 2, 3, 4, 5, 6]})
+    with pytest.raises(DataValueError, match=r"'k' have 6 keys or more, expected at most 5"):
+        gathered(ByKey.of(["k"], {}, limit=5), table, cuts)
+
+
+def test_groups_that_are_taken_some_at_a_time_are_the_same(monkeypatch):
+    gram = ByKey.of(["k"], {"gram": Gram(("x", "y", "w"), weighted=True)})
+    table = table_of(keys=RNG.integers(0, 40, ROWS), w=RNG.uniform(0, 2, ROWS))
+    state = gram.summarise(frames.from_arrow(table))
+    monkeypatch.setattr("penstock.statistics.grouped.group_grams._CACHED", 3 * 50)
+    assert gram.summarise(frames.from_arrow(table)) == state
