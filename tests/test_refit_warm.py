@@ -508,7 +508,9 @@ def test_new_rows_are_read_twice_and_nothing_else_is(local):
 def test_features_that_are_learned_anew_are_refused_before_anything_is_read(local, fresh):
     model = fit(local, ("scale", st.StandardScaler(["a"])), ("model", st.KMeans(["a", "b"])), keep_statistics=True)
     new, source = count_reads(local.from_arrow(NEW))
-    with pytest.raises(ConfigError, match=r"model \(KMeans\), whose features scale \(StandardScaler\) makes") as told:
+    with pytest.raises(
+        ConfigError, match=r"model \(KMeans\), whose features come from scale \(StandardScaler\)"
+    ) as told:
         model.refit(new, warm_start="model", fresh=fresh)
     assert source.times == 0
     assert "freeze=['scale']" in told.value.hint
@@ -517,7 +519,7 @@ def test_features_that_are_learned_anew_are_refused_before_anything_is_read(loca
 def test_values_that_are_filled_in_anew_are_refused(local):
     gaps = OLD.set_column(0, "a", pa.array([None, *OLD["a"].to_pylist()[1:]]))
     model = fit(local, ("fill", st.Imputer("a")), ("model", st.KMeans(["a"])), rows=gaps, keep_statistics=True)
-    with pytest.raises(ConfigError, match=r"model \(KMeans\), whose features fill \(Imputer\) makes"):
+    with pytest.raises(ConfigError, match=r"model \(KMeans\), whose features come from fill \(Imputer\)"):
         warm(model, local, gaps)
     assert warm(model, local, gaps, freeze="fill").fitted[0] == model.fitted[0]
 
@@ -525,7 +527,7 @@ def test_values_that_are_filled_in_anew_are_refused(local):
 def test_codes_in_another_order_are_refused(local):
     words = OLD.append_column("s", pa.array(list("uvwx") * 50))
     stages = ("index", st.StringIndexer("s")), ("model", st.XGBoostRegressor("y", num_boost_round=1))
-    with pytest.raises(ConfigError, match=r"features index \(StringIndexer\) makes"):
+    with pytest.raises(ConfigError, match=r"features come from index \(StringIndexer\)"):
         warm(fit(local, *stages, rows=words, keep_statistics=True), local, words)
 
 

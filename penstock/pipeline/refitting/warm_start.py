@@ -55,7 +55,7 @@ def check_warm_start(plan: Plan, warm: Collection[int], frozen: Collection[int],
         for position in warm
     }
     problems = [
-        f"{plan.step(position).label}, whose features {', '.join(plan.step(each).label for each in changing)} makes"
+        f"{plan.step(position).label}, whose features come from {', '.join(plan.step(each).label for each in changing)}"
         for position, changing in changed.items()
         if changing
     ]
