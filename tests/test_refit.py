@@ -221,6 +221,13 @@ def test_a_saved_model_keeps_its_statistics(local, tmp_path):
     assert "kept-statistics" in (tmp_path / "model" / "_manifest.json").read_text()
 
 
+def test_a_fit_says_how_large_what_it_keeps_is(local):
+    model = fit(local, DAYS[0])
+    tables = [model.statistics[0, "extremes"].state["x"], model.statistics[1, "values"].state["s"]["table"]]
+    size = sum(table.nbytes for table in tables)
+    assert model.report.notes == [f"statistics of 2 stage(s) are kept, {size} B of tables"]
+
+
 def test_statistics_do_not_change_what_is_learned(engine):
     assert fit(engine, DAYS[0], PIPELINE).digest == PIPELINE.fit(rows(engine, DAYS[0])).digest
 

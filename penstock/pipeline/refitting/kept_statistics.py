@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.artefact.statistics import canonical_state
 from penstock.core.errors import ConfigError
+from penstock.core.sizes import show_bytes
 from penstock.pipeline.fusion import StatisticRequest
 from penstock.statistics.base import ColumnStatistic, State, Statistic
 
@@ -69,6 +70,13 @@ class StatisticsKeeper:
         self.before = before
         self.kept: dict[Key, KeptState] = {}
 
+    @property
+    def note(self) -> str:
+        """What a fit report says of them: of how many stages they are, and how much memory their tables take."""
+        stages = len({stage for stage, _ in self.kept})
+        size = sum(map(_table_bytes, (each.state for each in self.kept.values())))
+        return f"statistics of {stages} stage(s) are kept, {show_bytes(size)} of tables"
+
     def merged(self, request: StatisticRequest, state: State) -> State:
         """Return the state of the rows before and of these, which is kept from now on.
 
@@ -84,6 +92,14 @@ class StatisticsKeeper:
             whole = request.statistic.merge([before.state, whole])
         self.kept[key] = KeptState(name, whole)
         return whole
+
+
+def _table_bytes(state: State) -> int:
+    """Return the bytes of the tables in a state."""
+    if isinstance(state, pa.Table):
+        return int(state.nbytes)
+    inner = state.values() if isinstance(state, Mapping) else state if isinstance(state, list | tuple) else ()
+    return sum(map(_table_bytes, inner))
 
 
 def check_same(before: str, now: str, key: Key) -> None:
