@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -241,3 +242,13 @@ def test_the_command_line_keeps_states_as_python_does(days, tmp_path, monkeypatc
         told.append(json.loads(capsys.readouterr().out.splitlines()[-1])["columns"])
     assert told[0] == told[1]
     assert reads == []
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"\3\0\0\0\0\0\0\0{{{", b"\2\0\0\0\0\0\0\0{}", b"\xff" * 12])
+def test_what_is_no_state_is_computed_again_whatever_its_hash(tmp_path, caplog, body):
+    cache = StateCache(tmp_path)
+    (tmp_path / "aa").mkdir()
+    (tmp_path / "aa" / "aa.state").write_bytes(b"PENSTOCK-STATE-1\n" + hashlib.sha256(body).digest() + body)
+    with caplog.at_level(logging.WARNING):
+        assert cache.get("aa") is None
+    assert "it is no state" in caplog.text

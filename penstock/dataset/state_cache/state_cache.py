@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.core.errors import ArtifactError, ConfigError, PenstockError
+from penstock.core.errors import ConfigError, PenstockError
 from penstock.core.locations import absolute_path, is_url, read_location
 from penstock.core.notices import get_logger
 from penstock.core.sizes import parse_bytes
@@ -87,10 +87,8 @@ class StateCache:
         try:
             data = self._files.read(name)
             return None if data is None else decode(data)
-        except (ArtifactError, OSError, ValueError, LookupError) as error:
+        except (PenstockError, OSError) as error:
             logger.warning("%s/%s is computed again: %s", self.location, name, error)
-        except PenstockError as error:
-            logger.warning("%s/%s cannot be read, and is computed again: %s", self.location, name, error)
         return None
 
     def put(self, key: str, state: Any) -> None:

@@ -49,13 +49,20 @@ def decode(data: bytes) -> Any:
     head, body = data[: len(_MAGIC) + _HASH], data[len(_MAGIC) + _HASH :]
     if head != _MAGIC + hashlib.sha256(body).digest():
         raise ArtifactIntegrityError("it is not the state that was stored, or was cut off")
+    try:
+        document, *tables = _parts(body)
+        return _value(json.loads(document), [pa.ipc.open_stream(table).read_all() for table in tables])
+    except (struct.error, pa.ArrowException, ValueError, TypeError, LookupError) as error:
+        raise ArtifactIntegrityError(f"it is no state, whatever its hash says: {error}") from error
+
+
+def _parts(body: bytes) -> list[bytes]:
     parts, place = [], 0
     while place < len(body):
         (length,) = _LENGTH.unpack_from(body, place)
         parts.append(body[place + _LENGTH.size : place + _LENGTH.size + length])
         place += _LENGTH.size + length
-    document, *tables = parts
-    return _value(json.loads(document), [pa.ipc.open_stream(table).read_all() for table in tables])
+    return parts
 
 
 def as_lists(value: Any) -> Any:
