@@ -85,6 +85,7 @@ TRAINERS: tuple[Trainer, ...] = (
     st.KMeans(features=("a", "b"), k=2, max_iter=5),
     st.LinearRegression("y", features=("a", "v_indices", "v_values"), max_iter=60, tol=1e-300),
     st.LogisticRegression("y", max_iter=60, tol=1e-300),
+    st.PerKey(st.KMeans(features=("a", "b"), k=2, max_iter=5), by="query"),
     st.RandomForestClassifier("y", num_trees=3),
     st.RandomForestRegressor("y", num_trees=3),
     st.SklearnEstimator(DecisionTreeClassifier(max_depth=2), "y"),
