@@ -1,7 +1,7 @@
 """Learning on day by day: a refit by the last day beside a fit on all days, and windows of a store of daily statistics.
 
-Days are clicks in Parquet. What is fitted is their preparation, the imputer as the first day has it. A side runs in a
-process of its own, turn by turn; medians are compared, and what was learned.
+Days are clicks in Parquet. What is fitted is their preparation: the mean that is filled in moves from day to day. A
+side runs in a process of its own, turn by turn; medians are compared, and what was learned.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ import clicks  # noqa: E402
 
 from benchmarks.measure import measured  # noqa: E402
 
-_FROZEN = "Imputer"
 _GOAL = 1 / 15
 STORED_DAYS, STORED_ROWS = 365, 1000
 
@@ -51,16 +50,18 @@ def write_day(path: Path, rows: int, seed: int) -> None:
 
 
 def prepare(folder: Path, days: int, rows: int) -> None:
-    """Write the days, and the models that both sides start from: of the first day, and of all days but the last."""
-    for day in range(days):
-        write_day(folder / f"day-{day:03d}.parquet", rows, day)
-    base = _preparation().fit(_engine().read_parquet(str(folder / "day-000.parquet")), keep_statistics=True)
-    paths = [str(folder / f"day-{day:03d}.parquet") for day in range(days)]
-    base.save(folder / "base")
+    """Write the days, and the model of all days but the last; and few rows, with theirs."""
+    paths = [folder / f"day-{day:03d}.parquet" for day in range(days)]
+    for day, path in enumerate(paths):
+        write_day(path, rows, day)
     write_day(folder / "few.parquet", STORED_ROWS, 0)
-    base.refit(_engine().read_parquet(str(folder / "few.parquet")), freeze=_FROZEN, fresh=True).save(folder / "few")
-    before = base.refit(_engine().read_parquet(paths[:-1]), freeze=_FROZEN, fresh=True)
-    before.save(folder / "before")
+    fit(folder / "few.parquet").save(folder / "few")
+    fit(*paths[:-1]).save(folder / "before")
+
+
+def fit(*paths: Path) -> Any:
+    """Return the model of days."""
+    return _preparation().fit(_engine().read_parquet(list(map(str, paths))), keep_statistics=True)
 
 
 def refit(folder: Path) -> Any:
@@ -68,15 +69,12 @@ def refit(folder: Path) -> Any:
     import penstock as ps
 
     last = sorted(folder.glob("day-*.parquet"))[-1]
-    return ps.PipelineModel.load(folder / "before").refit(_engine().read_parquet(str(last)), freeze=_FROZEN)
+    return ps.PipelineModel.load(folder / "before").refit(_engine().read_parquet(str(last)))
 
 
 def whole(folder: Path) -> Any:
     """Return the model of all days, from their rows."""
-    import penstock as ps
-
-    paths = [str(path) for path in sorted(folder.glob("day-*.parquet"))]
-    return ps.PipelineModel.load(folder / "base").refit(_engine().read_parquet(paths), freeze=_FROZEN, fresh=True)
+    return fit(*sorted(folder.glob("day-*.parquet")))
 
 
 SIDES = {"refit": refit, "whole": whole}
@@ -87,7 +85,7 @@ def alone(side: str, folder: str) -> None:
     import penstock as ps
 
     few = _engine().read_parquet(f"{folder}/few.parquet")
-    ps.PipelineModel.load(f"{folder}/few").refit(few, freeze=_FROZEN)
+    ps.PipelineModel.load(f"{folder}/few").refit(few)
     with measured() as cost:
         model = SIDES[side](Path(folder))
     figures = {"seconds": cost.seconds, "cpu_seconds": cost.cpu_seconds, "peak_bytes": cost.peak_bytes}
