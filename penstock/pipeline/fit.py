@@ -84,8 +84,6 @@ class Fit:
                 while True:
                     work = course.send(self._gather(work) if isinstance(work, Pass) else self._train(work))
             except StopIteration as end:
-                if self.keeper is not None:
-                    self.report.notes.append(self.keeper.note)
                 fitted: tuple[Fitted, ...] = end.value
                 return fitted
 

@@ -15,7 +15,7 @@ from penstock.pipeline.fit import Fit
 from penstock.pipeline.model import PipelineModel
 from penstock.pipeline.parameters import get_params, with_params
 from penstock.pipeline.plan import Plan, plan
-from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper
+from penstock.pipeline.refitting.kept_statistics import StatisticsKeeper, notes_of
 from penstock.spmd import SpmdOptions
 from penstock.stages.base import Stage
 from penstock.stages.names import split_names, stage_names
@@ -169,5 +169,6 @@ class Pipeline(Displayed):
         fit = Fit(planned, dataset, validation, options or SpmdOptions(), counting or CountOptions(), keeper=keeper)
         fitted = fit.run()
         kept = None if keeper is None else keeper.kept
+        fit.report.notes += notes_of(kept) if kept else []
         model = PipelineModel(fit.plan.stages, fitted, planned.schemas[0], fit.report, self._given, statistics=kept)
         return model.with_profile(dataset) if keep_profile else model

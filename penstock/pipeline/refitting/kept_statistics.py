@@ -70,13 +70,6 @@ class StatisticsKeeper:
         self.before = before
         self.kept: dict[Key, KeptState] = {}
 
-    @property
-    def note(self) -> str:
-        """What a fit report says of them: of how many stages they are, and how much memory their tables take."""
-        stages = len({stage for stage, _ in self.kept})
-        size = sum(map(_table_bytes, (each.state for each in self.kept.values())))
-        return f"statistics of {stages} stage(s) are kept, {show_bytes(size)} of tables"
-
     def merged(self, request: StatisticRequest, state: State) -> State:
         """Return the state of the rows before and of these, which is kept from now on.
 
@@ -92,6 +85,13 @@ class StatisticsKeeper:
             whole = request.statistic.merge([before.state, whole])
         self.kept[key] = KeptState(name, whole)
         return whole
+
+
+def notes_of(kept: KeptStatistics) -> list[str]:
+    """Return what a fit report says of what is kept: of how many stages it is, and how much memory its tables take."""
+    stages = len({stage for stage, _ in kept})
+    size = sum(map(_table_bytes, (each.state for each in kept.values())))
+    return [f"statistics of {stages} stage(s) are kept, {show_bytes(size)} of tables"] if stages else []
 
 
 def _table_bytes(state: State) -> int:

@@ -21,7 +21,7 @@ from penstock.pipeline.fit import Fit
 from penstock.pipeline.plan import Plan, plan
 from penstock.pipeline.refitting.dependencies import check_refittable, learned_from
 from penstock.pipeline.refitting.frozen_fills import with_frozen_fills
-from penstock.pipeline.refitting.kept_statistics import KeptStatistics, StatisticsKeeper, merge_kept
+from penstock.pipeline.refitting.kept_statistics import KeptStatistics, StatisticsKeeper, merge_kept, notes_of
 from penstock.pipeline.refitting.warm_start import appends, check_warm_start, warm_trainers
 from penstock.spmd import SpmdOptions
 from penstock.stages.vectors import over
@@ -70,6 +70,7 @@ def refit(
     new = fit.run()
     # Of a trainer that started warm these are of the new rows alone.
     kept = {key: state for key, state in keeper.kept.items() if key[0] not in warm}
+    fit.report.notes += notes_of(kept)
     return replace(model, stages=fit.plan.stages, fitted=new, report=fit.report, statistics=kept)
 
 
