@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,7 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "data")]
 
 import clicks  # noqa: E402
 
-from benchmarks.measure import measured  # noqa: E402
+from benchmarks.measure import figures, measured, run_alone  # noqa: E402
 
 _FRAGMENT_ROWS = 100_000
 _GOAL = 1.25
@@ -61,22 +60,12 @@ def alone(side: str, folder: Path) -> None:
             out, overwrite=True
         )
     alarms = None if written.drift is None else len(written.drift.drifted)
-    figures = {"seconds": cost.seconds, "cpu_seconds": cost.cpu_seconds, "peak_bytes": cost.peak_bytes}
-    print(json.dumps({**figures, "rows": written.rows, "alarms": alarms}))
-
-
-def run_alone(side: str, folder: Path) -> dict[str, Any]:
-    """Measure one side in a process of its own."""
-    command = [sys.executable, __file__, "--alone", side, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
-    if done.returncode:
-        raise SystemExit(f"{side}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    print(json.dumps({**figures(cost), "rows": written.rows, "alarms": alarms}))
 
 
 def compared(folder: Path, rounds: int) -> dict[str, Any]:
     """Return the medians of both sides, and their ratios."""
-    runs = [{side: run_alone(side, folder) for side in SIDES} for _ in range(rounds)]
+    runs = [{side: run_alone(__file__, side, folder) for side in SIDES} for _ in range(rounds)]
     one, other = (pq.read_table(folder / f"scored-{side}") for side in SIDES)
     if not one.equals(other):
         raise SystemExit("monitoring has changed the scores")

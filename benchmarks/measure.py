@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -88,3 +89,17 @@ def report(
     print(json.dumps(line))
     sys.stdout.flush()
     os._exit(0)  # engines take seconds to go away, and nothing is left to be saved
+
+
+def figures(cost: Cost) -> dict[str, float]:
+    """Return what a piece of work cost, by name."""
+    return {"seconds": cost.seconds, "cpu_seconds": cost.cpu_seconds, "peak_bytes": cost.peak_bytes}
+
+
+def run_alone(script: str, side: str, folder: object) -> dict[str, Any]:
+    """Return what a benchmark prints that is told to do one side, in a process of its own."""
+    command = [sys.executable, script, "--alone", side, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
+    if done.returncode:
+        raise SystemExit(f"{side}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "data")]
 
 import clicks  # noqa: E402
 
-from benchmarks.measure import measured  # noqa: E402
+from benchmarks.measure import figures, measured, run_alone  # noqa: E402
 
 _GOAL = 1 / 15
 STORED_DAYS, STORED_ROWS = 365, 1000
@@ -88,23 +87,13 @@ def alone(side: str, folder: str) -> None:
     ps.PipelineModel.load(f"{folder}/few").refit(few)
     with measured() as cost:
         model = SIDES[side](Path(folder))
-    figures = {"seconds": cost.seconds, "cpu_seconds": cost.cpu_seconds, "peak_bytes": cost.peak_bytes}
     means = list(model.fitted[3]["mean"].values())
-    print(json.dumps({**figures, "means": means, "rows_read": model.report.rows.read}))
-
-
-def run_alone(side: str, folder: Path) -> dict[str, Any]:
-    """Measure one side in a process of its own."""
-    command = [sys.executable, __file__, "--alone", side, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
-    if done.returncode:
-        raise SystemExit(f"{side}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    print(json.dumps({**figures(cost), "means": means, "rows_read": model.report.rows.read}))
 
 
 def compared(folder: Path, rounds: int) -> dict[str, Any]:
     """Return the medians of both sides, and their ratios."""
-    runs = [{side: run_alone(side, folder) for side in SIDES} for _ in range(rounds)]
+    runs = [{side: run_alone(__file__, side, folder) for side in SIDES} for _ in range(rounds)]
     one, other = (runs[0][side]["means"] for side in SIDES)
     if any(abs(mean - known) > 1e-9 * abs(known) for mean, known in zip(one, other, strict=True)):
         raise SystemExit("a refit has learned other means than a fit on all days")

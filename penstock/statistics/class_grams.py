@@ -11,12 +11,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import ConfigError
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State
 from penstock.statistics.fourth_moments import FourthMoments
 from penstock.statistics.gram import CrossProducts, Gram
 from penstock.statistics.labels import categories, refuse_more, without_minus_zero
-from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for, valid_rows
+from penstock.statistics.of_classes import OfClasses
+from penstock.statistics.rules import ColumnRules, add_counts, refuse, rules_for
 
 _CELLS = 2**27
 """Products of all classes together, of which a state holds half: 512 MB."""
@@ -65,7 +65,7 @@ class ProductsByClass:
 
 
 @dataclass(frozen=True)
-class ClassGrams(Statistic):
+class ClassGrams(OfClasses):
     """A :class:`~penstock.statistics.Gram` of each class; the state grows with classes times columns squared.
 
     Parameters
@@ -94,19 +94,8 @@ class ClassGrams(Statistic):
     (4.0, [3.0], [[12.0]])
     """
 
-    weighted: bool = False
     fourth: bool = False
     limit: int = 1000
-
-    def __post_init__(self) -> None:
-        if len(self.columns) < 2 + self.weighted:
-            expected = "(label, feature, ..., weight)" if self.weighted else "(label, feature, ...)"
-            raise ConfigError(f"columns are {self.columns!r}, expected {expected}")
-
-    @property
-    def label(self) -> str:
-        """The column of classes."""
-        return self.columns[0]
 
     @cached_property
     def _gram(self) -> Gram:
@@ -120,9 +109,7 @@ class ClassGrams(Statistic):
         DataValueError
             There are more classes than the limit; so does `merge`.
         """
-        rows, invalid = valid_rows(frame, self._checks(frame.schema[self.label].is_float()))
-        if self.weighted:
-            rows = rows.filter(nw.col(self.columns[-1]) > 0)
+        rows, invalid = self._counting_rows(frame)
         classes = without_minus_zero(categories(rows.select(nw.col(self.label).unique()), self.label)).unique()
         self._refuse_more(len(classes))
         of_each = (rows.filter(nw.col(self.label) == value) for value in classes.to_pylist())

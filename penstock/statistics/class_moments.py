@@ -14,11 +14,12 @@ from penstock import frames
 from penstock.core.errors import ConfigError
 from penstock.frames import matrices
 from penstock.statistics.aggregates import device_numbers, numbers
-from penstock.statistics.base import State, Statistic
+from penstock.statistics.base import State
 from penstock.statistics.device_groups import DeviceGroups
 from penstock.statistics.groups import Groups, as_lists, as_matrix
 from penstock.statistics.labels import categories, coded_there, refuse_more, without_minus_zero
-from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for, valid_rows
+from penstock.statistics.of_classes import OfClasses
+from penstock.statistics.rules import ColumnRules, Rule, add_counts, refuse, rules_for
 
 _PARTS = ("sum", "mean", "rest", "m2")
 
@@ -76,7 +77,7 @@ class MomentsByClass:
 
 
 @dataclass(frozen=True)
-class ClassMoments(Statistic):
+class ClassMoments(OfClasses):
     """The :class:`MomentsByClass` of columns of numbers or booleans; the state grows with classes times columns.
 
     Computed where the frame is. On a CPU sums are added in the order of the rows, so that the result does not depend on
@@ -107,20 +108,12 @@ class ClassMoments(Statistic):
     ([4.0], [[12.0]], [[3.0]], [[12.0]])
     """
 
-    weighted: bool = False
     limit: int = 10_000
 
     def __post_init__(self) -> None:
-        if len(self.columns) < 2 + self.weighted:
-            expected = "(label, feature, ..., weight)" if self.weighted else "(label, feature, ...)"
-            raise ConfigError(f"columns are {self.columns!r}, expected {expected}")
+        super().__post_init__()
         if self.limit < 1:
             raise ConfigError(f"limit is {self.limit}, expected at least 1")
-
-    @property
-    def label(self) -> str:
-        """The column of classes."""
-        return self.columns[0]
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -135,9 +128,7 @@ class ClassMoments(Statistic):
         DataValueError
             There are more classes than the limit; so does `merge`.
         """
-        rows, invalid = valid_rows(frame, self._checks(frame.schema[self.label].is_float()))
-        if self.weighted:
-            rows = rows.filter(nw.col(self.columns[-1]) > 0)
+        rows, invalid = self._counting_rows(frame)
         on_device = frames.is_gpu(rows) and len(rows)
         return {"invalid": invalid, "table": self._of_device(rows) if on_device else self._of_host(rows)}
 
