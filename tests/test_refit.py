@@ -302,6 +302,13 @@ def test_days_behind_other_learned_stages_are_not_merged(local, tmp_path):
         store.merge()
 
 
+def test_a_day_of_another_pipeline_is_not_merged(local, store):
+    other = ps.Pipeline(st.MinMaxScaler("x"), st.StringIndexer("s", min_frequency=19))
+    store.put("2026-11-03", fit(local, DAYS[2], other))
+    with pytest.raises(ConfigError, match="other stages, parameters or columns"):
+        store.merge()
+
+
 def test_a_day_that_was_damaged_is_named(store, tmp_path):
     path = tmp_path / "days" / "2026-11-02" / "statistics" / "0.json"
     path.write_bytes(path.read_bytes()[:-1] + b" ")

@@ -252,3 +252,15 @@ def test_what_is_no_state_is_computed_again_whatever_its_hash(tmp_path, caplog, 
     with caplog.at_level(logging.WARNING):
         assert cache.get("aa") is None
     assert "it is no state" in caplog.text
+
+
+def test_rows_that_are_sampled_are_others_where_their_file_begins_elsewhere(local, days, tmp_path):
+    def described(cached: bool):
+        data = read_days(local, days).sample(0.5, seed=3)
+        return (data.cache_states(tmp_path / "states") if cached else data).describe().to_dict()
+
+    assert described(cached=True) == described(cached=False)
+    pq.write_table(
+        pq.read_table(days / "day-2.parquet").slice(0, ROWS - 1), days / "day--.parquet"
+    )  # before the others
+    assert described(cached=True) == described(cached=False)
