@@ -33,6 +33,8 @@ from penstock.artefact.state import Encoder
 from penstock.artefact.statistics import STATISTICS, Stored, encode_statistics, statistics_path
 from penstock.artefact.tables import write_table
 from penstock.core.errors import UnsupportedStepError, UntrustedArtifactError
+from penstock.core.recording import note_output
+from penstock.core.redaction import redact
 from penstock.io.sinks import (
     MODEL,
     FileEntry,
@@ -129,6 +131,8 @@ def seal(
     documents[REPORT] = encode_json(_report(model.report, metrics, lineage), JSON_LIMIT, path=REPORT)
     entries = _write(staged.parts, documents, encoders)
     features = sorted({entry.kind for entry in entries} | _optional(model))
+    size = sum(entry.bytes for entry in entries)
+    note_output({"path": redact(str(staged.target)), "digest": learned, "files": len(entries), "bytes": size})
     manifest = staged.seal(entries, format=MODEL, metadata={"digest": learned, "features": features})
     return manifest_digest(manifest.encode())
 

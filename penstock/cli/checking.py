@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.cli.job_setup import Clock, conf_folder, read_conf, read_data, settings_of_engine
+from penstock.cli.recording import recorded
 from penstock.cli.requests import CheckRequest, JobRequest
 from penstock.cli.results import CheckResult
 from penstock.core.errors import check_one_of
@@ -13,6 +14,7 @@ from penstock.core.progress import Progress
 from penstock.rules.rule_file import read_rules
 
 
+@recorded
 def check(request: CheckRequest, progress: Progress | None = None) -> CheckResult:
     """Check all rows of the data by the rules of a file, which is read before anything else.
 

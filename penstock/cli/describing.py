@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.recording import recorded
 from penstock.cli.requests import DataRequest
 from penstock.cli.write_options import split_names
 from penstock.core.errors import ConfigError
@@ -89,6 +90,7 @@ class DescribeResult:
     device: str
 
 
+@recorded
 def describe(request: DescribeRequest, progress: "Progress | None" = None) -> DescribeResult:
     """Describe columns of the data, and of a second dataset beside them; the rows are read once, with a label twice.
 

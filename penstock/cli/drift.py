@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.recording import recorded
 from penstock.cli.requests import JobRequest, PipelineRequest, ScoreRequest, refuse_parameters_of_none
 from penstock.cli.write_options import split_names
 
@@ -100,6 +101,7 @@ class DriftResult:
     device: str
 
 
+@recorded
 def drift(request: DriftRequest, progress: "Progress | None" = None) -> DriftResult:
     """Compare rows with the profile of a saved model, in one scan; or save the model with their profile.
 

@@ -13,6 +13,7 @@ from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
 from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
 from penstock.cli.project import load_pipeline
+from penstock.cli.recording import recorded
 from penstock.cli.registry.models import diff_models as diff_models
 from penstock.cli.registry.models import list_models as list_models
 from penstock.cli.registry.models import show_model as show_model
@@ -25,6 +26,7 @@ from penstock.cli.training import TrainingJob, row_log
 from penstock.cli.tuning import TuneOutputs, search_fields
 from penstock.core.errors import MissingInputError
 from penstock.core.progress import Progress
+from penstock.core.recording import step
 from penstock.dataset.outputs.destination import Destination
 from penstock.dataset.writing import StagedDataset, WriteResult, check_target, refuse_inputs, write
 from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_apart, new_run_id, output_directory
@@ -33,6 +35,7 @@ from penstock.rules.rule_file import read_rules
 from penstock.stages.base import Stage
 
 
+@recorded
 @tracked
 def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     """Fit a pipeline, evaluate it on rows held out, save the model, and write those rows scored.
@@ -58,9 +61,10 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
         train, test, validation = parts["train"], parts.get("test"), parts.get("validation")
         with joint:
             kept = request.keep_statistics
-            model = training.pipeline.fit(
-                train, validation=validation, options=options, counting=counting, keep_statistics=kept
-            )
+            with step("fit"):
+                model = training.pipeline.fit(
+                    train, validation=validation, options=options, counting=counting, keep_statistics=kept
+                )
             model = training.with_evaluators(model)
             if request.keep_profile:
                 model = model.with_profile(train if test is None else test)
@@ -77,6 +81,7 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
     return FitResult(**training.result_fields(model, rows, metrics, manifest), scored=scored)
 
 
+@recorded
 @tracked
 def tune(request: TuneRequest, progress: Progress | None = None) -> TuneResult:
     """Search parameters of a pipeline, refit the best ones, evaluate them on rows held out, and save the model.
@@ -110,6 +115,7 @@ def tune(request: TuneRequest, progress: Progress | None = None) -> TuneResult:
     return TuneResult(**training.result_fields(model, rows, metrics, manifest), **search_fields(result, request))
 
 
+@recorded
 def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> EvaluateResult:
     """Evaluate a saved model by its own evaluators, or by those of its pipeline, on all rows of the data."""
     clock = Clock()
@@ -140,6 +146,7 @@ def evaluate(request: EvaluateRequest, progress: Progress | None = None) -> Eval
     )
 
 
+@recorded
 def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResult:
     """Transform rows by a saved model and write them.
 

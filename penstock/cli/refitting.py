@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.rank_options import RankOptions
+from penstock.cli.recording import recorded
 from penstock.cli.requests import CountingRequest, refuse_parameters_of_none
 from penstock.cli.write_options import split_names
 from penstock.core.errors import ConfigError
@@ -79,6 +80,7 @@ class RefitResult:
     device: str
 
 
+@recorded
 def refit(request: RefitRequest, progress: "Progress | None" = None) -> RefitResult:
     """Have a saved model learn on, and save what comes of it: whole or not at all.
 

@@ -31,12 +31,15 @@ class JobRequest:
         YAML with sections engine and pipeline; later ones win.
     pipelines : path
         The folder of pipelines; conf lies beside it.
+    runs : path or URL, optional
+        The folder of records of runs; runs beside pipelines unless given, none for no record.
     """
 
     engine: str | None = None
     device: str | None = None
     conf: Sequence[str | Path] = ()
     pipelines: str | Path = "pipelines"
+    runs: str | Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

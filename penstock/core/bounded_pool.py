@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
@@ -94,7 +95,8 @@ def _result(future: Future[Result], meanwhile: Callable[[], object] | None) -> R
 
 def _start(task: Callable[[Item], Result], calls: SimpleQueue[tuple[Future[Result], Item] | None]) -> Thread:
     # Not of a pool: Python waits for those of all pools before it ends, and so for a task that never does.
-    worker = Thread(target=_work, args=(task, calls), name="penstock", daemon=True)
+    # In the context of who asks, so that what it records is recorded with the rest.
+    worker = Thread(target=copy_context().run, args=(_work, task, calls), name="penstock", daemon=True)
     worker.start()
     return worker
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 from penstock.core.errors import ConfigError, ExecutionError
 from penstock.core.locations import is_in_memory
+from penstock.core.recording import RecordedTask, RecordedWork, active_recorder
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
@@ -130,7 +131,7 @@ class Scheduler(Protocol):
         """Run `body` on every rank at the same time, or on none; return what rank 0 returns."""
 
 
-def map_all(
+def map_exactly(
     scheduler: Scheduler, task: Callable[[Item], Result], items: Sequence[Item], *, label: str
 ) -> Iterator[Result]:
     """Give what `Scheduler.map` gives, one result for each item.
@@ -149,6 +150,49 @@ def map_all(
             f"{label}: the engine {scheduler.name!r} gave {results} results for {len(items)} tasks",
             hint="Its `map` has to give one result for each item, in their order.",
         )
+
+
+def map_all(
+    scheduler: Scheduler, task: Callable[[Item], Result], items: Sequence[Item], *, label: str
+) -> Iterator[Result]:
+    """Give what `map_exactly` gives; each task is recorded where a recorder is active."""
+    recorder = active_recorder()
+    if recorder is None:
+        yield from map_exactly(scheduler, task, items, label=label)
+        return
+    with recorder.scan(label, len(items), scheduler.kind) as ticket:
+        for recorded in map_exactly(scheduler, RecordedTask(task, ticket), items, label=label):
+            yield recorder.take(recorded)
+
+
+def reduce_all(
+    scheduler: Scheduler,
+    task: Callable[[Item], State],
+    merge: Callable[[list[State]], State],
+    items: Sequence[Item],
+    *,
+    label: str,
+) -> State:
+    """Give what `Scheduler.reduce` gives; each task and merge is recorded where a recorder is active."""
+    recorder = active_recorder()
+    if recorder is None:
+        return scheduler.reduce(task, merge, items, label=label)
+    with recorder.scan(label, len(items), scheduler.kind) as ticket:
+        work: Any = RecordedTask(task, ticket, merge)
+        state: State = recorder.take(scheduler.reduce(work, work.merge, items, label=label))
+    return state
+
+
+def reduce_partitioned_all(
+    scheduler: Scheduler, work: PartitionedWork[Item, State], items: Sequence[Item], *, label: str
+) -> list[State]:
+    """Give what `Scheduler.reduce_partitioned` gives, recorded as `reduce_all` does."""
+    recorder = active_recorder()
+    if recorder is None:
+        return scheduler.reduce_partitioned(work, items, label=label)
+    with recorder.scan(label, len(items), scheduler.kind) as ticket:
+        recorded: Any = RecordedWork(work, ticket)
+        return [recorder.take(part) for part in scheduler.reduce_partitioned(recorded, items, label=label)]
 
 
 def check_shared(engine: Scheduler, locations: Iterable[object]) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.displayed import Displayed
 from penstock.core.errors import ConfigError, class_name
-from penstock.core.scheduler import map_all
+from penstock.core.scheduler import map_all, reduce_all, reduce_partitioned_all
 from penstock.core.schemas import declared, require
 from penstock.core.selectors import Columns, resolve
 from penstock.dataset.checking import Checking
@@ -248,9 +248,9 @@ class Dataset(
 
     def _summarised(self, task: Summariser, label: str) -> tuple[list[list[State]], RowLog]:
         if not any(probe.parts for probe in task.probes):
-            return self.engine.reduce(task, task.merge, self.fragments, label=label)
+            return reduce_all(self.engine, task, task.merge, self.fragments, label=label)
         partitioned = HashPartitioned(task)
-        return partitioned.concat(self.engine.reduce_partitioned(partitioned, self.fragments, label=label))
+        return partitioned.concat(reduce_partitioned_all(self.engine, partitioned, self.fragments, label=label))
 
     def first_where(self, predicate: Predicate, columns: Sequence[str]) -> tuple[str, int] | None:
         """Return the file, and the row in it, of the first row for which `predicate` is true.
@@ -263,7 +263,7 @@ class Dataset(
         numbered = self.scan(tuple(dict.fromkeys([*columns, *columns_read(predicate, self.schema), ROW])))
         task = partial(_first_row, numbered, predicate)
         for fragment in self.fragments:
-            for row in self.engine.map(task, [fragment], label="locate"):
+            for row in map_all(self.engine, task, [fragment], label="locate"):
                 if row is not None:
                     return fragment.locate(row)
         return None

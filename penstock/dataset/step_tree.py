@@ -11,6 +11,7 @@ import narwhals as nw
 from penstock import devices
 from penstock.core.errors import DataValueError, MemoryLimitError, PenstockError
 from penstock.core.names import BLOCK
+from penstock.core.scheduler import reduce_all
 from penstock.dataset import steps
 from penstock.dataset.folds.blocks import chosen_blocks, rows_in
 from penstock.dataset.steps import RowLog, Step
@@ -196,7 +197,7 @@ def summarise_tree(dataset: Dataset, root: StepNode, label: str) -> list[NodeSum
     The tree begins at the rows as they are read: what steps the dataset has are for it to take or to leave.
     """
     task = TreeTask(dataset.reader, root, dataset.engine.kind)
-    return dataset.engine.reduce(task, task.merge, dataset.fragments, label=label)
+    return reduce_all(dataset.engine, task, task.merge, dataset.fragments, label=label)
 
 
 def probe_blocks(

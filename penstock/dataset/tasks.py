@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock import devices, frames
 from penstock.core.errors import DataValueError, PenstockError
 from penstock.core.names import BLOCK
+from penstock.core.recording import count, measure
 from penstock.dataset import steps
 from penstock.dataset.steps import RowLog, Step
 from penstock.frames import ROW, Kind, coded
@@ -63,6 +64,7 @@ class ReadTask:
             frame = read_fragment(self.reader, fragment, dict.fromkeys((*columns, *extra)), self.kind, log)
             frame = steps.run(subset, frame, log)
             log.kept += len(frame)
+            count("rows_out", len(frame))
             try:
                 return function(frame.select(list(self.columns)))
             except DataValueError as error:
@@ -156,6 +158,7 @@ class SummariseTask:
                 except DataValueError as error:
                     raise steps.with_row(error, frame) from error.__cause__
             log.kept += len(frame)
+            count("rows_out", len(frame))
             return states
 
         devices.use(self.kind)
@@ -261,7 +264,15 @@ def put_aside(written: Written, fragment: Fragment, folder: PartFolder | None, p
 
 def put_parts(writer: PartWriter, parts: Iterable[tuple[str, nw.DataFrame]], folder: PartFolder) -> list[FileEntry]:
     """Write the rows of each part, under its name and the ending of the format."""
-    return [
-        folder.put(name + writer.ending, partial(writer, frame), rows=len(frame), kind=writer.kind)
-        for name, frame in parts
-    ]
+    files = []
+    for name, frame in parts:
+        with measure("write"):
+            encode = partial(_encode, writer, frame)
+            files.append(folder.put(name + writer.ending, encode, rows=len(frame), kind=writer.kind))
+        count("bytes_out", files[-1].bytes)
+    return files
+
+
+def _encode(writer: PartWriter, frame: nw.DataFrame, path: str) -> None:
+    with measure("encode"):
+        writer(frame, path)

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.locations import is_url
+from penstock.core.recording import note_output
 from penstock.core.redaction import redact
 from penstock.core.scheduler import check_shared
 from penstock.dataset.dataset import Dataset
@@ -71,6 +72,7 @@ def write(dataset: Dataset, destination: Destination) -> WriteResult:
     if destination.table_format is not None:
         table, written, aside, reports = write_table(dataset, destination.table_format, destination)
         written.files = [entry for entry in written.files if entry.rows]
+        _note(table.path, written)
         run_id = destination.placement.run_id or table.folder.run
         return _result_of(table.path, written, aside, run_id, table, table.partition_by, reports)
     staged = StagedDataset(destination, run_id=new_run_id())
@@ -127,6 +129,12 @@ def commit_together(joint: OutputCommit, staged: Iterable[StagedDataset]) -> Non
                 raise
 
 
+def _note(path: str, written: Written) -> None:
+    """Take note of an output for the record of the run."""
+    size = sum(entry.bytes for entry in written.files)
+    note_output({"path": redact(path), "rows": written.log.kept, "files": len(written.files), "bytes": size})
+
+
 def _result_of(
     path: str,
     written: Written,
@@ -177,6 +185,7 @@ class StagedDataset:
         self._revision.stage(dataset)
         self._reports = conclude(dataset, self._revision.written.log)
         self._revision.seal()
+        _note(self._destination.path, self._revision.written)
         return self.result()
 
     def rebase(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from penstock import devices
 from penstock.core.displayed import Displayed
 from penstock.core.progress import Progress
-from penstock.core.scheduler import PartitionedWork, Usage, map_all
+from penstock.core.scheduler import PartitionedWork, Usage, map_exactly
 from penstock.core.sizes import show_bytes
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.task_errors import translate_errors
@@ -139,7 +139,7 @@ class Engine(Reading, Displayed, ABC):
         engine whose workers are not here overrides this; here they are merged in this process, as they arrive.
         """
         tree = TreeReduction(translate_errors(merge))
-        for state in map_all(self, task, items, label=label):
+        for state in map_exactly(self, task, items, label=label):
             tree.push(state)
         return tree.result()
 
@@ -151,7 +151,7 @@ class Engine(Reading, Displayed, ABC):
         A part is cut down near the data, and only then comes here; this merges here, as `reduce` does.
         """
         trees = [TreeReduction(translate_errors(work.merge)) for _ in range(work.parts)]
-        for parts in map_all(self, work, items, label=label):
+        for parts in map_exactly(self, work, items, label=label):
             for tree, part in zip(trees, parts, strict=True):
                 tree.push(part)
         prune = translate_errors(work.prune)

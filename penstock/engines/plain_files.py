@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from penstock.core.scheduler import Scheduler
+from penstock.core.scheduler import Scheduler, map_all
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import SelectColumns
 from penstock.io.fragments import Piece
@@ -45,7 +45,7 @@ class PlainFiles:
         """
         check = partial(verify, self.storage)
         is_hashed = any(piece.sha256 is not None for piece in self.pieces)
-        for _ in scheduler.map(check, self.pieces, label=label) if is_hashed else map(check, self.pieces):
+        for _ in map_all(scheduler, check, self.pieces, label=label) if is_hashed else map(check, self.pieces):
             pass
 
     def check_unchanged(self) -> None:

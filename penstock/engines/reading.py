@@ -19,6 +19,7 @@ from penstock.frames.interchange import as_arrow
 from penstock.io.formats import TableOptions, find_format
 from penstock.io.formats.whole_files import FILE_FRAGMENT_BYTES
 from penstock.io.fragments import FRAGMENT_BYTES, Fragment
+from penstock.io.lineage import note_inputs
 from penstock.io.sinks.staging_place import StagingFolder
 from penstock.io.sources.bad_records import log_unparsed
 from penstock.io.sources.base import Reader, Source, log_absent
@@ -292,6 +293,7 @@ class Reading(ReadingTables, ABC):
     def _dataset(self, source: Source, fragments: Sequence[Fragment]) -> Dataset:
         _check_names(source.schema, fragments)
         log_unparsed(fragments)
+        note_inputs(fragments)
         return Dataset(cast("Engine", self), Reader(source), tuple(fragments))
 
 

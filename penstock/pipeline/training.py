@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.core.scheduler import Scheduler
 from penstock.dataset.dataset import Dataset
-from penstock.spmd import PreparedInputs, Rank, SpmdOptions
+from penstock.spmd import PreparedInputs, Rank, SpmdOptions, train
 from penstock.stages.base import Fitted
 from penstock.stages.capabilities import DatasetStage
 from penstock.stages.step import capability
@@ -112,4 +112,4 @@ class Training:
             return whole.learn_from(self.datasets["train"], self.body.learned)
         alone = body.stage.tags.single_rank
         options = replace(self.options, world_size=1) if alone else self.options
-        return engine.spmd(body, self.datasets, options, label=self.label)
+        return train(engine, body, self.datasets, options, label=self.label)

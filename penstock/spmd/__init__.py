@@ -7,6 +7,7 @@ from penstock.spmd.gang import Launch, Launcher, run_gang
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.prepared import PreparedInputs
 from penstock.spmd.rank import Rank
+from penstock.spmd.recorded import train
 from penstock.spmd.worker import run_rank
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "run_alone",
     "run_gang",
     "run_rank",
+    "train",
     "train_in_process",
 ]

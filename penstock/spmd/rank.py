@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from penstock.core.bounded_pool import ahead
+from penstock.core.recording.meter import measure, measured
 from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import ReadTask
 from penstock.frames import Kind
@@ -115,7 +116,7 @@ class Rank:
         if self.kind == "gpu" or self.threads == 1:
             yield from map(convert_fragment, share.fragments)
         else:
-            yield from ahead(convert_fragment, share.fragments, self.threads)
+            yield from measured("decode", ahead(convert_fragment, share.fragments, self.threads))
 
     def prepared(self, key: Hashable, build: Callable[[], Prepared]) -> Prepared:
         """Return what `build` makes of this rank's rows; of an earlier training on the same rows, where it is there.
@@ -164,7 +165,8 @@ class Rank:
             A few numbers, say; it goes by way of the driver. Ranks wait here for each other without a time limit, so it
             is a place to wait for those that still read.
         """
-        return self.communicator.gather(value)
+        with measure("communicate"):
+            return self.communicator.gather(value)
 
     def allreduce(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of an array over all ranks, the same to the bit on each; every rank calls it.
@@ -175,7 +177,8 @@ class Rank:
             Of one shape and type on every rank, on the host; it is left as it is. Sums are made by the driver, in the
             order of the ranks. Ranks wait here for each other without a time limit.
         """
-        return self.communicator.allreduce(values)
+        with measure("communicate"):
+            return self.communicator.allreduce(values)
 
     @contextmanager
     def collective(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from penstock.cli.etl.request import RunRequest
 from penstock.cli.etl.setup import EtlSetup, RunPlan
 from penstock.cli.job_setup import Clock
 from penstock.cli.options import command_line
+from penstock.cli.recording import recorded
 from penstock.cli.results import EtlRun, RunResult
 from penstock.config.secrets import hide
 from penstock.core.errors import EmptyInputError, PenstockError
@@ -24,6 +25,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 
 
+@recorded
 def run(request: RunRequest, progress: Progress | None = None) -> RunResult:
     """Run a job for its logical date, or for several, one after the other.
 

@@ -9,6 +9,7 @@ from penstock.artefact.registry.reference import ModelReference, require_alias
 from penstock.artefact.registry.registry import ModelRegistry, now, resolve
 from penstock.artefact.registry.saved_model import SavedModel
 from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
+from penstock.cli.recording import recorded
 from penstock.cli.registry.requests import PromoteRequest
 from penstock.cli.registry.results import PromoteResult
 from penstock.core.errors import ArtifactIntegrityError, CommitConflictError, ConfigError, DataValueError
@@ -26,6 +27,7 @@ from penstock.stages.evaluation.shared_scan import evaluate_each
 _ATTEMPTS = 5
 
 
+@recorded
 def promote(request: PromoteRequest, progress: Progress | None = None) -> PromoteResult:
     """Evaluate a challenger and the champion on the same rows, and promote the challenger if it is better.
 

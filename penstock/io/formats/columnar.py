@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import SchemaDriftError
 from penstock.core.names import without_index
-from penstock.core.scheduler import Scheduler
+from penstock.core.scheduler import Scheduler, map_all
 from penstock.core.schemas import canonical, canonical_type, shorten, unify, widen
 from penstock.io.formats.base import Format, Options, TableOptions
 from penstock.io.fragments import Fragment, Piece
@@ -100,7 +100,7 @@ def _map_files(
     are_near = (
         not scheduler.in_process and len(files) <= _FEW_FILES and all(storage.is_local(file.path) for file in files)
     )
-    return map(read, files) if are_near else scheduler.map(read, files, label="footers")
+    return map(read, files) if are_near else map_all(scheduler, read, files, label="footers")
 
 
 def _index(footers: Sequence[Footer], declared: Sequence[str]) -> set[str]:

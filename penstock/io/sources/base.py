@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import PenstockError
 from penstock.core.notices import get_logger
+from penstock.core.recording import count, measure
 from penstock.core.schemas import shorten
 from penstock.frames import ROW, Kind, matrices
 from penstock.io.fragments import Fragment, Piece, Sample, bad_records, kept_rows
@@ -87,7 +88,10 @@ class Reader:
         self, fragment: Fragment, columns: Sequence[str], kind: Kind, account: RowAccount
     ) -> nw.DataFrame:
         """Read a fragment, with an account of its rows and of the records that are none."""
-        frame = self.read(fragment, columns, kind)
+        with measure("decode"):
+            frame = self.read(fragment, columns, kind)
+        count("rows_in", len(frame))
+        count("bytes_in", lambda: int(frame.estimated_size()))
         account.read += len(frame)
         if any(piece.bad for piece in fragment.pieces):
             account.quarantine_unparsed(self.unparsed(fragment))

@@ -17,6 +17,7 @@ import fsspec
 from penstock.config.secrets import secret_values
 from penstock.core.errors import CorruptFileError, IncompleteInputError, InputError
 from penstock.core.locations import check_name, is_url
+from penstock.core.recording import measure
 from penstock.io.fragments import Piece
 from penstock.io.sinks.partitions import PartitionColumn
 from penstock.io.sources.stores import modified, open_patiently, patiently, why
@@ -118,7 +119,8 @@ class Storage:
             return blocks
 
         try:
-            blocks = patiently(ask, path, self.secrets)
+            with measure("read"):
+                blocks = patiently(ask, path, self.secrets)
         except FileNotFoundError as error:
             raise _gone(path) from error
         except OSError as error:

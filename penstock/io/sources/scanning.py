@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from penstock.core.scheduler import Scheduler
+from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.fragments import BadRecord
 from penstock.io.sources.bad_records import blank, find_bad, shorten_record, too_many
 from penstock.io.sources.files import InputFile
@@ -25,7 +25,7 @@ def open_files(
 ) -> list[Range]:
     """Return the ranges of all files, in order, whose rows take about a quarter of `fragment_bytes` in memory."""
     task = partial(source.open, step=max(1, fragment_bytes // _EXPANSION))
-    return [item for items in scheduler.map(task, files, label=_LABEL) for item in items]
+    return [item for items in map_all(scheduler, task, files, label=_LABEL) for item in items]
 
 
 def scan_ranges(scheduler: Scheduler, task: ParseTask, items: Sequence[Range]) -> list[Scanned]:
@@ -38,7 +38,7 @@ def scan_ranges(scheduler: Scheduler, task: ParseTask, items: Sequence[Range]) -
     """
     scanned: list[Scanned] = []
     bad: list[tuple[str, BadRecord]] = []
-    for result in scheduler.map(task, items, label=_LABEL):
+    for result in map_all(scheduler, task, items, label=_LABEL):
         scanned.append(result)
         bad += [(result.range.file.path, record) for record in result.bad]
         if len(bad) > task.max_bad_records:

@@ -18,7 +18,7 @@ from penstock.core.errors import ConfigError, InputError, MissingInputError, Pen
 from penstock.core.extras import importing
 from penstock.core.locations import is_url
 from penstock.core.redaction import redact
-from penstock.core.scheduler import Scheduler
+from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.sources.columnar import Footer
 from penstock.io.sources.files import InputFile, Storage
 from penstock.io.sources.parquet import read_footer
@@ -162,7 +162,7 @@ class DeltaLog:
             problem = f"the table in {self.path} has a deletion vector of {next(iter(deleted))}, which it has not"
             raise InputError(problem, hint="Repair its log.", path=self.path)
         uncounted = [InputFile(file.path, file.size, file.mtime) for file in files if file.rows < 0]
-        footers = scheduler.map(partial(_read_listed, storage), uncounted, label="footers") if uncounted else ()
+        footers = map_all(scheduler, partial(_read_listed, storage), uncounted, label="footers") if uncounted else ()
         counts = {footer.file.path: sum(footer.row_groups) for footer in footers}
         counted = [file if file.rows >= 0 else replace(file, rows=counts[file.path]) for file in files]
         return sorted(counted, key=lambda file: (file.mtime, file.path))

@@ -18,7 +18,7 @@ from penstock.core.errors import ConfigError, InputError, MissingInputError
 from penstock.core.extras import importing
 from penstock.core.locations import is_url, read_location
 from penstock.core.redaction import redact
-from penstock.core.scheduler import Scheduler
+from penstock.core.scheduler import Scheduler, map_all
 from penstock.io.sources.files import Storage
 from penstock.io.tables.columns import TableColumn, with_defaults
 from penstock.io.tables.files import TableFile
@@ -154,7 +154,8 @@ class IcebergScan:
         tasks = self._plan()
         deletes = {file.file_path: file for task in tasks for file in task.delete_files}
         formats = {path: file.file_format.value for path, file in deletes.items()}
-        read = scheduler.map(partial(read_deletes, storage), list(formats.items()), label="deletes") if deletes else ()
+        reading = partial(read_deletes, storage)
+        read = map_all(scheduler, reading, list(formats.items()), label="deletes") if deletes else ()
         deleted = dict(zip(deletes, read, strict=True))
         files = [self._file(task, deleted) for task in tasks]
         return sorted(files, key=lambda file: file.path)

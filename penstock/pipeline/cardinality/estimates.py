@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.core.errors import DataValueError
+from penstock.core.scheduler import map_all
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.tasks import Probe, SummariseTask
 from penstock.io.fragments import Fragment, runs
@@ -56,7 +57,7 @@ def estimates(dataset: Dataset, columns: Mapping[int, Sequence[str]]) -> dict[tu
     work = SummariseTask(dataset.reader, dataset.steps, probes, dataset.engine.kind)
     sample = _sample(dataset.fragments)
     try:
-        found = list(dataset.engine.map(work, [fragment for _, fragment in sample], label="estimate"))
+        found = list(map_all(dataset.engine, work, [fragment for _, fragment in sample], label="estimate"))
     except DataValueError:
         return {}
     seen = [states for states, _ in found]

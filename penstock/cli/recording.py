@@ -1,0 +1,90 @@
+"""Jobs that leave a record of their run, beside the project unless they are told where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock.cli.requests import JobRequest
+from penstock.config.secrets import hide, names_secret
+from penstock.core.locations import is_url, local_path
+
+if TYPE_CHECKING:
+    from penstock.core.progress import Progress
+
+Request = TypeVar("Request", bound=JobRequest)
+Result = TypeVar("Result")
+
+FOLDER_VARIABLE = "PENSTOCK_RUNS"
+NONE = "none"
+"""In place of a folder: no record is written."""
+_SUBJECTS = ("pipeline", "model", "challenger", "data")
+
+
+def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[..., Result]:
+    """Return a job that writes a record of its run to the folder of its request; see `runs_folder`."""
+
+    @wraps(job)
+    def run(request: Request, progress: Progress | None = None) -> Result:
+        folder = runs_folder(request)
+        if folder is None:
+            return job(request, progress)
+        from penstock.runs import record
+
+        with record(folder, kind=job.__name__, name=_subject(request)) as recording:
+            recording.facts["configuration"] = configuration(request)
+            result = job(request, progress)
+            recording.facts |= facts_of(hide(asdict(result)))  # type: ignore[call-overload]
+        return result
+
+    return run
+
+
+def runs_folder(request: JobRequest) -> str | None:
+    """Return where the record of a run goes; None for nowhere.
+
+    That is where the request says, else the environment variable ``PENSTOCK_RUNS``, else ``runs`` beside the folder of
+    pipelines; where there is no such folder, nowhere.
+    """
+    chosen = request.runs or os.environ.get(FOLDER_VARIABLE)
+    if chosen:
+        return None if str(chosen) == NONE else str(chosen)
+    pipelines = Path(local_path(request.pipelines, "pipelines"))
+    return str(pipelines.parent / "runs") if pipelines.is_dir() else None
+
+
+def configuration(request: JobRequest) -> dict[str, Any]:
+    """Return what a request says that differs from its defaults, as plain values without secrets."""
+    given = {each.name: getattr(request, each.name) for each in fields(request)}
+    changed = {each.name: given[each.name] for each in fields(request) if given[each.name] != each.default}
+    hidden: dict[str, Any] = hide({name: _plain(value) for name, value in changed.items()})
+    return hidden
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; of ``NAME=VALUE`` with a secret name only the name."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, str) and names_secret(value.partition("=")[0]):
+        return f"{value.partition('=')[0]}=***"
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _subject(request: JobRequest) -> str:
+    """Return what a job is about: its pipeline, else its model, else its data."""
+    values = (getattr(request, name, None) for name in _SUBJECTS)
+    subject = next((value for value in values if value), "")
+    first = subject if isinstance(subject, str | Path) else str(subject[0])
+    return str(hide(str(first))) if is_url(str(first)) else Path(first).name
+
+
+def facts_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record tells of the result of a job: all of it, and by itself what results have in common."""
+    engine = {"name": result.get("engine"), "device": result.get("device")}
+    digests = {name: value for name, value in result.items() if name.endswith("digest") or name == "manifest"}
+    common = {name: result[name] for name in ("metrics", "notes", "rows", "rows_read", "dropped") if name in result}
+    return {"engine": engine, "digests": digests, **common, "result": result}

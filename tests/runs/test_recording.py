@@ -1,0 +1,191 @@
+"""Records of tasks: what they count, on every engine, and that results are the same with them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock import stages as st
+from penstock.core.errors import InputError
+from penstock.core.recording import Recorder, count, measure, recording, step
+from penstock.core.recording.meter import Meter, measured
+from penstock.core.scheduler import map_all, reduce_partitioned_all
+from penstock.engines.base import Engine
+
+ROWS, FRAGMENT_BYTES = 4000, 48_000
+PIPELINE = ps.Pipeline(
+    st.StringIndexer("kind"),
+    st.StandardScaler("x"),
+    st.LogisticRegression(features=["x", "kind"], label="y", max_iter=3),
+)
+"""Two statistics in one scan, one of them of counted values, and a training."""
+
+SCANS = ("scan 1 of 2", "scan 2 of 2", "write")
+
+
+def table() -> pa.Table:
+    values = np.arange(ROWS, dtype=np.float64)
+    return pa.table({"x": values, "y": values % 2, "kind": pa.array([f"k{row % 7}" for row in range(ROWS)])})
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four files of 1,000 rows."""
+    folder = tmp_path_factory.mktemp("rows") / "rows"
+    rows = ps.LocalEngine(device="cpu").from_arrow(table(), fragment_bytes=FRAGMENT_BYTES)
+    rows.write_parquet(folder)
+    return folder
+
+
+def counted(run: ps.runs.Run) -> list[dict[str, Any]]:
+    """Return of every task what does not depend on where it ran, nor in which order tasks started."""
+    names = ["label", "kind", "fragment", "rows_in", "rows_out", "bytes_in", "bytes_out"]
+    tasks = [row for row in run.tasks.select(names).to_pylist() if row["kind"] == "task" and row["label"] != "footers"]
+    return sorted(tasks, key=repr)
+
+
+def recorded_fit(engine: Engine, files: Path, folder: Path) -> tuple[ps.runs.Run, ps.PipelineModel]:
+    with ps.runs.record(folder / engine.name, kind="fit") as recorded:
+        dataset = engine.read_parquet(files, fragment_bytes=FRAGMENT_BYTES)
+        model = PIPELINE.fit(dataset)
+        model.transform(dataset).write_parquet(folder / f"{engine.name}.out")
+    return ps.runs.Run.load(recorded.path), model
+
+
+class TestMeter:
+    def test_a_phase_inside_another_stops_the_clock_of_the_outer(self):
+        now = iter([0.0, 1.0, 2.0, 5.0, 7.0, 11.0])
+        with Meter("compute", clock=lambda: next(now)) as meter, measure("write"), measure("encode"):
+            pass
+        assert meter.seconds == {"compute": 1.0 + 4.0, "write": 1.0 + 2.0, "encode": 3.0}
+
+    def test_the_phases_add_up_to_the_time_of_the_task(self, local):
+        with recording(Recorder()) as recorder:
+            list(map_all(local, abs, [-1], label="absolute"))
+        (task,) = recorder.tasks
+        assert task.seconds == sum(task.phases.values()) > 0
+
+    def test_an_error_ends_its_phase(self):
+        now = iter([0.0, 1.0, 3.0, 6.0])
+        with Meter("compute", clock=lambda: next(now)) as meter, suppress(ValueError), measure("decode"):
+            raise ValueError("bad")
+        assert meter.seconds == {"compute": 1.0 + 3.0, "decode": 2.0}
+
+    def test_the_time_that_items_take_to_come_is_that_of_a_phase(self):
+        now = iter([0.0, 1.0, 2.0, 5.0, 6.0, 7.0])
+        with Meter("train", clock=lambda: next(now)) as meter:
+            assert list(measured("decode", iter([7]))) == [7]
+        assert meter.seconds == {"train": 1.0 + 3.0 + 1.0, "decode": 1.0 + 1.0}
+
+    def test_nothing_is_counted_where_nothing_is_measured(self):
+        count("rows_in", lambda: pytest.fail("called"))
+
+
+class TestEvery:
+    def test_rows_and_bytes_of_tasks_are_those_of_the_local_engine(self, engine, local, files, tmp_path):
+        run, model = recorded_fit(engine, files, tmp_path)
+        reference, same = recorded_fit(local, files, tmp_path / "reference")
+        assert counted(run) == counted(reference)
+        assert model.preprocessing_digest == same.preprocessing_digest
+
+    def test_every_fragment_of_every_scan_is_there_once(self, engine, files, tmp_path):
+        run, _ = recorded_fit(engine, files, tmp_path)
+        fragments = [(row["label"], row["fragment"]) for row in counted(run)]
+        assert fragments == sorted({(label, each) for label in SCANS for each in range(4)})
+        assert sum(row["rows_in"] for row in counted(run)) == len(SCANS) * ROWS
+
+    def test_scans_and_trainings_are_spans_and_tasks_are_of_one(self, engine, files, tmp_path):
+        run, _ = recorded_fit(engine, files, tmp_path)
+        spans = [(span.kind, span.name) for span in run.spans if span.name != "footers"]
+        first, second, write = (("scan", label) for label in SCANS)
+        assert spans == [first, second, ("train", "train LogisticRegression"), write]
+        kinds = {row["kind"] for row in run.tasks.to_pylist() if run.spans[row["span"]].kind == "train"}
+        assert kinds == {"rank"}
+
+    def test_what_is_merged_is_recorded_where_it_is_merged(self, engine, files, tmp_path):
+        run, _ = recorded_fit(engine, files, tmp_path)
+        merges = [row for row in run.tasks.to_pylist() if row["kind"] == "merge"]
+        assert [row["label"] for row in merges] == ["scan 1 of 2", "scan 2 of 2"]  # of four states each, by eights
+        assert all(row["merge"] == row["seconds"] for row in merges)
+
+    def test_a_model_is_the_same_with_a_record(self, engine, files, tmp_path):
+        _, model = recorded_fit(engine, files, tmp_path)
+        assert model.digest == PIPELINE.fit(engine.read_parquet(files, fragment_bytes=FRAGMENT_BYTES)).digest
+
+    def test_work_in_parts_is_recorded_once_a_task(self, engine):
+        with recording(Recorder()) as recorder:
+            assert reduce_partitioned_all(engine, Halves(), range(10), label="halves") == [20, 25]
+        tasks = [task for task in recorder.tasks if task.kind == "task"]
+        assert len(tasks) == 10
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Sums even numbers in one part, and odd ones in the other."""
+
+    parts: int = 2
+
+    def __call__(self, number: int) -> list[int]:
+        return [number * (1 - number % 2), number * (number % 2)]
+
+    def merge(self, sums: list[int]) -> int:
+        return sum(sums)
+
+    def prune(self, total: int) -> int:
+        return total
+
+
+class TestRun:
+    def test_inputs_and_outputs_have_their_rows_and_bytes(self, local, files, tmp_path):
+        run, _ = recorded_fit(local, files, tmp_path)
+        assert [Path(file["path"]).name for file in run.info["inputs"]] == [
+            f"part-{part:05d}.parquet" for part in range(4)
+        ]
+        assert all(file["bytes"] == Path(file["path"]).stat().st_size for file in run.info["inputs"])
+        (output,) = run.info["outputs"]
+        written = sorted((tmp_path / "local.out").glob("*.parquet"))
+        assert (output["rows"], output["files"]) == (ROWS, 4)
+        assert output["bytes"] == sum(path.stat().st_size for path in written)
+
+    def test_an_error_is_recorded_and_raised(self, local, tmp_path):
+        with pytest.raises(InputError), ps.runs.record(tmp_path) as recorded:
+            local.read_parquet(tmp_path / "nothing")
+        run = ps.runs.Run.load(recorded.path)
+        assert run.status == "failed"
+        assert run.info["error"].startswith("MissingInputError: ")
+
+    def test_a_folder_that_cannot_be_written_is_warned_of(self, local, tmp_path, caplog):
+        (tmp_path / "file").touch()
+        with ps.runs.record(tmp_path / "file"):
+            rows = local.from_arrow(table()).count()
+        assert rows == ROWS
+        assert "the record of the run was not written to" in caplog.text
+
+    def test_a_store_has_the_same_record_as_a_folder(self, local, tmp_path):
+        with ps.runs.record("memory://recorded-runs") as recorded:
+            local.from_arrow(table()).to_arrow()
+        stored = ps.runs.RunStore("memory://recorded-runs").get("last")
+        stored.save(tmp_path / "run")
+        copied = ps.runs.Run.load(tmp_path / "run")
+        assert (copied.info, copied.tasks) == (stored.info, stored.tasks)
+        assert recorded.path.endswith(copied.id)
+
+    def test_a_scan_in_a_step_is_a_part_of_it(self, local):
+        with recording(Recorder()) as recorder, step("fit"):
+            local.from_arrow(table()).to_arrow()
+        assert [(span.name, span.parent) for span in recorder.spans] == [("fit", None), ("read", 0)]
+
+    def test_a_scan_that_is_not_taken_to_its_end_is_no_parent_of_what_follows(self, local):
+        with recording(Recorder()) as recorder:
+            results = map_all(local, abs, [-1, -2], label="first")
+            next(results)
+            list(map_all(local, abs, [-3], label="second"))
+            list(results)
+        assert [(span.name, span.parent) for span in recorder.spans] == [("first", None), ("second", None)]
