@@ -33,7 +33,7 @@ _LOOKS = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TTY_
 
 _PATIENT = {**PATIENT, "OPENBLAS_THREAD_TIMEOUT": "4", "PENSTOCK_RUNS": "none"}
 """Threads that wait for each other sleep, those of OpenBLAS after 2**4 cycles: tests share cores with each other and
-with clusters. So do those of the processes that tests start. No job leaves a record beside the project of the checkout."""
+with clusters. So do those of the processes that tests start. No job leaves a record beside the checkout's pipelines."""
 
 
 _ALONE = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -33,7 +33,7 @@ from penstock.artefact.state import Encoder
 from penstock.artefact.statistics import STATISTICS, Stored, encode_statistics, statistics_path
 from penstock.artefact.tables import write_table
 from penstock.core.errors import UnsupportedStepError, UntrustedArtifactError
-from penstock.core.recording import note_output
+from penstock.core.recording import note_output, step
 from penstock.core.redaction import redact
 from penstock.io.sinks import (
     MODEL,
@@ -112,6 +112,7 @@ def save(
     return printed
 
 
+@step("save")
 def seal(
     model: LearnedModel,
     staged: OutputDirectory,

@@ -26,7 +26,6 @@ from penstock.cli.training import TrainingJob, row_log
 from penstock.cli.tuning import TuneOutputs, search_fields
 from penstock.core.errors import MissingInputError
 from penstock.core.progress import Progress
-from penstock.core.recording import step
 from penstock.dataset.outputs.destination import Destination
 from penstock.dataset.writing import StagedDataset, WriteResult, check_target, refuse_inputs, write
 from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_apart, new_run_id, output_directory
@@ -61,10 +60,9 @@ def fit(request: FitRequest, progress: Progress | None = None) -> FitResult:
         train, test, validation = parts["train"], parts.get("test"), parts.get("validation")
         with joint:
             kept = request.keep_statistics
-            with step("fit"):
-                model = training.pipeline.fit(
-                    train, validation=validation, options=options, counting=counting, keep_statistics=kept
-                )
+            model = training.pipeline.fit(
+                train, validation=validation, options=options, counting=counting, keep_statistics=kept
+            )
             model = training.with_evaluators(model)
             if request.keep_profile:
                 model = model.with_profile(train if test is None else test)

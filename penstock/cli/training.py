@@ -14,6 +14,7 @@ from penstock.cli.job_setup import Clock, JobSetup
 from penstock.cli.requests import TrainRequest
 from penstock.config.secrets import hide
 from penstock.core.progress import Progress
+from penstock.core.recording import step
 from penstock.core.redaction import redact
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.steps import RowLog
@@ -60,7 +61,7 @@ class TrainingJob:
         targets : iterable of path
             Of the outputs, none of which may be among the rows.
         """
-        with self.clock("plan"):
+        with self.clock("plan"), step("plan"):
             source = self.setup.read(self.request, engine)
             dataset = self.setup.prepared(source)
             refuse_inputs(dataset, targets)

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from penstock.config.settings import Settings, read_yaml
 from penstock.core.errors import check_one_of
 from penstock.core.progress import Progress
+from penstock.core.recording import step
 from penstock.engines.base import Engine
 
 
@@ -42,8 +43,9 @@ class OwnEngineSettings(EngineSettings, ABC, frozen=True):
     """What a file may say of an engine of this package, which lies in the folder of its name, and is called by it."""
 
     def start(self, progress: Progress | None) -> Engine:
-        module = import_module(f"penstock.engines.{self.engine}.engine")
-        engine: Engine = getattr(module, f"{self.engine.title()}Engine")(**self.arguments(), progress=progress)
+        with step("start"):
+            module = import_module(f"penstock.engines.{self.engine}.engine")
+            engine: Engine = getattr(module, f"{self.engine.title()}Engine")(**self.arguments(), progress=progress)
         return engine
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.displayed import Displayed
 from penstock.core.errors import ConfigError, SchemaDriftError, class_name
 from penstock.core.names import column_names
+from penstock.core.recording import step
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.dataset.steps import output_schema, prune
@@ -172,8 +173,8 @@ class PipelineModel(LearningOn, ModelExports, Monitoring, Displayed):
             dataset = cast_as_fitted(dataset, self.input_columns, self.schema)
         except SchemaDriftError as error:
             raise self._not_for(dataset, error) from error
-        for step in self.steps:
-            dataset = dataset.with_step(step)
+        for each in self.steps:
+            dataset = dataset.with_step(each)
         output_schema(dataset.steps, dataset.reader.source.schema)
         return self._monitored(dataset, monitor) if monitor else dataset
 
@@ -320,7 +321,8 @@ class PipelineModel(LearningOn, ModelExports, Monitoring, Displayed):
         """
         from penstock.artefact import load
 
-        parts = load(path, expect=expect, stages=stages or {}, storage_options=storage_options)
+        with step("load"):
+            parts = load(path, expect=expect, stages=stages or {}, storage_options=storage_options)
         kept = {key: KeptState(*pair) for key, pair in parts.statistics.items()}
         profile = None if parts.profile is None else Profile.from_state(parts.profile)
         model = (parts.stages, parts.fitted, parts.schema, None, parts.given_names, parts.evaluators)

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.core.displayed import Displayed
 from penstock.core.explanation import Explanation
+from penstock.core.recording import step
 from penstock.dataset.cast_as_fitted import cast_as_fitted
 from penstock.dataset.dataset import Dataset, check_dataset
 from penstock.pipeline.cardinality import CountOptions
@@ -124,6 +125,7 @@ class Pipeline(Displayed):
         """
         return explain(self.plan(dataset), dataset, counting or CountOptions())
 
+    @step("fit")
     def fit(
         self,
         dataset: Dataset,

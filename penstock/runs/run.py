@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -139,7 +138,9 @@ class Run(Displayed):
         filesystem, root = fsspec.core.url_to_fs(location, **dict(storage_options or {}))
         try:
             info = json.loads(filesystem.cat_file(f"{root}/{INFO}"))
-            tasks = pq.read_table(io.BytesIO(filesystem.cat_file(f"{root}/{TASK_FILE}")))
+            data = pa.BufferReader(filesystem.cat_file(f"{root}/{TASK_FILE}"))
+            # Not by pq.read_table: of a process that ends at once, its threads abort one in ten.
+            tasks = pq.ParquetFile(data).read(use_threads=False)
         except FileNotFoundError as error:
             hint = "A run is a directory with run.json and tasks.parquet: `penstock runs list` shows them."
             raise MissingInputError(f"{location} has no record of a run", hint=hint, path=location) from error

@@ -133,7 +133,7 @@ class NewRows:
         tables = []
         for name in names:
             with self.storage.open(self.folder.locate(name)) as stream:
-                tables.append(pq.read_table(stream, columns=wanted))
+                tables.append(pq.ParquetFile(stream).read(columns=wanted))
         types = pa.schema([schema.field(name) for name in wanted])
         table = pa.concat_tables([table.select(wanted).cast(types) for table in tables])
         rows: pl.DataFrame = nw.to_native(frames.conform(frames.from_arrow(table), types))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from penstock.core.locations import is_url, read_location
+from penstock.core.recording import step
 from penstock.io.sinks.joint_commit import JointCommit
 from penstock.io.sinks.staged import Staged
 from penstock.io.sinks.staged_directory import StagedDirectory
@@ -102,9 +103,10 @@ class OutputCommit:
 
         After a conflict it may be called again, when what has changed was rebased and sealed again.
         """
-        while self._pending:
-            self._pending[0].commit()
-            self._pending.pop(0)
+        with step("commit"):
+            while self._pending:
+                self._pending[0].commit()
+                self._pending.pop(0)
 
     def changed(self) -> list[StoreOutput | Staged]:
         """Return the outputs, of those that are still to be committed, whose targets another run has changed."""

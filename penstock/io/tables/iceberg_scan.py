@@ -235,7 +235,7 @@ def read_deletes(storage: Storage, file: tuple[str, str]) -> dict[str, np.ndarra
     path = read_iceberg_location(location)
     with storage.open(path) as stream:
         if form == "PARQUET":
-            table = pq.read_table(stream, columns=["file_path", "pos"])
+            table = pq.ParquetFile(stream).read(columns=["file_path", "pos"])
             paths = {each: table.filter(pc.equal(table["file_path"], each)) for each in pc.unique(table["file_path"])}
             return {each.as_py(): rows["pos"].to_numpy() for each, rows in paths.items()}
         if form == "PUFFIN":

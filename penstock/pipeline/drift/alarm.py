@@ -57,13 +57,14 @@ def _send(alarm: Alarm, report: DriftReport, seconds: float) -> None:
         return
     text = json.dumps(report.to_dict(), allow_nan=False).encode()
     if isinstance(alarm, str) and alarm.startswith(("http://", "https://")):
-        _post(alarm, text, seconds)
+        post(alarm, text, seconds)
     else:
         words = shlex.split(alarm) if isinstance(alarm, str) else list(alarm)
         subprocess.run(words, input=text, check=True, timeout=seconds, stdout=subprocess.DEVNULL)
 
 
-def _post(url: str, body: bytes, seconds: float) -> None:
+def post(url: str, body: bytes, seconds: float) -> None:
+    """Send JSON to a webhook; raises where it does not answer in time, or with an error."""
     from urllib.request import Request, urlopen
 
     request = Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")

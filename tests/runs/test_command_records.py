@@ -1,0 +1,116 @@
+"""The records that commands leave: where, and what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import penstock as ps
+from penstock.cli.commands import main
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+def build(parameters):
+    return ps.Pipeline(st.Imputer("x"), st.LinearRegression(features=["x"], label="y"))
+
+def evaluators(parameters):
+    return [st.RegressionEvaluator(label="y")]
+"""
+FIT = ["fit", "line", "--data", "data.parquet", "--out", "model", "--device", "cpu", "--overwrite"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "line.py").write_text(PIPELINE)
+    x = np.arange(500.0)
+    pq.write_table(pa.table({"x": x, "y": 2 * x}), tmp_path / "data.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PENSTOCK_RUNS", raising=False)
+    return tmp_path
+
+
+def the_run(folder: str = "runs") -> ps.runs.Run:
+    (run,) = ps.runs.RunStore(folder)
+    return run
+
+
+def test_a_fit_leaves_a_record_beside_the_pipelines(project, capsys):
+    assert main([*FIT, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    run = the_run()
+    assert (run.kind, run.name, run.status) == ("fit", "line", "done")
+    assert run.info["digests"]["digest"] == result["digest"]
+    assert run.info["metrics"] == result["metrics"]
+    assert [file["rows"] for file in run.info["inputs"]] == [500]
+    assert [Path(output["path"]).name for output in run.info["outputs"]] == ["model"]
+    assert run.info["configuration"] == {
+        "pipeline": "line", "data": ["data.parquet"], "out": "model", "device": "cpu", "overwrite": True
+    }  # fmt: skip
+
+
+def test_a_score_leaves_one_too(project, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_RUNS", "none")
+    main(FIT)
+    monkeypatch.delenv("PENSTOCK_RUNS")
+    assert main(["score", "model", "--data", "data.parquet", "--out", "scores"]) == 0
+    run = the_run()
+    assert (run.kind, run.name) == ("score", "model")
+    assert [(output["path"], output["rows"]) for output in run.info["outputs"]] == [("scores", 500)]
+
+
+def test_a_job_that_fails_leaves_one_that_says_so(project):
+    assert main([*FIT[:3], "nothing.parquet", *FIT[4:]]) == 3
+    run = the_run()
+    assert run.status == "failed"
+    assert "nothing.parquet" in run.info["error"]
+
+
+def test_the_option_says_where_before_the_environment_does(project, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_RUNS", "of-environment")
+    assert main([*FIT, "--runs", "of-option"]) == 0
+    assert the_run("of-option").kind == "fit"
+    assert not (project / "of-environment").exists()
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize("how", ["option", "environment", "no pipelines"])
+def test_no_record_is_written_where_none_is_asked_for(project, monkeypatch, how):
+    if how == "environment":
+        monkeypatch.setenv("PENSTOCK_RUNS", "none")
+    if how == "no pipelines":
+        (project / "pipelines").rename(project / "elsewhere")
+        assert main(["describe", "data.parquet"]) == 0
+    else:
+        assert main([*FIT, *(["--runs", "none"] if how == "option" else [])]) == 0
+    assert not (project / "runs").exists()
+
+
+def test_an_explanation_leaves_no_record(project):
+    assert main(["explain", "line", "--data", "data.parquet"]) == 0
+    assert not (project / "runs").exists()
+
+
+def test_no_secret_is_in_a_record(project):
+    secret = "hunter2-of-a-test"
+    main([*FIT, "--set", f"Imputer.password={secret}"])
+    main(["describe", f"s3://me:{secret}@no-such-bucket/rows"])
+    written = [path.read_bytes() for path in (project / "runs").rglob("*") if path.is_file()]
+    assert len(written) == 4
+    assert not any(secret.encode() in content for content in written)
+
+
+def test_a_record_can_be_in_a_store(project):
+    assert main([*FIT, "--runs", "memory://runs-of-commands"]) == 0
+    assert the_run("memory://runs-of-commands").kind == "fit"
