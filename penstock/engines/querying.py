@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import ConfigError, ExecutionError, PenstockError, SchemaError, UserCodeError, did_you_mean
 from penstock.core.names import check_names
+from penstock.core.recording import step
 from penstock.core.scheduler import map_all
 from penstock.core.schemas import shorten
 from penstock.dataset.dataset import Dataset
@@ -26,6 +27,7 @@ from penstock.dataset.tasks import WriteTask
 from penstock.engines.reading import owning
 from penstock.engines.staging import Staging
 from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.io.lineage import staged_inputs
 from penstock.io.sinks import error_number, translate_os_error
 from penstock.io.sinks.parquet import ParquetWriter
 from penstock.io.sinks.part_folder import PartFolder
@@ -167,7 +169,7 @@ def execute(
     try:
         with made as staging, queries.settings(datasets, label), _told(queries, engine, label):
             query = frame(staging)
-            with engine.progress.track(label, 1) as track:
+            with engine.progress.track(label, 1) as track, step(label, "query"):
                 table = queries.run(query, staging, label)
                 track.advance()
         if table is None:
@@ -195,13 +197,14 @@ def read_staged(
     engine: RelationalEngine, folder: PartFolder, schema: pa.Schema | None = None, fragment_bytes: int = FRAGMENT_BYTES
 ) -> Dataset:
     """Return a dataset of what was staged in a folder."""
-    return engine.read_parquet(
-        folder.location,
-        schema=schema,
-        allow_unmanifested=True,
-        storage_options=folder.storage_options,
-        fragment_bytes=fragment_bytes,
-    )
+    with staged_inputs():
+        return engine.read_parquet(
+            folder.location,
+            schema=schema,
+            allow_unmanifested=True,
+            storage_options=folder.storage_options,
+            fragment_bytes=fragment_bytes,
+        )
 
 
 def _lazy(

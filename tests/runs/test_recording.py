@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -176,6 +177,13 @@ class TestRun:
         copied = ps.runs.Run.load(tmp_path / "run")
         assert (copied.info, copied.tasks) == (stored.info, stored.tasks)
         assert recorded.path.endswith(copied.id)
+
+    def test_a_query_is_a_span_and_its_rows_are_no_inputs(self, local, files, tmp_path):
+        with recording(Recorder()) as recorder:
+            sums = local.read_parquet(files).group_by("kind").agg(x=nw.col("x").sum())
+            assert sums.sort("kind").to_arrow()["kind"].to_pylist() == [f"k{each}" for each in range(7)]
+        assert "query" in {span.kind for span in recorder.spans}
+        assert len(recorder.inputs) == 4
 
     def test_a_scan_in_a_step_is_a_part_of_it(self, local):
         with recording(Recorder()) as recorder, step("fit"):

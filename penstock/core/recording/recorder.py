@@ -16,12 +16,12 @@ from penstock.core.recording.task_record import Counters, TaskRecord
 
 @dataclass
 class Span:
-    """Something with a start and an end in this process: a scan, a training, or a part of a job.
+    """Something with a start and an end in this process: a scan, a training, a query, or a part of a job.
 
     Attributes
     ----------
     name : str
-    kind : {"scan", "train", "step"}
+    kind : {"scan", "train", "query", "step"}
     start : float
         Seconds since 1970.
     seconds : float, optional
@@ -154,11 +154,11 @@ def note_output(output: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def step(name: str) -> Iterator[None]:
+def step(name: str, kind: str = "step") -> Iterator[None]:
     """Record what is done inside under a name, where anything is recorded."""
     recorder = active_recorder()
     if recorder is None:
         yield
         return
-    with recorder.span(name):
+    with recorder.span(name, kind):
         yield
