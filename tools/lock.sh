@@ -22,5 +22,5 @@ resolve() { # name, python, platform, extras...
     echo "requirements/$name.lock: $(grep -c == "requirements/$name.lock") packages"
 }
 
-resolve cpu 3.11 x86_64-manylinux_2_28 cpu dask spark connect torch sklearn onnx images optuna s3 gcs azure avro delta iceberg sql serve mlflow java notebook dev
-resolve gpu 3.12 x86_64-manylinux_2_28 gpu dask spark connect torch sklearn onnx images optuna s3 gcs azure avro delta iceberg sql serve mlflow java notebook dev
+resolve cpu 3.11 x86_64-manylinux_2_28 cpu dask spark connect torch sklearn onnx images optuna s3 gcs azure avro delta iceberg sql serve mlflow opentelemetry openlineage java notebook dev
+resolve gpu 3.12 x86_64-manylinux_2_28 gpu dask spark connect torch sklearn onnx images optuna s3 gcs azure avro delta iceberg sql serve mlflow opentelemetry openlineage java notebook dev

@@ -5,7 +5,7 @@
 # said: it is no error, unless NEWEST=require.
 set -euo pipefail
 uv=$1 locked=$2 over=$2-newest
-extras=(cpu dask spark connect torch sklearn onnx images optuna s3 avro delta iceberg sql serve mlflow java dev)
+extras=(cpu dask spark connect torch sklearn onnx images optuna s3 avro delta iceberg sql serve mlflow opentelemetry openlineage java dev)
 tests=(tests/engines/test_query.py tests/test_expressions.py tests/search/test_optuna_search.py tests/search/test_stored_studies.py
     penstock/stages/training penstock/stages/inference)
 

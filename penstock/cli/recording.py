@@ -22,23 +22,38 @@ Result = TypeVar("Result")
 FOLDER_VARIABLE = "PENSTOCK_RUNS"
 NONE = "none"
 """In place of a folder: no record is written."""
+_COMMON = ("metrics", "notes", "rows", "rows_read", "dropped", "quarantined")
+_KNOWN = ("engine", "device", "pipeline", "seconds", "seconds_of")
+"""Of results, what a record says otherwise."""
 _SUBJECTS = ("pipeline", "model", "challenger", "data")
 
 
 def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[..., Result]:
-    """Return a job that writes a record of its run to the folder of its request; see `runs_folder`."""
+    """Return a job that leaves a record of its run in the folder of its request, see `runs_folder`.
+
+    What is to be told of the run is told when it has ended, well or not: a collector and a consumer of the environment,
+    see `penstock.cli.telemetry`, and who an alarm names.
+
+    Raises
+    ------
+    AlarmError
+        The job is done, and its run is an alarm of severity error.
+    """
 
     @wraps(job)
     def run(request: Request, progress: Progress | None = None) -> Result:
         folder = runs_folder(request)
         if folder is None:
             return job(request, progress)
+        from penstock.cli.ended_run import EndedRun
         from penstock.runs import record
 
-        with record(folder, kind=job.__name__, name=_subject(request)) as recording:
+        ended = EndedRun.of(folder, alarms_file(request))
+        with record(folder, kind=job.__name__, name=_subject(request), on_end=ended.tell) as recording:
             recording.facts["configuration"] = configuration(request)
             result = job(request, progress)
             recording.facts |= facts_of(hide(asdict(result)))  # type: ignore[call-overload]
+        ended.check()
         return result
 
     return run
@@ -55,6 +70,12 @@ def runs_folder(request: JobRequest) -> str | None:
         return None if str(chosen) == NONE else str(chosen)
     pipelines = Path(local_path(request.pipelines, "pipelines"))
     return str(pipelines.parent / "runs") if pipelines.is_dir() else None
+
+
+def alarms_file(request: JobRequest) -> str | Path | None:
+    """Return the file of alarms of a request: the one it names, else that of the project, where there is one."""
+    usual = Path(local_path(request.pipelines, "pipelines")).parent / "conf" / "alarms.yaml"
+    return request.alarms or (usual if usual.is_file() else None)
 
 
 def configuration(request: JobRequest) -> dict[str, Any]:
@@ -83,8 +104,9 @@ def _subject(request: JobRequest) -> str:
 
 
 def facts_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a record tells of the result of a job: all of it, and by itself what results have in common."""
-    engine = {"name": result.get("engine"), "device": result.get("device")}
+    """Return what a record tells of the result of a job; what results have in common has a name of its own."""
     digests = {name: value for name, value in result.items() if name.endswith("digest") or name == "manifest"}
-    common = {name: result[name] for name in ("metrics", "notes", "rows", "rows_read", "dropped") if name in result}
-    return {"engine": engine, "digests": digests, **common, "result": result}
+    common = {name: result[name] for name in _COMMON if name in result}
+    others = {name: value for name, value in result.items() if name not in {*digests, *_COMMON, *_KNOWN}}
+    engine = {"name": result.get("engine"), "device": result.get("device")}
+    return {"engine": engine, "digests": digests, **common, "result": others}

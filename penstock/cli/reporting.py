@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
 import signal
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from penstock.cli.drift import DriftResult
+from penstock.cli.live_tables import AlarmsResult
 from penstock.cli.registry.results import PromoteResult
 from penstock.cli.results import CheckResult
 from penstock.cli.stopping import Terminated, leave, stoppable
@@ -21,10 +24,15 @@ from penstock.cli.tables import show
 from penstock.core import errors
 from penstock.core.bounded_pool import is_working
 from penstock.core.console import PlainConsole
-from penstock.core.progress import Progress, RichProgress, Track
+from penstock.core.notices import get_logger, json_logs
+from penstock.core.progress import Progress, RichProgress, Track, followed
 from penstock.core.redaction import presentable, redact
 
+logger = get_logger(__name__)
+
+LOG_VARIABLE = "PENSTOCK_LOG"
 EXIT_CODES: tuple[tuple[type[errors.PenstockError], int], ...] = (
+    (errors.AlarmError, 3),  # as a check of the same run by `penstock alarms`
     (errors.ConfigError, 2),
     (errors.InputError, 3),
     (errors.ExecutionError, 4),
@@ -59,8 +67,24 @@ class CommandProgress(RichProgress):
         self.label = None
 
 
+class LoggedProgress(Progress):
+    """Logs scans and trainings as they end, and remembers what is under way."""
+
+    label: str | None = None
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Track]:
+        """Log one line at the end."""
+        self.label, began = label, time.monotonic()
+        yield followed(Track(), label, total)
+        self.info(f"{label}: {total} done in {time.monotonic() - began:.3f} s")
+        self.label = None
+
+
 class Reporter:
     """Runs one command and reports how it ended.
+
+    Where the environment variable ``PENSTOCK_LOG`` is ``json``, stderr gets log records instead, a line of JSON each.
 
     Parameters
     ----------
@@ -74,10 +98,17 @@ class Reporter:
         self.as_json, self.traceback = as_json, traceback
         self.stderr = PlainConsole(stderr=True)
         self.console = self.stderr if as_json else PlainConsole()
-        self.progress = CommandProgress(self.stderr)
+        self.logs_json = os.environ.get(LOG_VARIABLE) == "json"
+        self.progress: CommandProgress | LoggedProgress = (
+            LoggedProgress() if self.logs_json else CommandProgress(self.stderr)
+        )
 
     def run(self, work: Callable[[Progress], Any]) -> int:
         """Do `work`, show its result, a dataclass, and return the exit code."""
+        with json_logs() if self.logs_json else nullcontext():
+            return self._run(work)
+
+    def _run(self, work: Callable[[Progress], Any]) -> int:
         try:
             with stoppable(self._force), self._warnings():
                 result = work(self.progress)
@@ -88,7 +119,8 @@ class Reporter:
             return code
         except BaseException as error:  # a panic of Rust, or sys.exit where a pipeline is built, is no Exception
             return self.failed(error)
-        show(result, self.console)
+        if not (self.as_json and self.logs_json):
+            show(result, self.console)
         self._print_json(dataclasses.asdict(result))
         return _exit_code(result)
 
@@ -112,12 +144,18 @@ class Reporter:
         return code
 
     def _print_error(self, description: Mapping[str, Any]) -> None:
+        if self.logs_json:
+            logger.error("%s: %s", description["type"], description["message"])
+        else:
+            self._show_error(description)
+        self._print_json({"error": description})
+
+    def _show_error(self, description: Mapping[str, Any]) -> None:
         self.stderr.print(description["type"], end="", style="bold red")
         self.stderr.print(f": {description['message']}")
         if description.get("hint"):
             self.stderr.print("Hint: ", end="", style="bold")
             self.stderr.print(description["hint"])
-        self._print_json({"error": description})
 
     def _print_json(self, value: Any) -> None:
         if self.as_json:
@@ -132,8 +170,8 @@ class Reporter:
 
 
 def _exit_code(result: Any) -> int:
-    """Return the exit code of a job that worked: that of input where rows break rules, or have drifted."""
-    if isinstance(result, CheckResult | DriftResult) and not result.passed:
+    """Return the exit code of a job that worked: that of input where rows break rules or drift, or of an alarm."""
+    if isinstance(result, CheckResult | DriftResult | AlarmsResult) and not result.passed:
         return BROKEN_RULES
     return NOTHING_NEW if isinstance(result, PromoteResult) and not result.promoted else 0
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.prediction_options import PredictionOptions
 from penstock.cli.rank_options import RankOptions
 from penstock.cli.write_options import WriteOptions, split_names
 from penstock.core.errors import ConfigError
@@ -33,6 +34,8 @@ class JobRequest:
         The folder of pipelines; conf lies beside it.
     runs : path or URL, optional
         The folder of records of runs; runs beside pipelines unless given, none for no record.
+    alarms : path, optional
+        A YAML file of alarms that the record is checked by; conf/alarms.yaml, where it is there, unless given.
     """
 
     engine: str | None = None
@@ -40,6 +43,7 @@ class JobRequest:
     conf: Sequence[str | Path] = ()
     pipelines: str | Path = "pipelines"
     runs: str | Path | None = None
+    alarms: str | Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,8 +378,8 @@ class ScoreRequest(WriteOptions, PipelineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainRequest(CountingRequest):
-    """The plan of a fit of `pipeline` to `data`, in words.
+class ExplainRequest(PredictionOptions, CountingRequest):
+    """The plan of a fit of `pipeline` to `data`, in words; and what it will take, by records of smaller ones.
 
     Parameters
     ----------

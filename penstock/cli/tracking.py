@@ -29,12 +29,15 @@ def tracked(job: Callable[[Request, Progress | None], Result]) -> Callable[..., 
         if request.mlflow is None:
             return job(request, progress)
         from penstock.integrations.mlflow.tracking import tracked_run
+        from penstock.runs.run_recording import active_run
 
         module = load_pipeline(request.pipeline, request.pipelines)
         with tracked_run(request.mlflow, request.mlflow_experiment or module.name) as active:
             result = job(request, progress)
             try:
                 active.log(result.parameters, result.metrics, _tags(result))
+                if (recording := active_run()) is not None:
+                    active.log_run(recording.run())
                 active.log_model(result.model, request.mlflow_model, module.stages)
             except OutputError as error:
                 message = f"the model is saved as {result.model}, and not logged: {error.message}"

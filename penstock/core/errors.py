@@ -100,6 +100,13 @@ class MissingExtraError(ConfigError, ImportError):
     """
 
 
+class InfeasiblePlanError(ConfigError):
+    """No machines that there are run a job within its deadline and its budget; the nearest plan is named.
+
+    Allow what that takes, or more or larger machines.
+    """
+
+
 class InsecureClusterError(ConfigError):
     """What Penstock would start, a cluster or ranks, can be reached from other machines without authentication.
 
@@ -247,6 +254,13 @@ class TuningError(ExecutionError):
     """A search has no result: none of its trials came to a metric.
 
     Look at the failures of its trials, and narrow the space.
+    """
+
+
+class AlarmError(ExecutionError):
+    """A run has ended, and its record is an alarm: of severity error, by the alarms that it was checked by.
+
+    Its outputs are in place. Look at what the message names; ``penstock runs show`` says where the time went.
     """
 
 

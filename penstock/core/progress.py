@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +20,7 @@ class Progress:
 
     def track(self, label: str, total: int) -> AbstractContextManager[Track]:
         """Follow one scan or training of `total` parts."""
-        return nullcontext(Track())
+        return nullcontext(followed(Track(), label, total))
 
     def note(self, text: str) -> None:
         """Tell something worth a line: a training starts again, a fragment takes far longer than the others."""
@@ -59,7 +60,7 @@ class RichProgress(Progress):
             TextColumn("{task.fields[detail]}", markup=False),
         )
         with Bars(*columns, console=self.console) as bars:
-            yield _Bar(bars, bars.add_task(presentable(label), total=total, detail=""))
+            yield followed(_Bar(bars, bars.add_task(presentable(label), total=total, detail="")), label, total)
 
     def note(self, text: str) -> None:
         """Print a line above the bar."""
@@ -85,3 +86,46 @@ class _Bar(Track):
 
     def advance(self, parts: int = 1, detail: str = "") -> None:
         self._bars.update(self._task, advance=parts, detail=presentable(detail))
+
+
+Follower = Callable[[str, int, int], object]
+"""Is given the label of a scan or training, how many parts it has, and how many more are done."""
+_follower: ContextVar[Follower | None] = ContextVar("follower", default=None)
+
+
+@contextmanager
+def following(follower: Follower) -> Iterator[None]:
+    """Have a function follow all scans and trainings inside, whatever else shows their progress.
+
+    Examples
+    --------
+    >>> import penstock as ps, pyarrow as pa
+    >>> done = []
+    >>> with following(lambda label, total, parts: done.append((label, total, parts))):
+    ...     _ = ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1, 2]})).to_polars()
+    >>> done
+    [('read', 1, 0), ('read', 1, 1)]
+    """
+    token = _follower.set(follower)
+    try:
+        yield
+    finally:
+        _follower.reset(token)
+
+
+def followed(track: Track, label: str, total: int) -> Track:
+    """Return a track that tells who follows, too; every progress gives such a one."""
+    follower = _follower.get()
+    if follower is None:
+        return track
+    follower(label, total, 0)
+    return _Followed(track, follower, label, total)
+
+
+class _Followed(Track):
+    def __init__(self, track: Track, follower: Follower, label: str, total: int) -> None:
+        self._track, self._follower, self._label, self._total = track, follower, label, total
+
+    def advance(self, parts: int = 1, detail: str = "") -> None:
+        self._track.advance(parts, detail)
+        self._follower(self._label, self._total, parts)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.core.errors import CommitConflictError, ConfigError
 from penstock.core.locations import is_url
 from penstock.core.recording import note_output
@@ -72,7 +74,7 @@ def write(dataset: Dataset, destination: Destination) -> WriteResult:
     if destination.table_format is not None:
         table, written, aside, reports = write_table(dataset, destination.table_format, destination)
         written.files = [entry for entry in written.files if entry.rows]
-        _note(table.path, written)
+        _note(table.path, written, dataset.schema)
         run_id = destination.placement.run_id or table.folder.run
         return _result_of(table.path, written, aside, run_id, table, table.partition_by, reports)
     staged = StagedDataset(destination, run_id=new_run_id())
@@ -129,10 +131,10 @@ def commit_together(joint: OutputCommit, staged: Iterable[StagedDataset]) -> Non
                 raise
 
 
-def _note(path: str, written: Written) -> None:
+def _note(path: str, written: Written, schema: pa.Schema) -> None:
     """Take note of an output for the record of the run."""
-    size = sum(entry.bytes for entry in written.files)
-    note_output({"path": redact(path), "rows": written.log.kept, "files": len(written.files), "bytes": size})
+    counts = {"rows": written.log.kept, "files": len(written.files), "bytes": sum(each.bytes for each in written.files)}
+    note_output({"path": redact(path), **counts, "columns": {each.name: str(each.type) for each in schema}})
 
 
 def _result_of(
@@ -185,7 +187,7 @@ class StagedDataset:
         self._revision.stage(dataset)
         self._reports = conclude(dataset, self._revision.written.log)
         self._revision.seal()
-        _note(self._destination.path, self._revision.written)
+        _note(self._destination.path, self._revision.written, dataset.schema)
         return self.result()
 
     def rebase(self) -> bool:

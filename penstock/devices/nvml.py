@@ -118,6 +118,16 @@ class Nvml:
             return None
         return Gpu(whole.name, uuid, whole.capability, self._memory(handle), None)
 
+    def energy(self, number: int) -> float | None:
+        """Return the joules that a GPU has used since the driver was loaded; None where it cannot say."""
+        handle, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
+        try:
+            self._call("nvmlDeviceGetHandleByIndex_v2", number, ctypes.byref(handle))
+            self._call("nvmlDeviceGetTotalEnergyConsumption", handle, ctypes.byref(millijoules))
+        except NvmlError:
+            return None
+        return millijoules.value / 1000
+
     def _describe(self, handle: ctypes.c_void_p, number: int | None) -> Gpu:
         name, uuid = ctypes.create_string_buffer(_NAME_BYTES), ctypes.create_string_buffer(_UUID_BYTES)
         major, minor = ctypes.c_int(), ctypes.c_int()

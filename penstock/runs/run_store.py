@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,16 @@ class RunStore:
         filesystem, root = fsspec.core.url_to_fs(self.location, **self._options)
         return sorted(path.split("/")[-2] for path in filesystem.glob(f"{root}/*/{INFO}"))
 
+    def infos(self) -> list[dict[str, Any]]:
+        """Return what ``run.json`` of each run has, the oldest first; of one that is damaged, its id and the problem.
+
+        Tasks are not read.
+        """
+        filesystem, root = fsspec.core.url_to_fs(self.location, **self._options)
+        paths = {f"{root}/{run_id}/{INFO}": run_id for run_id in self.ids()}
+        contents = filesystem.cat(list(paths)) if paths else {}
+        return [_parse(run_id, contents.get(path, b"")) for path, run_id in paths.items()]
+
     def get(self, run_id: str) -> Run:
         """Return the run of an id, or of the beginning of one; ``"last"`` is the newest.
 
@@ -60,3 +71,11 @@ class RunStore:
     def __iter__(self) -> Iterator[Run]:
         """Yield all runs, the oldest first."""
         return (Run.load(f"{self.location}/{each}", storage_options=self._options) for each in self.ids())
+
+
+def _parse(run_id: str, content: bytes) -> dict[str, Any]:
+    try:
+        info: dict[str, Any] = json.loads(content)
+    except ValueError as error:
+        return {"run_id": run_id, "kind": "", "name": "", "status": "unreadable", "error": str(error)}
+    return info

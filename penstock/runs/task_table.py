@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.core.recording import PHASES, Span, TaskRecord
 from penstock.runs.run import TASKS
-from penstock.runs.shares import Reading, energy_readings, shared
+from penstock.runs.shares import CounterReading, energy_readings, shared
 
 _COUNTS = ("rows_in", "rows_out", "bytes_in", "bytes_out")
 _TOLERANCE = 1e-4
@@ -28,7 +28,7 @@ def task_table(tasks: Sequence[TaskRecord], spans: Sequence[Span]) -> pa.Table:
     """
     ordered = sorted(tasks, key=lambda task: task.start)
     slots = _slots(ordered)
-    cpu = shared(Reading(place, (task.host, task.pid), *task.cpu) for place, task in enumerate(ordered))
+    cpu = shared(CounterReading(place, (task.host, task.pid), *task.cpu) for place, task in enumerate(ordered))
     energy = shared(energy_readings(ordered))
     rows = [
         _row(task, spans[task.span].name)

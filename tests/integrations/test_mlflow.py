@@ -237,6 +237,7 @@ def test_a_fit_is_a_run_with_parameters_metrics_and_its_model(mlflow_server, req
     command = [
         sys.executable, "-m", "penstock", "fit", "rates", "--data", "rows.parquet", "--out", "model",
         "--mlflow", mlflow_server, "--mlflow-model", "rates", "--json", "--set", "reg_param=0.5",
+        "--runs", "runs",
     ]  # fmt: skip
     request_of()
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
@@ -249,10 +250,15 @@ def test_a_fit_is_a_run_with_parameters_metrics_and_its_model(mlflow_server, req
     assert client.get_experiment(run.info.experiment_id).name == "rates"
     assert run.data.params["reg_param"] == "0.5"
     assert run.data.params["token"] == "***"
-    assert run.data.metrics == {name: value for name, value in result["metrics"].items() if value is not None}
+    metrics = {name: value for name, value in run.data.metrics.items() if not name.startswith("run.")}
+    assert metrics == {name: value for name, value in result["metrics"].items() if value is not None}
     assert run.data.tags["penstock.digest"] == result["digest"]
+    record = at(mlflow_server, mlflow.artifacts.load_dict, f"runs:/{run.info.run_id}/run.json")
+    assert record["run_id"] == run.data.tags["penstock.run_id"]
+    assert run.data.metrics["run.rows_in"] >= result["rows"]
+    assert 0 < run.data.metrics["run.seconds"] == record["seconds"]
     client.set_registered_model_alias("rates", "champion", "1")
-    loaded = load_from(mlflow_server, "models:/rates@champion")
+    loaded = at(mlflow_server, flavor.load_model, "models:/rates@champion")
     assert loaded.digest == result["digest"]
 
 
@@ -295,9 +301,9 @@ def test_a_model_is_logged_to_the_active_run(mlflow_server, model, monkeypatch):
         mlflow.set_tracking_uri(None)
 
 
-def load_from(server: str, uri: str) -> ps.PipelineModel:
+def at(server, load, uri):
     mlflow.set_tracking_uri(server)
     try:
-        return flavor.load_model(uri)
+        return load(uri)
     finally:
         mlflow.set_tracking_uri(None)

@@ -114,3 +114,48 @@ def test_no_secret_is_in_a_record(project):
 def test_a_record_can_be_in_a_store(project):
     assert main([*FIT, "--runs", "memory://runs-of-commands"]) == 0
     assert the_run("memory://runs-of-commands").kind == "fit"
+
+
+class TestAlarms:
+    ALARM = "alarms:\n  - {name: bad, value: 'metric:r2', below: 2, severity: SEVERITY}\n"
+
+    @pytest.fixture
+    def alarms(self, project: Path) -> Path:
+        (project / "conf").mkdir()
+        return project / "conf" / "alarms.yaml"
+
+    def test_one_of_severity_error_ends_a_job_that_is_done(self, project, alarms, capsys):
+        alarms.write_text(self.ALARM.replace("SEVERITY", "error"))
+        assert main([*FIT, "--json"]) == 3
+        error = json.loads(capsys.readouterr().out)["error"]
+        assert (error["type"], the_run().status) == ("AlarmError", "done")
+        assert "bad: metric:r2 is 1, below 2" in error["message"]
+        assert ps.PipelineModel.load("model").digest == the_run().info["digests"]["digest"]
+
+    def test_the_command_says_the_same_of_the_run(self, project, alarms, capsys):
+        alarms.write_text(self.ALARM.replace("SEVERITY", "error"))
+        main(FIT)
+        capsys.readouterr()
+        assert main(["alarms", "last", "--json"]) == 3
+        (alarm,) = json.loads(capsys.readouterr().out)["alarms"]
+        assert (alarm["raised"], alarm["message"]) == (True, "metric:r2 is 1, below 2")
+
+    def test_a_warning_is_logged(self, project, alarms, caplog):
+        alarms.write_text(self.ALARM.replace("SEVERITY", "warn"))
+        assert main(FIT) == 0
+        assert "metric:r2 is 1, below 2" in caplog.text
+
+    def test_a_file_that_is_none_of_alarms_is_refused_before_any_work(self, project, alarms):
+        alarms.write_text("alarms: [{name: bad, value: speed}]\n")
+        assert main(FIT) == 2
+        assert not (project / "model").exists()
+
+    def test_the_option_names_another_file(self, project, alarms):
+        alarms.with_name("mine.yaml").write_text(self.ALARM.replace("SEVERITY", "error"))
+        assert main(FIT) == 0
+        assert main([*FIT, "--alarms", "conf/mine.yaml"]) == 3
+
+    def test_of_a_job_that_fails_the_error_is_its_own(self, project, alarms, capsys):
+        alarms.write_text("alarms: [{name: failed, value: failed, above: 0}]\n")
+        assert main([*FIT[:3], "nothing.parquet", *FIT[4:], "--json"]) == 3
+        assert json.loads(capsys.readouterr().out)["error"]["type"] == "MissingInputError"

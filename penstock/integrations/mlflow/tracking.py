@@ -1,15 +1,16 @@
-"""A job as a run of MLflow: its parameters, metrics and model, and whether it failed."""
+"""A job as a run of MLflow: its parameters, metrics and model, what it took, and whether it failed."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import mlflow
-from mlflow.entities import RunStatus
+from mlflow.entities import Metric, RunStatus, RunTag
 from mlflow.exceptions import MlflowException
 
 from penstock.core.environment import default_environment
@@ -17,6 +18,8 @@ from penstock.core.errors import ConfigError, OutputError
 from penstock.core.notices import get_logger
 from penstock.core.redaction import redact, redact_error, secrets_in_url
 from penstock.integrations.mlflow.flavor import log_model
+from penstock.runs.run import INFO, Run
+from penstock.runs.totals import run_totals
 from penstock.stages.base import Stage
 
 logger = get_logger(__name__)
@@ -60,6 +63,26 @@ class TrackedRun:
                     client.log_metric(self.run_id, _name(name), value)
             for name, value in tags.items():
                 client.set_tag(self.run_id, f"penstock.{name}", value)
+
+    def log_run(self, run: Run) -> None:
+        """Log what a run took as metrics (``run.seconds``, ``run.read_seconds``, ...), and its ``run.json``.
+
+        Parameters
+        ----------
+        run : Run
+            See `penstock.runs.totals.run_totals` for the metrics.
+
+        Raises
+        ------
+        OutputError
+            The server does not answer, or refuses.
+        """
+        client = mlflow.MlflowClient(self.tracking_uri)
+        now = round(time.time() * 1000)
+        metrics = [Metric(f"run.{name}", value, now, 0) for name, value in run_totals(run).items()]
+        with _errors(self.tracking_uri):
+            client.log_batch(self.run_id, metrics=metrics, tags=[RunTag("penstock.run_id", run.id)])
+            client.log_dict(self.run_id, dict(run.info), INFO)
 
     def log_model(self, path: str, registered_model_name: str | None, stages: Mapping[str, type[Stage]]) -> str:
         """Log a saved model, byte for byte, register it if there is a name, and return its URI.

@@ -24,15 +24,15 @@ def can_draw(histogram: Histogram) -> bool:
     return all(map(is_drawable, _numbers(histogram)))
 
 
-def draw_histogram(title: str, histogram: Histogram) -> Markup:
-    """Return the bars of a histogram, as counts."""
+def draw_histogram(title: str, histogram: Histogram, counted: str = "Rows") -> Markup:
+    """Return the bars of a histogram, as counts of what is `counted`."""
     edges = _numbers(histogram)
     within = _panel(edges, histogram.counts, histogram)
     bars = [
         _bar(within, ends, count, f"{_range(histogram, place)}: {show_count(count)}")
         for place, (ends, count) in enumerate(zip(pairwise(edges), histogram.counts, strict=True))
     ]
-    return drawing((WIDTH, _HEIGHT), title, _told(histogram), [_axes(within, histogram, "Rows"), *bars])
+    return drawing((WIDTH, _HEIGHT), title, _told(histogram), [_axes(within, histogram, counted), *bars])
 
 
 def draw_two(title: str, left: Histogram, right: Histogram) -> Markup:

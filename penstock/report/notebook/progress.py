@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from penstock.core.progress import Progress, Track
+from penstock.core.progress import Progress, Track, followed
 from penstock.core.redaction import presentable
 from penstock.report.notebook.pieces import FEW, render
 
@@ -33,7 +33,7 @@ class NotebookProgress(Progress):
             line.total, line.runs, line.under_way = line.total + total, line.runs + 1, line.under_way + 1
         self.draw()
         try:
-            yield line
+            yield followed(line, label, total)
             with self.lock:
                 line.under_way -= 1
         finally:

@@ -1,0 +1,180 @@
+"""The events of a run: that it started, and how it ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from openlineage.client import OpenLineageClient
+from openlineage.client.event_v2 import Job, RunEvent, RunState
+from openlineage.client.event_v2 import Run as LineageRun
+from openlineage.client.facet_v2 import (
+    RunFacet,
+    error_message_run,
+    job_type_job,
+    parent_run,
+    processing_engine_run,
+    tags_run,
+)
+from openlineage.client.uuid import generate_static_uuid
+
+from penstock.core.errors import ConfigError, OutputError
+from penstock.core.redaction import redact, redact_error, secrets_in_url
+from penstock.integrations.openlineage.datasets import input_datasets, output_datasets
+from penstock.runs.run import Run
+
+_ENGINES = {"dask": "dask", "spark": "pyspark"}
+"""Packages whose version is that of an engine; of others it is that of Penstock."""
+_STOPPED = ("KeyboardInterrupt", "Terminated")
+"""Errors of a run that somebody stopped."""
+
+
+def emit(run: Run) -> None:
+    """Send the events of a run that has ended to a consumer of OpenLineage, such as Marquez.
+
+    Where and how is said by the variables and files of its client: ``OPENLINEAGE_URL``, ``OPENLINEAGE_API_KEY``,
+    ``openlineage.yml``, ``OPENLINEAGE_DISABLED``.
+
+    Parameters
+    ----------
+    run : Run
+        See `events_of` for what is sent of it.
+
+    Raises
+    ------
+    OutputError
+        The consumer does not answer, or refuses; or the client cannot be set up as its configuration says.
+    ConfigError
+        As of `events_of`.
+    """
+    events = events_of(run, os.environ)
+    url = os.environ.get("OPENLINEAGE_URL", "")
+    try:
+        client = OpenLineageClient()
+        for event in events:
+            client.emit(event)
+        client.close()
+    except (OSError, RuntimeError, ValueError, KeyError) as error:
+        redact_error(error, secrets_in_url(url))
+        problem = f"OpenLineage{f' at {redact(url)}' if url else ''}: {error!s:.500}"
+        raise OutputError(
+            problem, hint="See that the consumer runs, and lets you in by OPENLINEAGE_API_KEY."
+        ) from error
+
+
+def events_of(run: Run, environ: Mapping[str, str] = {}) -> list[RunEvent]:
+    """Return the events of a run: START, and COMPLETE, FAIL or, of a run that was stopped, ABORT.
+
+    The job is ``clicks.fit`` of what ran and how; its namespace is ``OPENLINEAGE_NAMESPACE``, ``default`` unless set.
+    The id of the run is a UUID that follows from that of its record, which is the tag ``penstock.run_id``. A run that
+    ``OPENLINEAGE_PARENT_ID`` names, as Airflow's ``lineage_parent_id`` does, is the parent.
+
+    Parameters
+    ----------
+    run : Run
+        Its files are datasets by their names in OpenLineage's specification, with rows and bytes. Files of parts are of
+        the dataset that is their folder.
+    environ : mapping of str to str
+        The variables.
+
+    Returns
+    -------
+    list of openlineage.client.event_v2.RunEvent
+
+    Raises
+    ------
+    ConfigError
+        ``OPENLINEAGE_PARENT_ID`` is no namespace/job/run.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> info = {"run_id": "20260101T000000000000-0a1b2c3d", "kind": "fit", "name": "clicks", "started": 0.0}
+    >>> run = ps.runs.Run(info | {"seconds": 2.0, "status": "done"}, ps.runs.TASKS.empty_table())
+    >>> [(event.eventType.name, event.eventTime, event.job.name) for event in events_of(run)]
+    [('START', '1970-01-01T00:00:00+00:00', 'clicks.fit'), ('COMPLETE', '1970-01-01T00:00:02+00:00', 'clicks.fit')]
+    """
+    producer = _producer(run)
+    event = partial(
+        RunEvent,
+        job=_job(run, environ.get("OPENLINEAGE_NAMESPACE") or "default", producer),
+        inputs=input_datasets(run.info.get("inputs", ()), producer),
+        producer=producer,
+    )
+    identity = str(generate_static_uuid(run.started, run.id.encode()))
+    facets = _run_facets(run, environ, producer)
+    ended = LineageRun(identity, facets=facets | _error(run, producer))
+    outputs = output_datasets(run.info.get("outputs", ()), producer)
+    return [
+        event(eventTime=_time(run, 0.0), run=LineageRun(identity, facets=facets), eventType=RunState.START),
+        event(eventTime=_time(run, run.seconds), run=ended, eventType=_state(run), outputs=outputs),
+    ]
+
+
+def _state(run: Run) -> RunState:
+    if run.status != "failed":
+        return RunState.COMPLETE
+    return RunState.ABORT if str(run.info.get("error")).startswith(_STOPPED) else RunState.FAIL
+
+
+def _time(run: Run, seconds: float) -> str:
+    return datetime.fromtimestamp(run.info["started"] + seconds, UTC).isoformat()
+
+
+def _job(run: Run, namespace: str, producer: str) -> Job:
+    kind = job_type_job.JobTypeJobFacet("BATCH", "PENSTOCK", run.kind.upper(), producer=producer)
+    return Job(namespace, f"{run.name}.{run.kind}" if run.name else run.kind, facets={"jobType": kind})
+
+
+def _producer(run: Run) -> str:
+    """Return the URI of what wrote the events."""
+    return f"urn:penstock:{run.info.get('versions', {}).get('penstock', '0')}"
+
+
+def _run_facets(run: Run, environ: Mapping[str, str], producer: str) -> dict[str, RunFacet]:
+    versions, engine = run.info.get("versions", {}), (run.info.get("engine") or {}).get("name") or "penstock"
+    version = versions.get(_ENGINES.get(engine, "penstock")) or versions.get("penstock", "0")
+    tag = tags_run.TagsRunFacetFields("penstock.run_id", run.id, "PENSTOCK")
+    facets: dict[str, RunFacet] = {
+        "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
+            version, engine, versions.get("penstock"), producer=producer
+        ),
+        "tags": tags_run.TagsRunFacet(tags=[tag], producer=producer),
+    }
+    parent = _parent(environ, producer)
+    return facets if parent is None else {**facets, "parent": parent}
+
+
+def _error(run: Run, producer: str) -> dict[str, RunFacet]:
+    if run.status != "failed":
+        return {}
+    message = str(run.info.get("error"))
+    return {"errorMessage": error_message_run.ErrorMessageRunFacet(message, "PYTHON", producer=producer)}
+
+
+def _parent(environ: Mapping[str, str], producer: str) -> RunFacet | None:
+    parent, root = (_identity(environ, f"OPENLINEAGE_{name}PARENT_ID") for name in ("", "ROOT_"))
+    if parent is None:
+        return None
+    namespace, job, run = parent
+    of_root: Any = None
+    if root is not None:
+        of_root = parent_run.Root(parent_run.RootRun(root[2]), parent_run.RootJob(root[0], root[1]))
+    return parent_run.ParentRunFacet(parent_run.Run(run), parent_run.Job(namespace, job), of_root, producer=producer)
+
+
+def _identity(environ: Mapping[str, str], variable: str) -> tuple[str, str, str] | None:
+    """Return the namespace, job and run that a variable names."""
+    text = environ.get(variable)
+    if not text:
+        return None
+    parts = text.rsplit("/", 2)
+    try:
+        namespace, job, run = parts
+        return namespace, job, parent_run.Run(run).runId
+    except ValueError as error:
+        problem = f"{variable} is {text!r}, expected namespace/job/run, with the UUID of a run"
+        raise ConfigError(problem, hint="Airflow's macro lineage_parent_id gives it.") from error

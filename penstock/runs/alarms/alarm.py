@@ -1,0 +1,88 @@
+"""One alarm: a number of a run, and from where on it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.core.errors import ConfigError, check_one_of
+from penstock.runs.alarms.values import check_value
+
+SEVERITIES = ("error", "warn")
+BASES = ("history", "prediction")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """When a run is an alarm, and who is told.
+
+    Parameters
+    ----------
+    name : str
+    value : str
+        What of a run, see `penstock.runs.alarms.values`: ``seconds``, ``skew``, ``metric:areaUnderROC``.
+    above, below : float, optional
+        It is an alarm beyond these; one of them at least.
+    kind, of : str, optional
+        Only of runs of this kind, ``fit`` say, and of this pipeline or model; of all unless given.
+    relative_to : {"history", "prediction"}, optional
+        They are multiples: of the median of the last runs of the same kind and name that were done, or of what was
+        predicted of the run. Unless given they are limits themselves.
+    last : int, default=10
+        How many runs before are the history. Fewer than three are none.
+    severity : {"error", "warn"}, default="error"
+        Of an error the exit code is 3.
+    webhook : str, optional
+        The URL that gets a POST with JSON; ``env:NAME`` in a file.
+    command : sequence of str, optional
+        A program and its arguments, to which the path of ``run.json`` is added; it gets the same JSON on its stdin.
+
+    Raises
+    ------
+    ConfigError
+        A parameter is none of these, or there is no limit.
+
+    Examples
+    --------
+    >>> Alarm(name="slow", value="seconds", above=1.5, relative_to="history").severity
+    'error'
+    """
+
+    name: str
+    value: str
+    above: float | None = None
+    below: float | None = None
+    kind: str | None = None
+    of: str | None = None
+    relative_to: str | None = None
+    last: int = 10
+    severity: str = "error"
+    webhook: str | None = field(default=None, repr=False)
+    command: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigError(f"name is {self.name!r}, expected a text")
+        check_value(self.value)
+        limits = [limit for limit in (self.above, self.below) if limit is not None]
+        if not limits or not all(map(_is_number, limits)):
+            problem = f"above and below are {self.above!r} and {self.below!r}, expected a number for one of them"
+            raise ConfigError(problem, hint="Write above: 3600, say.")
+        if self.relative_to is not None:
+            check_one_of("relative_to", self.relative_to, BASES)
+        check_one_of("severity", self.severity, SEVERITIES)
+        self._check_targets()
+
+    def _check_targets(self) -> None:
+        if not isinstance(self.last, int) or self.last < 1:
+            raise ConfigError(f"last is {self.last!r}, expected a number of runs, at least 1")
+        if self.webhook is not None and not str(self.webhook).startswith(("http://", "https://")):
+            raise ConfigError("webhook is no URL", hint="Write webhook: https://host/hook, or env:NAME.")
+        if isinstance(self.command, str) or not all(isinstance(word, str) for word in self.command):
+            problem = f"command is {self.command!r:.100}, expected a list of texts"
+            raise ConfigError(problem, hint="Write command: [./page, --team, ml]; no shell reads it.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

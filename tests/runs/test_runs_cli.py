@@ -1,0 +1,158 @@
+"""`penstock runs`: which runs there are by any field, one of them, two side by side."""
+
+from __future__ import annotations
+
+import json
+
+import fsspec
+import pytest
+import run_samples as samples
+
+from penstock.cli.commands import main
+from penstock.runs import Run, RunStore
+
+IDS = ("20250101T000000000000-aaaaaaaa", "20250102T000000000000-bbbbbbbb", "20250103T000000000000-cccccccc")
+
+
+def save(folder: str) -> None:
+    for place, (run_id, kind) in enumerate(zip(IDS, ("fit", "score", "fit"), strict=True)):
+        made = samples.full()
+        info = {
+            **made.info,
+            "run_id": run_id,
+            "kind": kind,
+            "metrics": {"areaUnderROC": 0.5 + place / 10},
+            "rows": place,
+        }
+        Run(info, made.tasks).save(f"{folder}/{run_id}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> str:
+    made = str(tmp_path_factory.mktemp("records") / "runs")
+    save(made)
+    return made
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """A command; returns its exit code and what it printed as JSON."""
+    monkeypatch.delenv("PENSTOCK_RUNS", raising=False)
+
+    def run(*arguments: str):
+        code = main(["runs", *map(str, arguments), "--json"])
+        return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    return run
+
+
+def ids(result) -> list[str]:
+    return [each["run_id"] for each in result["runs"]]
+
+
+def test_runs_are_listed_the_newest_first(call, folder) -> None:
+    code, result = call("list", "--runs", folder)
+    assert (code, ids(result), result["left_out"]) == (0, list(reversed(IDS)), 0)
+    assert "spans" not in result["runs"][0]
+
+
+def test_runs_are_listed_by_fields_at_any_depth(call, folder) -> None:
+    _, result = call("list", "--runs", folder, "--where", "kind=fit", "--where", "metrics.areaUnderROC<0.65")
+    assert ids(result) == [IDS[0]]
+    assert "metrics.areaUnderROC" in result["columns"]
+
+
+@pytest.mark.parametrize(("sort", "first"), [("metrics.areaUnderROC", IDS[0]), ("-rows", IDS[2])])
+def test_runs_are_sorted_by_a_field_and_cut_at_a_limit(call, folder, sort, first) -> None:
+    _, result = call("list", "--runs", folder, "--sort", sort, "--limit", "1")
+    assert (ids(result), result["left_out"]) == ([first], 2)
+
+
+def test_a_field_that_no_run_has_is_refused_with_one_like_it(call, folder) -> None:
+    code, result = call("list", "--runs", folder, "--where", "metrics.areaUnderRUC>0")
+    assert code == 2
+    assert "metrics.areaUnderROC" in result["error"]["hint"]
+
+
+def test_a_folder_without_runs_is_an_input_that_is_missing(call, tmp_path) -> None:
+    code, result = call("list", "--runs", tmp_path / "none")
+    assert (code, result["error"]["type"]) == (3, "MissingInputError")
+
+
+def test_a_damaged_record_is_listed_and_the_others_too(call, tmp_path) -> None:
+    save(str(tmp_path))
+    (tmp_path / IDS[1] / "run.json").write_text("{")
+    _, result = call("list", "--runs", tmp_path)
+    assert {each["run_id"]: each["status"] for each in result["runs"]} == dict.fromkeys(IDS, "done") | {
+        IDS[1]: "unreadable"
+    }
+
+
+def test_the_folder_is_that_of_the_environment_unless_it_is_named(call, folder, monkeypatch) -> None:
+    monkeypatch.setenv("PENSTOCK_RUNS", folder)
+    assert len(ids(call("list")[1])) == 3
+
+
+@pytest.mark.parametrize("named", ["last", IDS[2], IDS[2][:8]])
+def test_a_run_is_found_by_its_id_and_by_how_it_begins(call, folder, named) -> None:
+    code, result = call("show", named, "--runs", folder)
+    assert (code, result["run"]["run_id"], result["tasks"]) == (0, IDS[2], 23)
+
+
+def test_a_run_is_found_by_its_directory(call, folder) -> None:
+    assert call("show", f"{folder}/{IDS[1]}")[1]["run"]["kind"] == "score"
+
+
+def test_a_run_that_is_not_there_names_the_newest(call, folder) -> None:
+    code, result = call("show", "1999", "--runs", folder)
+    assert (code, IDS[2] in result["error"]["hint"]) == (3, True)
+
+
+def test_a_run_has_its_numbers_as_json(call, folder) -> None:
+    _, result = call("show", "last", "--runs", folder)
+    assert result["phases"]["train"] == 6.0
+    assert result["process"]["steps"] == pytest.approx({"plan": 0.5, "save": 1.0})
+    assert [each["explained"] for each in result["slots"]] == pytest.approx([1.0] * 4, abs=0.2)
+    assert result["slowest"][0]["kind"] == "task"
+
+
+def test_a_page_and_a_trace_are_written(call, folder, tmp_path) -> None:
+    page, trace = tmp_path / "page.html", tmp_path / "trace.json"
+    code, result = call("show", "last", "--runs", folder, "--report", page, "--trace", trace)
+    assert (code, result["report"], result["trace"]) == (0, str(page), str(trace))
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads(trace.read_text())["otherData"]["run_id"] == IDS[2]
+
+
+def test_two_runs_are_compared(call, folder) -> None:
+    _, result = call("compare", IDS[0], "last", "--runs", folder)
+    assert {each["field"]: (each["one"], each["other"]) for each in result["differences"]} == {
+        "metrics.areaUnderROC": (0.5, 0.7),
+        "rows": (0, 2),
+    }
+    assert all(each["ratio"] == 1.0 for each in result["phases"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["list"], ["run_id", IDS[0], "score", "dask"]),
+        (["show", "last"], ["scan 1 of 1", "communicate", "is explained"]),
+        (["compare", IDS[0], IDS[1]], ["metrics.areaUnderROC", "seconds of tasks", "decode", "kind"]),
+    ],
+)
+def test_people_get_tables(capsys, folder, arguments, words, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["runs", *arguments, "--runs", folder]) == 0
+    shown = capsys.readouterr().out
+    assert [word for word in words if word not in shown] == []
+
+
+def test_a_store_may_be_a_url(call) -> None:
+    save("memory://records/runs")
+    try:
+        assert ids(call("list", "--runs", "memory://records/runs")[1]) == list(reversed(IDS))
+        assert call("show", f"memory://records/runs/{IDS[0]}")[1]["run"]["run_id"] == IDS[0]
+        assert RunStore("memory://records/runs").get("last").id == IDS[2]
+    finally:
+        fsspec.filesystem("memory").rm("/records", recursive=True)
