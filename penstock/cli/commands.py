@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.cli.alarming import AlarmsRequest
+from penstock.cli.calibrating import CalibrateRequest
 from penstock.cli.describing import DescribeRequest
 from penstock.cli.drift import DriftRequest
 from penstock.cli.etl.request import RunRequest
 from penstock.cli.options import options_of
+from penstock.cli.planning import PlanRequest
 from penstock.cli.projects.requests import ListPipelinesRequest, NewProjectRequest
 from penstock.cli.refitting import RefitRequest
 from penstock.cli.registry.requests import DiffModelsRequest, ListModelsRequest, PromoteRequest, ShowModelRequest
 from penstock.cli.requests import CheckRequest, EvaluateRequest, ExplainRequest, FitRequest, ScoreRequest, TuneRequest
+from penstock.cli.runs.requests import CompareRunsRequest, ListRunsRequest, ShowRunRequest
 from penstock.cli.serving import ServeRequest
+from penstock.cli.watching import WatchRequest
 
 if TYPE_CHECKING:
     from penstock.core.progress import Progress
@@ -36,6 +41,9 @@ app = typer.Typer(
 
 models = typer.Typer(help="Look into a registry of models.", no_args_is_help=True)
 app.add_typer(models, name="models")
+
+runs = typer.Typer(help="Look into records of runs: what they did, where, and for how long.", no_args_is_help=True)
+app.add_typer(runs, name="runs")
 
 Job = Callable[..., Any]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
@@ -146,10 +154,26 @@ def drift(progress: "Progress", **options: Any) -> Any:
 
 @_command(ExplainRequest, "pipeline")
 def explain(progress: "Progress", **options: Any) -> Any:
-    """Say what a fit would do: scans, columns, statistics, and where each runs."""
+    """Say what a fit would do: scans, columns, statistics, and where each runs; and, with --workers, what it takes."""
     from penstock.cli import jobs
 
     return jobs.explain(ExplainRequest(**options), progress)
+
+
+@_command(CalibrateRequest, "pipeline")
+def calibrate(progress: "Progress", **options: Any) -> Any:
+    """Fit a pipeline to a few rows, and write what the times say of any number of rows and workers."""
+    from penstock.cli import calibrating
+
+    return calibrating.calibrate(CalibrateRequest(**options), progress)
+
+
+@_command(PlanRequest, "pipeline")
+def plan(progress: "Progress", **options: Any) -> Any:
+    """Say which machines a fit is best placed on, by cost, time or energy, and the settings for them."""
+    from penstock.cli import planning
+
+    return planning.plan(PlanRequest(**options), progress)
 
 
 @_command(CheckRequest, "data")
@@ -214,6 +238,46 @@ def diff_models(progress: "Progress", **options: Any) -> Any:
     from penstock.cli import jobs
 
     return jobs.diff_models(DiffModelsRequest(**options), progress)
+
+
+@_command(ListRunsRequest, group=runs, name="list")
+def list_runs(progress: "Progress", **options: Any) -> Any:
+    """List the runs of a folder, by any field of their records."""
+    from penstock.cli.runs import jobs
+
+    return jobs.list_runs(ListRunsRequest(**options), progress)
+
+
+@_command(ShowRunRequest, "run", group=runs, name="show")
+def show_run(progress: "Progress", **options: Any) -> Any:
+    """Say what a run did and where its time went; write its page, or a trace for Perfetto."""
+    from penstock.cli.runs import jobs
+
+    return jobs.show_run(ShowRunRequest(**options), progress)
+
+
+@_command(CompareRunsRequest, "one", "other", group=runs, name="compare")
+def compare_runs(progress: "Progress", **options: Any) -> Any:
+    """Say by which fields two runs differ, and how their times compare."""
+    from penstock.cli.runs import jobs
+
+    return jobs.compare_runs(CompareRunsRequest(**options), progress)
+
+
+@_command(AlarmsRequest, "run")
+def alarms(progress: "Progress", **options: Any) -> Any:
+    """Check a run by alarms, and tell of those that are raised; exit code 3 if one is of severity error."""
+    from penstock.cli import alarming
+
+    return alarming.check_run(AlarmsRequest(**options))
+
+
+@_command(WatchRequest, "run")
+def watch(progress: "Progress", **options: Any) -> Any:
+    """Follow a run under way: scans and trainings, workers, time left; until it ends."""
+    from penstock.cli import watching
+
+    return watching.watch(WatchRequest(**options), progress)
 
 
 @_command(NewProjectRequest, "folder")

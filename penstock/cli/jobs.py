@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from penstock.cli.checking import rules_path
@@ -12,6 +12,7 @@ from penstock.cli.etl.job import run as run
 from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
 from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
+from penstock.cli.predicting import predict
 from penstock.cli.project import load_pipeline
 from penstock.cli.recording import recorded
 from penstock.cli.registry.models import diff_models as diff_models
@@ -176,11 +177,13 @@ def score(request: ScoreRequest, progress: Progress | None = None) -> ScoreResul
 
 
 def explain(request: ExplainRequest, progress: Progress | None = None) -> ExplainResult:
-    """Say what fitting the pipeline to the data would do; of the data only footers or headers are read."""
+    """Say what fitting the pipeline to the data would do, and take; of the data only footers or headers are read."""
     counting, setup = request.counting, JobSetup.of(request, request.pipeline)
     with setup.engine.start(progress) as engine:
-        plan = setup.pipeline().explain(setup.labelled(request, engine), counting=counting)
-    return ExplainResult(pipeline=setup.module.name, plan=plan)
+        source = setup.read(request, engine)
+        predicted = None if request.workers is None else asdict(predict(request, source))
+        plan = setup.pipeline().explain(setup.prepared(source), counting=counting)
+    return ExplainResult(pipeline=setup.module.name, plan=plan, predicted=predicted)
 
 
 @dataclass(frozen=True)

@@ -108,5 +108,4 @@ def facts_of(result: Mapping[str, Any]) -> dict[str, Any]:
     digests = {name: value for name, value in result.items() if name.endswith("digest") or name == "manifest"}
     common = {name: result[name] for name in _COMMON if name in result}
     others = {name: value for name, value in result.items() if name not in {*digests, *_COMMON, *_KNOWN}}
-    engine = {"name": result.get("engine"), "device": result.get("device")}
-    return {"engine": engine, "digests": digests, **common, "result": others}
+    return {"digests": digests, **common, "result": others}

@@ -171,10 +171,11 @@ class ScoreResult(JobResult):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainResult:
-    """What a fit would do, in words."""
+    """What a fit would do, in words; ``predicted`` is what it would take, as `PredictedFits` has it, if asked for."""
 
     pipeline: str
     plan: str
+    predicted: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

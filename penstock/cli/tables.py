@@ -15,6 +15,7 @@ from rich.table import Table
 from penstock.cli.describing import DescribeResult
 from penstock.cli.doctor import Diagnosis
 from penstock.cli.drift import DriftResult
+from penstock.cli.prediction_tables import show_predicted
 from penstock.cli.projects.results import ListPipelinesResult, NewProjectResult
 from penstock.cli.refitting import RefitResult
 from penstock.cli.registry.results import DiffModelsResult, ListModelsResult, PromoteResult, ShowModelResult
@@ -123,6 +124,8 @@ def _drift_table(columns: Sequence[Mapping[str, Any]]) -> Table:
 @show.register
 def _explain(result: ExplainResult, console: Console) -> None:
     console.print(result.plan)
+    if result.predicted is not None:
+        show_predicted(result.predicted, console)
 
 
 @show.register

@@ -160,7 +160,7 @@ def map_all(
     if recorder is None:
         yield from map_exactly(scheduler, task, items, label=label)
         return
-    with recorder.scan(label, len(items), scheduler.kind) as ticket:
+    with recorder.scan(label, len(items), scheduler) as ticket:
         for recorded in map_exactly(scheduler, RecordedTask(task, ticket), items, label=label):
             yield recorder.take(recorded)
 
@@ -177,7 +177,7 @@ def reduce_all(
     recorder = active_recorder()
     if recorder is None:
         return scheduler.reduce(task, merge, items, label=label)
-    with recorder.scan(label, len(items), scheduler.kind) as ticket:
+    with recorder.scan(label, len(items), scheduler) as ticket:
         work: Any = RecordedTask(task, ticket, merge)
         state: State = recorder.take(scheduler.reduce(work, work.merge, items, label=label))
     return state
@@ -190,7 +190,7 @@ def reduce_partitioned_all(
     recorder = active_recorder()
     if recorder is None:
         return scheduler.reduce_partitioned(work, items, label=label)
-    with recorder.scan(label, len(items), scheduler.kind) as ticket:
+    with recorder.scan(label, len(items), scheduler) as ticket:
         recorded: Any = RecordedWork(work, ticket)
         return [recorder.take(part) for part in scheduler.reduce_partitioned(recorded, items, label=label)]
 

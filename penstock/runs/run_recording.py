@@ -73,6 +73,7 @@ class RunRecording:
             "error": None if error is None else redact(f"{type(error).__name__}: {error}"),
             "versions": versions(),
             "machine": machine(),
+            "engine": self.recorder.engine,
             "inputs": self.recorder.inputs,
             "outputs": self.recorder.outputs,
             "notes": [redact(note) for note in self.recorder.notes],

@@ -22,7 +22,7 @@ def train(engine: Scheduler, body: Body, datasets: Mapping[str, Dataset], option
     recorder = active_recorder()
     if recorder is None:
         return engine.spmd(body, datasets, options, label=label)
-    with recorder.scan(label, 0, engine.kind, kind="train") as ticket:
+    with recorder.scan(label, 0, engine, kind="train") as ticket:
         return recorder.take(engine.spmd(RecordedBody(body, ticket), datasets, options, label=label))
 
 

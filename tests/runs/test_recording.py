@@ -110,6 +110,10 @@ class TestEvery:
         kinds = {row["kind"] for row in run.tasks.to_pylist() if run.spans[row["span"]].kind == "train"}
         assert kinds == {"rank"}
 
+    def test_the_engine_is_named_with_its_slots(self, engine, files, tmp_path):
+        run, _ = recorded_fit(engine, files, tmp_path)
+        assert run.info["engine"] == {"name": engine.name, "device": str(engine.device), "slots": engine.slots}
+
     def test_what_is_merged_is_recorded_where_it_is_merged(self, engine, files, tmp_path):
         run, _ = recorded_fit(engine, files, tmp_path)
         merges = [row for row in run.tasks.to_pylist() if row["kind"] == "merge"]

@@ -20,6 +20,7 @@ PACKAGES = {
     "penstock.selectors": "columns by what they are",
     "penstock.errors": "everything that Penstock raises",
     "penstock.rules": "rules over all rows of a dataset, and what a check reports",
+    "penstock.runs": "records of runs, and what follows from them: time, energy, alarms, predictions, placement",
     "penstock.stat": "statistics of datasets, correlations and tests of hypotheses",
     "penstock.statistics": "what is learned from partitions and merged",
     "penstock.authoring": "the surface for stages, statistics, trainers, engines and formats of your own",
@@ -29,6 +30,8 @@ PACKAGES = {
     "penstock.integrations.serving": "a model behind HTTP",
     "penstock.integrations.airflow": "jobs as tasks of Airflow",
     "penstock.integrations.mlflow": "models and runs in MLflow",
+    "penstock.integrations.opentelemetry": "runs as traces and metrics of OpenTelemetry",
+    "penstock.integrations.openlineage": "runs as events of OpenLineage",
 }
 """All that users import from, and what is in it."""
 

@@ -22,11 +22,11 @@ from penstock.runs.analysis import (
     slowest_tasks,
     span_times,
 )
-from penstock.runs.trace_events import write_chrome_trace
 from penstock.runs.comparison import Ratio, compare
 from penstock.runs.fields import FieldCondition, flatten, get_field, with_time
 from penstock.runs.run import INFO, Run
 from penstock.runs.run_store import RunStore
+from penstock.runs.trace_events import write_chrome_trace
 
 _COLUMNS = ("run_id", "kind", "name", "status", "started", "seconds", "rows", "engine.name")
 

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.recording.recorded import Recorded, Ticket
 from penstock.core.recording.task_record import Counters, TaskRecord
+
+if TYPE_CHECKING:
+    from penstock.core.scheduler import Scheduler
 
 
 @dataclass
@@ -61,6 +64,7 @@ class Recorder:
     notes: list[str] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
+    engine: dict[str, Any] = field(default_factory=dict)
     run_id: str = ""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -91,14 +95,16 @@ class Recorder:
         self._tell(span)
 
     @contextmanager
-    def scan(self, name: str, items: int, device: str, kind: str = "scan") -> Iterator[Ticket]:
-        """Record a scan or a training; yields what its tasks are recorded under.
+    def scan(self, name: str, items: int, engine: Scheduler, kind: str = "scan") -> Iterator[Ticket]:
+        """Record a scan or a training on an engine; yields what its tasks are recorded under.
 
         It is no parent of what begins meanwhile: a generator that is suspended inside would be one of all that follows.
         """
+        if not self.engine:
+            self.engine = {"name": engine.name, "device": str(engine.device), "slots": engine.slots}
         place = self.begin(name, kind, items)
         try:
-            yield Ticket(place, device, self.counters, self.run_id)
+            yield Ticket(place, engine.kind, self.counters, self.run_id)
         finally:
             self.end(place)
 

@@ -26,7 +26,7 @@ TASK = TaskRecord(0, "task", 0, "a", 1, 100.0, 2.0, {"compute": 2.0}, {"rows_in"
 def write(folder: Path, *, pid: int | None = None, partly: str = "") -> None:
     """Write the events of a run of this process, or of another, of which a scan is half done."""
     log = EventLog(folder, recorder := Recorder(), {"run_id": "1", "kind": "fit", "name": "x", "started": 90.0})
-    with log, recorder.scan("scan", 2, "cpu"):
+    with log, recorder.scan("scan", 2, ps.LocalEngine(device="cpu")):
         recorder.take(Recorded(None, [TASK]))
         log.advance("scan", 2, 0)
         log.advance("scan", 2, 1)

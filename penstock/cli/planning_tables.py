@@ -1,0 +1,118 @@
+"""Plans of machines as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli.tables import show
+from penstock.core.redaction import visible
+from penstock.runs.placement.cluster_plan import show_price
+from penstock.runs.placement.durations import show_duration
+
+_JOULES = 3.6e6
+"""In a kilowatt-hour."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRow:
+    """Machines, and what is predicted of a run on them.
+
+    Attributes
+    ----------
+    machines : mapping of str to int
+        How many of each type.
+    workers : int
+    device : str
+    seconds : float
+    interval : (float, float)
+        Bounds of the seconds.
+    cost : float
+    energy : float or None
+        Joules.
+    parts : mapping of str to float
+        The seconds by what they are for.
+    """
+
+    machines: Mapping[str, int]
+    workers: int
+    device: str
+    seconds: float
+    interval: tuple[float, float]
+    cost: float
+    energy: float | None
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanResult:
+    """The machines that a fit is best placed on.
+
+    Attributes
+    ----------
+    deadline : float or None
+        Seconds.
+    best : ClusterRow
+    alternatives : mapping of str to ClusterRow
+        By what was asked for instead.
+    limited_by : sequence of str
+        What keeps the best from being better: deadline, budget, machines.
+    left_out : mapping of str to str
+        Types that cannot run a worker, and why.
+    settings : mapping of str to str
+        For ``spark_submit``, ``dask``, ``slurm`` and ``kubernetes``.
+    files : sequence of str
+        Where they were written.
+    """
+
+    pipeline: str
+    rows: int
+    fragments: int
+    minimise: str
+    deadline: float | None
+    budget: float | None
+    best: ClusterRow
+    alternatives: Mapping[str, ClusterRow]
+    limited_by: Sequence[str]
+    left_out: Mapping[str, str]
+    settings: Mapping[str, str]
+    files: Sequence[str]
+    seconds: float
+
+
+@show.register
+def _plan(result: PlanResult, console: Console) -> None:
+    console.print(_plans({f"least {result.minimise}": result.best, **result.alternatives}))
+    parts = [f"{name} {show_duration(seconds)}" for name, seconds in result.best.parts.items() if seconds]
+    facts = {
+        "the best": f"{', '.join(parts)}; on {result.best.workers} workers",
+        "limited by": ", ".join(result.limited_by),
+        "rows": f"{result.rows:,} in {result.fragments:,} fragments",
+        **{f"without {name}": reason for name, reason in result.left_out.items()},
+        "spark-submit": result.settings["spark_submit"],
+        "written": "\n".join(result.files),
+    }
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in facts.items():
+        if text:
+            table.add_row(name, visible(text, keep="\n"))
+    console.print(table)
+    if not result.files:
+        console.print(visible("\n".join(("", result.settings["dask"])), keep="\n"))
+
+
+def _plans(rows: Mapping[str, ClusterRow]) -> Table:
+    table = Table("plan", "machines", "time", "within", "cost", "kWh", box=None, header_style="bold", padding=(0, 2))
+    for name, row in rows.items():
+        machines = ", ".join(f"{count} {each}" for each, count in row.machines.items())
+        on_gpus = " (GPUs)" if row.device == "gpu" else ""
+        within = f"{show_duration(row.interval[0])} to {show_duration(row.interval[1])}"
+        energy = "-" if row.energy is None else f"{row.energy / _JOULES:.3g}"
+        cells = (machines + on_gpus, show_duration(row.seconds), within, show_price(row.cost), energy)
+        table.add_row(visible(name), *map(visible, cells))
+    return table

@@ -1,0 +1,109 @@
+"""Settings of a plan are what spark-submit, Dask, Slurm and Kubernetes read, and make as many workers as it has."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from penstock.config.settings import Settings
+from penstock.engines.dask.settings import DaskSettings
+from penstock.engines.settings import engine_settings
+from penstock.engines.spark.options import SparkOptions
+from penstock.runs.placement import ClusterPlan, Demand, MachineType
+from penstock.runs.placement.offers import Offer
+from penstock.runs.placement.settings import dask_cluster, dask_engine, dask_worker, sbatch_header, spark_submit
+
+SMALL = Offer("small", MachineType(cores=4, memory="16GiB", price=0.2), 4, 1.0, "cpu")
+LARGE = Offer("large", MachineType(cores=16, memory="64GiB", price=0.8), 6, 1.0, "cpu")
+GPU = Offer("gpu", MachineType(cores=16, memory="64GiB", gpus=2, speed_gpu=9.0, price=3.0), 2, 9.0, "gpu")
+MIXED = ClusterPlan({SMALL: 3, LARGE: 2}, Demand(serial=600.0, spread=(0.5, 3.0)))
+ON_GPUS = ClusterPlan({GPU: 5}, Demand(serial=600.0))
+PLANS = pytest.mark.parametrize("plan", [MIXED, ON_GPUS], ids=["mixed", "gpus"])
+
+
+def spark(plan: ClusterPlan) -> SparkOptions:
+    return SparkOptions.of([*shlex.split(spark_submit(plan)), "jobs/fit.py"], Path("none"), {"SPARK_CONF_DIR": "none"})
+
+
+@PLANS
+def test_executors_of_spark_have_the_workers_of_the_plan(plan) -> None:
+    options = spark(plan)
+    assert options.application == ("jobs/fit.py",)
+    cores, task_cpus = int(options.values["--executor-cores"]), int(options.properties["spark.task.cpus"])
+    assert int(options.values["--num-executors"]) * cores // task_cpus == plan.workers
+
+
+def test_executors_of_spark_fit_the_memory_and_the_cores_of_each_machine() -> None:
+    options = spark(MIXED)
+    heap, overhead = options.values["--executor-memory"], options.properties["spark.executor.memoryOverhead"]
+    memory = sum(int(each.removesuffix("m")) for each in (heap, overhead)) * 2**20
+    slots = int(options.values["--executor-cores"]) // int(options.properties["spark.task.cpus"])
+    for offer in MIXED.machines:
+        assert memory * offer.slots // slots <= offer.machine.usable_memory
+        assert int(options.values["--executor-cores"]) * offer.slots // slots <= offer.machine.cores
+
+
+def test_a_task_of_spark_has_a_gpu() -> None:
+    properties = spark(ON_GPUS).properties
+    assert properties["spark.executor.resource.gpu.amount"] == "2"
+    assert properties["spark.task.resource.gpu.amount"] == "1"
+
+
+def test_an_engine_file_of_dask_is_read(tmp_path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(dask_engine(MIXED, "tls://10.0.0.5:8786"))
+    settings = engine_settings(str(path), None, Settings(), tmp_path, {})
+    assert isinstance(settings, DaskSettings)
+    assert (settings.cluster, settings.device) == ("tls://10.0.0.5:8786", "cpu")
+    assert re.findall(r"of (\d) machines of type (\w+)", path.read_text()) == [("3", "small"), ("2", "large")]
+
+
+def test_dask_takes_the_options_of_workers() -> None:
+    from distributed.cli.dask_worker import main
+
+    context = main.make_context("dask worker", dask_worker(LARGE)[2:])
+    assert (context.params["nthreads"], context.params["n_workers"]) == (1, "6")
+    assert dask_worker(GPU, None)[:3] == ["dask", "cuda", "worker"]
+
+
+@PLANS
+def test_a_header_of_slurm_is_a_script_whose_components_are_the_types(plan, tmp_path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text(sbatch_header(plan))
+    subprocess.run(["bash", "-n", script], check=True)
+    lines = [line.removeprefix("#SBATCH ") for line in script.read_text().splitlines()[1:]]
+    parts = " ".join(lines).split(" hetjob ")
+    options = [dict(option.removeprefix("--").split("=") for option in part.split()) for part in parts]
+    assert [(each["constraint"], int(each["nodes"])) for each in options] == list(plan.counts.items())
+    assert {each["time"] for each in options} == {"0-01:00:00" if plan is MIXED else "0-00:20:00"}
+    assert [each.get("gpus-per-node") for each in options] == (["2"] if plan is ON_GPUS else [None, None])
+
+
+@PLANS
+def test_manifests_of_kubernetes_have_a_pod_for_each_machine(plan) -> None:
+    cluster, *groups = yaml.safe_load_all(dask_cluster(plan))
+    assert {each["apiVersion"] for each in (cluster, *groups)} == {"kubernetes.dask.org/v1"}
+    assert all(group["spec"]["cluster"] == cluster["metadata"]["name"] for group in groups)
+    pods = {}
+    for each in (cluster, *groups):
+        worker = each["spec"]["worker"]
+        pods[worker["spec"]["nodeSelector"]["node.kubernetes.io/instance-type"]] = worker["replicas"]
+    assert pods == plan.counts
+
+
+def test_the_scheduler_of_kubernetes_is_reached_by_its_service() -> None:
+    scheduler = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["scheduler"]
+    (container,) = scheduler["spec"]["containers"]
+    assert {port["targetPort"] for port in scheduler["service"]["ports"]} == {
+        port["name"] for port in container["ports"]
+    }
+
+
+def test_a_pod_with_gpus_asks_for_them() -> None:
+    (container,) = yaml.safe_load(dask_cluster(ON_GPUS))["spec"]["worker"]["spec"]["containers"]
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 2

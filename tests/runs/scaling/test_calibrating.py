@@ -1,0 +1,139 @@
+"""penstock calibrate, and what penstock explain predicts by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import LocalEngine
+from penstock.cli import calibrating, jobs
+from penstock.cli.calibrating import CalibrateRequest
+from penstock.cli.calibration_table import CalibrateResult
+from penstock.cli.commands import main
+from penstock.cli.requests import ExplainRequest
+from penstock.core.errors import ConfigError, OutputExistsError
+from penstock.runs.scaling import ScalingModel, first_rows
+
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+def build(parameters):
+    return ps.Pipeline(st.StandardScaler("x"))
+
+def evaluators(parameters):
+    return []
+"""
+MACHINES = (
+    "machines:\n  small: {cores: 2, memory: 64GiB, price: 1}\n  fast: {cores: 4, memory: 64GiB, speed: 2, price: 1}\n"
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    for name, text in {"pipelines/line.py": PIPELINE, "conf/machines.yaml": MACHINES}.items():
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
+    pq.write_table(pa.table({"x": np.arange(3000.0)}), folder / "data.parquet")
+    return folder
+
+
+def request(project: Path, **more: object) -> CalibrateRequest:
+    common = {"pipeline": "line", "data": [str(project / "data.parquet")], "pipelines": project / "pipelines"}
+    chosen = {"engine": "local", "device": "cpu", "rows": "1000,2000", "out": project / "calibration.json"}
+    return CalibrateRequest(**common, **chosen | more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def calibrated(project: Path) -> CalibrateResult:
+    return calibrating.calibrate(request(project, repeats=2))
+
+
+def explain(project: Path, **more: object) -> ExplainRequest:
+    given = request(project)
+    names = ("pipeline", "data", "pipelines", "engine", "device")
+    return ExplainRequest(**{name: getattr(given, name) for name in names}, **more)  # type: ignore[arg-type]
+
+
+def test_each_size_is_fitted_as_often_as_asked_for(calibrated: CalibrateResult) -> None:
+    assert [run["rows"] for run in calibrated.runs] == [1000, 2000, 1000, 2000]
+    assert {run["workers"] for run in calibrated.runs} == {1}
+
+
+def test_explain_predicts_all_rows_by_the_file(project: Path, calibrated: CalibrateResult) -> None:
+    predicted = jobs.explain(explain(project, workers="1,2", calibration=calibrated.out)).predicted
+    model = ScalingModel.load(calibrated.out)
+    assert predicted is not None
+    assert (predicted["rows"], [run["workers"] for run in predicted["runs"]]) == (3000, [1, 2])
+    assert [run["seconds"] for run in predicted["runs"]] == [
+        model.predict([3000], workers=each).seconds for each in (1, 2)
+    ]
+
+
+def test_a_machine_has_its_speed_and_as_many_workers_as_cores(project: Path, calibrated: CalibrateResult) -> None:
+    small, fast = (
+        jobs.explain(explain(project, workers="8", calibration=calibrated.out, machine=name)).predicted
+        for name in ("small", "fast")
+    )
+    assert small is not None
+    assert fast is not None
+    assert [each["runs"][0]["machines"] for each in (small, fast)] == [4, 2]
+    assert fast["runs"][0]["seconds"] < small["runs"][0]["seconds"]
+
+
+def test_without_a_calibration_records_of_fits_are_taken(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no record of a fit of line"):
+        jobs.explain(explain(project, workers="1", runs=str(tmp_path)))
+
+
+@pytest.mark.parametrize("workers", ["0", "two", "1,,2", "-1", "1.5"])
+def test_workers_that_are_no_whole_numbers_are_refused(
+    project: Path, calibrated: CalibrateResult, workers: str
+) -> None:
+    with pytest.raises(ConfigError, match="whole numbers"):
+        jobs.explain(explain(project, workers=workers, calibration=calibrated.out))
+
+
+def test_a_machine_without_workers_is_refused(project: Path) -> None:
+    with pytest.raises(ConfigError, match="machine is given"):
+        explain(project, machine="small")
+
+
+def test_more_rows_than_there_are_are_refused(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the data has 3,000"):
+        calibrating.calibrate(request(project, rows="5000", out=tmp_path / "new.json"))
+
+
+def test_a_calibration_is_replaced_only_if_that_is_asked_for(project: Path, calibrated: CalibrateResult) -> None:
+    with pytest.raises(OutputExistsError):
+        calibrating.calibrate(request(project))
+
+
+def test_both_commands_print_tables_and_json(
+    project: Path, calibrated: CalibrateResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    common = ["line", "--data", "data.parquet", "--device", "cpu", "--json"]
+    assert main(["calibrate", *common, "--rows", "500,1000", "--out", "again.json"]) == 0
+    assert "the start of a process takes" in (out := capsys.readouterr()).err
+    assert json.loads(out.out.splitlines()[-1])["runs"][0]["rows"] == 500
+    assert main(["explain", *common, "--workers", "1,4", "--calibration", "again.json", "--machine", "small"]) == 0
+    assert "predicted for 3,000 rows" in (out := capsys.readouterr()).err
+    assert "no communication is known" in out.err
+    assert json.loads(out.out.splitlines()[-1])["predicted"]["runs"][1]["machines"] == 2
+
+
+def test_the_first_rows_are_those_of_the_first_fragments() -> None:
+    data = LocalEngine(device="cpu").from_arrow(pa.table({"x": list(range(100))}), fragment_bytes=240)
+    assert first_rows(data, 35).to_arrow()["x"].to_pylist() == list(range(35))
+    assert first_rows(data, 100).fragments == data.fragments

@@ -1,0 +1,51 @@
+"""List scheduling and the tree of merges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.engines.base import ARITY, TreeReduction
+from penstock.runs.scaling import schedule
+from penstock.runs.scaling.schedule import MergeTree, makespan
+from penstock.runs.scaling.train_model import slowest
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 6])
+def test_equal_tasks_end_in_waves(workers: int) -> None:
+    assert makespan([2.0] * 6, workers) == 2.0 * -(-6 // workers)
+
+
+def test_grahams_bounds_hold() -> None:
+    durations = np.random.default_rng(0).lognormal(size=50).tolist()
+    for workers in (1, 3, 7, 50):
+        share = sum(durations) / workers
+        assert max(share, max(durations)) <= makespan(durations, workers) + 1e-9
+        assert makespan(durations, workers) <= share + max(durations)
+
+
+def test_a_gap_is_before_every_task_but_the_first_of_a_worker() -> None:
+    assert makespan([1.0] * 4, 2, gaps=[0.5] * 4) == 2.5
+
+
+def test_a_slow_scheduler_decides_however_many_workers_there_are() -> None:
+    assert makespan([1.0] * 100, 100, dispatch=3.0) == pytest.approx(99 * 3.0 + 1.0)
+
+
+def test_tasks_are_merged_by_as_many_as_engines_merge() -> None:
+    assert schedule.ARITY == ARITY
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 8, 9, 64, 65, 100])
+def test_the_merges_are_those_of_a_tree_reduction(tasks: int) -> None:
+    merged: list[int] = []
+    tree = TreeReduction(lambda parts: merged.append(len(parts)))
+    for _ in range(tasks):
+        tree.push(None)
+    tree.result()
+    assert MergeTree.of(tasks)[:2] == (len(merged), sum(merged))
+
+
+def test_the_slowest_of_many_is_the_largest_there_is() -> None:
+    assert slowest([0.9, 1.0, 1.1], 1) == pytest.approx(1.0)
+    assert slowest([0.9, 1.0, 1.1], 500) == pytest.approx(1.1)
