@@ -124,6 +124,22 @@ def test_a_page_and_a_trace_are_written(call, folder, tmp_path) -> None:
     assert json.loads(trace.read_text())["otherData"]["run_id"] == IDS[2]
 
 
+def test_what_a_run_cost_is_its_time_at_the_price_of_its_hosts(call, folder, tmp_path) -> None:
+    machines, page = tmp_path / "machines.yaml", tmp_path / "page.html"
+    machines.write_text("machines:\n  mine: {cores: 4, memory: 16GiB, price: 7200}\n")
+    arguments = ("--machines", machines, "--machine", "mine", "--report", page)
+    _, result = call("show", "last", "--runs", folder, *arguments)
+    hosts = len(set(samples.full().tasks["host"].to_pylist()))
+    assert result["cost"]["cost"] == pytest.approx(2 * hosts * samples.full().seconds)
+    assert f"of {hosts} x mine" in page.read_text(encoding="utf-8")
+
+
+def test_co2_is_that_of_the_electricity_that_is_named(call, folder) -> None:
+    _, result = call("show", "last", "--runs", folder, "--intensity", "36")
+    energy = result["run"]["energy"]
+    assert energy["co2_grams"] == pytest.approx(energy["joules"] / 3.6e6 * 36)
+
+
 def test_two_runs_are_compared(call, folder) -> None:
     _, result = call("compare", IDS[0], "last", "--runs", folder)
     assert {each["field"]: (each["one"], each["other"]) for each in result["differences"]} == {

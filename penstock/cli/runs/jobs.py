@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,10 @@ from penstock.runs.analysis import (
     span_times,
 )
 from penstock.runs.comparison import Ratio, compare
+from penstock.runs.cost import run_cost
+from penstock.runs.energy import run_energy
 from penstock.runs.fields import FieldCondition, flatten, get_field, with_time
+from penstock.runs.placement import read_machines
 from penstock.runs.run import INFO, Run
 from penstock.runs.run_store import RunStore
 from penstock.runs.trace_events import write_chrome_trace
@@ -69,8 +72,10 @@ def show_run(request: ShowRunRequest, progress: Progress | None = None) -> ShowR
     OutputError
         The page or the trace cannot be written.
     """
-    run = _find(request.run, request)
-    report = None if request.report is None else str(run.write_report(request.report))
+    run = _with_energy(_find(request.run, request), request.intensity)
+    cost = None if request.machines is None else run_cost(run, read_machines(request.machines), request.machine)
+    details = {} if cost is None else {"Cost": f"{cost.cost:,.4g}, of {cost.count} x {cost.machine}"}
+    report = None if request.report is None else str(run.write_report(request.report, details=details))
     trace = None if request.trace is None else str(write_chrome_trace(run, request.trace))
     process = process_time(run)
     return ShowRunResult(
@@ -82,9 +87,16 @@ def show_run(request: ShowRunRequest, progress: Progress | None = None) -> ShowR
         spans=[{**asdict(each), "skew": each.skew} for each in span_times(run)],
         slots=[_slot(each) for each in slot_times(run)],
         slowest=[{**each, "start": each["start"].isoformat()} for each in slowest_tasks(run)],
+        cost=None if cost is None else asdict(cost),
         report=report,
         trace=trace,
     )
+
+
+def _with_energy(run: Run, intensity: float | None) -> Run:
+    """Return a run with its energy, which makes so many grams of CO2 a kWh, or as many as its record says."""
+    energy = run_energy(run, intensity=intensity).to_dict()
+    return replace(run, info={**run.info, "energy": energy})
 
 
 def compare_runs(request: CompareRunsRequest, progress: Progress | None = None) -> CompareRunsResult:

@@ -67,11 +67,20 @@ class ShowRunRequest(RunsRequest):
         Write an HTML page: timeline, phases, slow tasks, memory, lineage, cost.
     trace : str, optional
         Write a trace that Perfetto and chrome://tracing open; compressed if it ends with .gz.
+    machines : path, optional
+        Say what it cost, by a YAML file of types of machines, such as conf/machines.yaml.
+    machine : str, optional
+        The type of its machines; that with as many cores unless given.
+    intensity : float, optional
+        Grams of CO2 for a kWh of electricity, in place of the world's mean.
     """
 
     run: str
     report: str | None = None
     trace: str | None = None
+    machines: str | None = None
+    machine: str | None = None
+    intensity: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,8 @@ class ShowRunResult:
         What `SpanTime` and `SlotTime` have, with ``skew`` and with ``busy``, ``wait`` and ``explained``.
     slowest : sequence of mapping
         Tasks that took longest.
+    cost : mapping or None
+        What `RunCost` has, where types of machines were given.
     report, trace : str or None
         What was written.
     """
@@ -68,6 +70,7 @@ class ShowRunResult:
     spans: Sequence[Mapping[str, Any]]
     slots: Sequence[Mapping[str, Any]]
     slowest: Sequence[Mapping[str, Any]]
+    cost: Mapping[str, Any] | None
     report: str | None
     trace: str | None
 
@@ -131,6 +134,10 @@ def _facts(result: ShowRunResult) -> dict[str, str]:
     if explained:
         facts["slots"] = f"{len(explained)}, of whose time at least {min(explained):.1%} is explained"
     facts |= {each["subject"]: each["text"] for each in result.findings}
+    energy = run["energy"]
+    facts["energy"] = f"{energy['joules']:,.0f} J, {energy['co2_grams']:,.3g} g of CO2, {energy['method']}"
+    if result.cost is not None:
+        facts["cost"] = f"{result.cost['cost']:,.4g}, of {result.cost['count']} x {result.cost['machine']}"
     written = {"report": result.report, "trace": result.trace}
     return {**facts, **{name: path for name, path in written.items() if path is not None}}
 
