@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from penstock.cli.checking import rules_path
 from penstock.cli.drift import monitor_of
@@ -12,7 +13,6 @@ from penstock.cli.etl.job import run as run
 from penstock.cli.etl.outputs import dataset_output
 from penstock.cli.evaluation import check_evaluators, evaluated, seal_page, staged_page, told
 from penstock.cli.job_setup import Clock, JobSetup, read_conf, read_data, settings_of_engine
-from penstock.cli.predicting import predict
 from penstock.cli.project import load_pipeline
 from penstock.cli.recording import recorded
 from penstock.cli.registry.models import diff_models as diff_models
@@ -27,6 +27,7 @@ from penstock.cli.training import TrainingJob, row_log
 from penstock.cli.tuning import TuneOutputs, search_fields
 from penstock.core.errors import MissingInputError
 from penstock.core.progress import Progress
+from penstock.dataset.dataset import Dataset
 from penstock.dataset.outputs.destination import Destination
 from penstock.dataset.writing import StagedDataset, WriteResult, check_target, refuse_inputs, write
 from penstock.io.sinks import OutputCommit, OutputDirectory, OutputFile, check_apart, new_run_id, output_directory
@@ -181,9 +182,15 @@ def explain(request: ExplainRequest, progress: Progress | None = None) -> Explai
     counting, setup = request.counting, JobSetup.of(request, request.pipeline)
     with setup.engine.start(progress) as engine:
         source = setup.read(request, engine)
-        predicted = None if request.workers is None else asdict(predict(request, source))
+        predicted = None if request.workers is None else _predicted(request, source)
         plan = setup.pipeline().explain(setup.prepared(source), counting=counting)
     return ExplainResult(pipeline=setup.module.name, plan=plan, predicted=predicted)
+
+
+def _predicted(request: ExplainRequest, source: Dataset) -> dict[str, Any]:
+    from penstock.cli.predicting import predict
+
+    return asdict(predict(request, source))
 
 
 @dataclass(frozen=True)
