@@ -4,6 +4,7 @@ VENV ?= .venv
 VENV_GPU ?= .venv-gpu
 VENV_AIRFLOW ?= .venv-airflow
 VENV_MLFLOW ?= .venv-mlflow
+VENV_ROTEL ?= .venv-rotel
 AIRFLOW := 3.1.8
 ROWS ?= 200000
 BIN := $(VENV)/bin
@@ -32,6 +33,7 @@ test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/chromium.sh
 	tools/postgres.sh
 	tools/mlflow.sh $(BIN)/uv $(VENV_MLFLOW)
+	tools/rotel.sh $(BIN)/uv $(VENV_ROTEL)
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup $(ARGS)
 
 test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minutes; without Java or a browser
@@ -40,7 +42,7 @@ test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minute
 test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that the suite leaves out as they change nothing
 	tools/java.sh $(BIN)/python
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup tests/conformance/exhaustive.py tests/conformance/exhaustive_gpu.py $(ARGS)
-	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup --products -m "pairwise or each_value or exhaustive" $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup --products -m "pairwise or each_value or one_cluster or exhaustive" $(ARGS)
 
 test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs; 8 GB of packages, in an environment of their own
 	tools/java.sh $(VENV_GPU)/bin/python
@@ -108,7 +110,7 @@ $(VENV)/.cpu: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
-	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,connect,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,mlflow,dev]'
+	$(INSTALL) --constraint requirements/cpu.lock $(EDITABLE) '.[cpu,dask,spark,connect,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,mlflow,opentelemetry,openlineage,dev]'
 	touch $@ $(VENV)/.cpu
 
 $(VENV)/.notebook: setup.cfg requirements/cpu.lock | $(VENV)/bin/python
@@ -119,7 +121,7 @@ $(VENV_GPU)/bin/python:
 	PYTHON="$${PYTHON:-python3.12}" tools/venv.sh $(VENV_GPU)
 
 $(VENV_GPU)/.gpu: setup.cfg requirements/gpu.lock | $(VENV_GPU)/bin/python
-	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,connect,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,mlflow,dev]'
+	$(VENV_GPU)/bin/python $(PIP) --constraint requirements/gpu.lock $(EDITABLE) '.[gpu,dask,spark,connect,torch,sklearn,onnx,images,optuna,s3,gcs,azure,avro,delta,iceberg,sql,serve,mlflow,opentelemetry,openlineage,dev]'
 	touch $@
 
 $(SAMPLE)/_SUCCESS: data/clicks.py data/_write.py | $(VENV)/.cpu
@@ -140,4 +142,4 @@ $(VENV_AIRFLOW)/.airflow: setup.cfg
 	touch $@
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) $(VENV_MLFLOW) data/samples models out dist site .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(VENV)-newest $(VENV_GPU) $(VENV_AIRFLOW) $(VENV_MLFLOW) $(VENV_ROTEL) data/samples models out dist site .pytest_cache .mypy_cache .ruff_cache build *.egg-info

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,15 @@ from penstock.errors import ConfigError
 ENGINES = ("local", "dask", "spark")
 SERVERS = {"s3", "s3_options", "azure", "azure_options", "postgresql", "server", "mlflow_server"}
 """Fixtures that start a store or a database of its own process."""
+
+ABOVE_ENGINES = {
+    "counting", "drift", "folds", "rowwise", "rules", "search", "stages", "stat", "state_cache", "statistics",
+    "test_column_names.py", "test_describe.py", "test_describe_fully.py", "test_faults.py", "test_fills.py",
+    "test_image_scores.py", "test_lags.py", "test_real_data.py", "test_refit.py", "test_refit_append.py",
+    "test_refit_warm.py",
+}  # fmt: skip
+"""Folders and files that ask what is made of an engine's maps and reductions: clusters share what they ask of them.
+That those give on each cluster what they give in this process is for ``engines`` and ``conformance`` to ask."""
 
 settings.register_profile("any machine", deadline=None)  # timings are not asserted, and machines are shared
 settings.load_profile("any machine")
@@ -79,8 +89,10 @@ def _engines(config: pytest.Config) -> list[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what the mark `cpu` says cannot be so on a GPU, and leave out what --fast and --engines do not ask for."""
+    _mark_above_engines(items)
     asked = [item for item in items if not _is_left_out(item, config)]
-    asked = asked if config.getoption("--products") else _without_products(asked, config.getoption("--fast"))
+    if not config.getoption("--products"):
+        asked = _on_one_cluster(_without_products(asked, config.getoption("--fast")))
     left = {id(item) for item in asked}
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in left])
     items[:] = asked
@@ -126,6 +138,36 @@ def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]
         chosen = covering([_values(row) for row in rows], _together(rows[0], fast))
         left_out |= {id(item) for item in rows} - {id(rows[place]) for place in chosen}
     return [item for item in items if id(item) not in left_out]
+
+
+def _on_one_cluster(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Leave to one cluster, in turn, each row of a test that says nothing of an engine."""
+    rows: dict[str, dict[Any, list[pytest.Item]]] = {}
+    for item in sorted(items, key=lambda item: item.nodeid):
+        if _cluster(item) and item.get_closest_marker("one_cluster"):
+            others = {name: value for name, value in _values(item).items() if name not in _OF_CLUSTERS}
+            same = rows.setdefault(item.nodeid.partition("[")[0], {})
+            same.setdefault(tuple(sorted(others.items())), []).append(item)
+    left_out = set[int]()
+    for test, shared in rows.items():
+        for place, same in enumerate(shared.values(), start=zlib.crc32(test.encode())):
+            left_out |= {id(item) for item in same} - {id(same[place % len(same)])}
+    return [item for item in items if id(item) not in left_out]
+
+
+_OF_CLUSTERS = ("engine", "distributed_engine")
+
+
+def _cluster(item: pytest.Item) -> str | None:
+    """Return the cluster that a test has as a parameter."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return next((params[name] for name in _OF_CLUSTERS if params.get(name, "local") != "local"), None)
+
+
+def _mark_above_engines(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _cluster(item) and item.path.relative_to(Path(__file__).parent).parts[0] in ABOVE_ENGINES:
+            item.add_marker("one_cluster")
 
 
 def _together(item: pytest.Item, fast: bool) -> int:

@@ -69,6 +69,7 @@ def test_a_fit_prints_metrics_and_paths(project, capsys):
         assert not any(line.startswith(label) for line in out.splitlines())
 
 
+@pytest.mark.thorough
 def test_a_fit_of_a_pipeline_without_evaluators_prints_no_table_of_metrics(project, capsys):
     bare = PIPELINE.replace('[st.RegressionEvaluator(label="y")]', "[]")
     (project / "pipelines" / "line.py").write_text(bare)
@@ -79,6 +80,7 @@ def test_a_fit_of_a_pipeline_without_evaluators_prints_no_table_of_metrics(proje
     assert "sha256:" in err
 
 
+@pytest.mark.thorough
 def test_json_is_the_only_line_of_stdout(project, capsys):
     assert main([*FIT, "--json"]) == 0
     out, err = capsys.readouterr()
@@ -99,6 +101,7 @@ def test_a_saved_model_is_evaluated_and_scores(project, capsys):
     assert pq.read_table("out").schema.names == ["prediction"]
 
 
+@pytest.mark.thorough
 def test_parameters_of_stages_are_set_as_in_python(project, capsys):
     assert main([*FIT, "--test-fraction", "0", "--json", "--set", "Imputer.strategy=median", "--set",
                  "XGBoostRegressor.max_depth=2"]) == 0  # fmt: skip
@@ -110,6 +113,7 @@ def test_parameters_of_stages_are_set_as_in_python(project, capsys):
     assert told["digest"] == written.fit(data).digest
 
 
+@pytest.mark.thorough
 def test_an_unknown_parameter_of_a_stage_is_refused_by_every_command(project, capsys):
     main(FIT)
     evaluate = ["evaluate", "line", "--model", "model", "--data", "data.parquet"]
@@ -120,6 +124,7 @@ def test_an_unknown_parameter_of_a_stage_is_refused_by_every_command(project, ca
         )
 
 
+@pytest.mark.thorough
 def test_scores_are_written_in_the_format_that_is_asked_for(project, capsys):
     assert main(FIT) == 0
     scored = ["score", "model", "--data", "data.parquet", "--column", "prediction"]
@@ -129,6 +134,7 @@ def test_scores_are_written_in_the_format_that_is_asked_for(project, capsys):
     assert text.to_arrow() == parquet.to_arrow()
 
 
+@pytest.mark.thorough
 def test_evaluate_and_score_print_tables(project, capsys):
     main(FIT)
     capsys.readouterr()
@@ -138,6 +144,7 @@ def test_evaluate_and_score_print_tables(project, capsys):
     assert "scored rows" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_plan_is_explained(project, capsys):
     assert main(["explain", "line", "--data", "data.parquet"]) == 0
     assert "for Imputer" in capsys.readouterr().out
@@ -240,6 +247,7 @@ def test_a_traceback_is_printed_when_asked(project, capsys):
     assert "--set rounds=x: rounds is read as 'x' (text), expected a valid integer" in err
 
 
+@pytest.mark.thorough
 def test_an_output_that_exists_is_told_with_the_option(project, capsys):
     main(FIT)
     assert main(FIT) == 5
@@ -247,6 +255,7 @@ def test_an_output_that_exists_is_told_with_the_option(project, capsys):
     assert main([*FIT, "--overwrite"]) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("default")
 def test_a_warning_is_one_line(project, capsys):
     for name, columns in (("a", {"x": [1.0], "y": [1.0]}), ("b", {"x": [1.0], "y": [1.0], "extra": [1]})):
@@ -268,6 +277,7 @@ def test_a_wrong_use_exits_with_2_and_tells_it_in_json_too(capsys, arguments):
     assert _last_line(capsys.readouterr().out)["error"]["type"] == "UsageError"
 
 
+@pytest.mark.thorough
 def test_no_command_prints_what_a_terminal_obeys(project, capsys, monkeypatch):
     name, red = "c\x1b[2J\x9b", "\x1b[31mred[bold]:smile:\u202e"
     x = np.arange(100.0)

@@ -69,6 +69,7 @@ def allocation(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_a_job_of_slurm_has_a_spark_of_its_own_that_ends_with_it(allocation, tmp_path):
     project = tmp_path / "project"
     project.mkdir()

@@ -169,6 +169,7 @@ def test_skewness_is_that_of_pandas(data):
         assert data.describe(name, full=True)[name].skewness == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.thorough
 def test_each_column_that_would_hurt_is_named(data):
     found = data.describe(full=True, label="label").warnings
     assert [(each.name, each.columns) for each in found] == [
@@ -213,6 +214,7 @@ def test_a_column_is_as_informative_as_scikit_learn_says(local):
     assert found == pytest.approx((mutual_info_score(zone, label) - by_chance) / entropy, rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("label", ["label", "told", "late", "y", "one"])
 def test_any_label_is_told_by_itself_and_by_nothing_that_is_drawn_apart(local, files, label):
     data = local.read_parquet(files, allow_unmanifested=True)
@@ -240,6 +242,7 @@ def test_rows_without_a_label_tell_nothing(local):
     assert local.from_arrow(pa.table(columns)).describe(label="label")["c"].association == 1.0
 
 
+@pytest.mark.thorough
 def test_a_full_description_is_one_scan_and_a_label_one_more(local, files, monkeypatch):
     data, noted = local.read_parquet(files, allow_unmanifested=True), labels(local, monkeypatch)
     data.describe(full=True)
@@ -253,6 +256,7 @@ def test_engines_agree_to_the_bit(distributed_engine, described, files):
     assert data.describe(full=True, label="label").to_dict() == described.to_dict()
 
 
+@pytest.mark.thorough
 def test_states_kept_by_fragment_are_described_alike(local, files, tmp_path, described):
     data = local.read_parquet(files, allow_unmanifested=True).cache_states(str(tmp_path / "states"))
     for _ in range(2):
@@ -277,6 +281,7 @@ def test_the_basic_facts_of_a_full_description_are_those_of_a_plain_one(data):
     assert {name: {key: full[name][key] for key in facts} for name, facts in plain.items()} == plain
 
 
+@pytest.mark.thorough
 def test_json_has_all_of_it(described):
     told = json.loads(json.dumps(described.to_dict(), allow_nan=False))
     assert sorted(told) == ["columns", "correlations", "label", "missing_patterns", "rows", "warnings"]
@@ -284,6 +289,7 @@ def test_json_has_all_of_it(described):
     assert told["columns"]["day"]["histogram"]["edges"][0] == "2024-01-01T00:00:00"
 
 
+@pytest.mark.thorough
 def test_text_has_a_line_a_warning(described):
     assert "skewed: tail: its skewness is" in repr(described)
 

@@ -26,6 +26,7 @@ def told(capsys, *arguments):
     return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
+@pytest.mark.thorough
 def test_a_table_has_a_row_a_column(data, capsys):
     assert main(["describe", "data.parquet"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -34,6 +35,7 @@ def test_a_table_has_a_row_a_column(data, capsys):
     assert "a: 2, b: 1" in lines[2]
 
 
+@pytest.mark.thorough
 def test_json_has_what_the_table_has(data, capsys):
     found = told(capsys, "data.parquet")
     assert (found["rows"], found["engine"], found["data"]) == (4, "local", ["data.parquet"])
@@ -41,6 +43,7 @@ def test_json_has_what_the_table_has(data, capsys):
     assert found["columns"]["zone"]["top"] == [["a", 2], ["b", 1]]
 
 
+@pytest.mark.thorough
 def test_columns_quantiles_and_frequent_values_are_chosen(data, capsys):
     found = told(capsys, "data.parquet", "--columns", "n.o,zone", "--quantiles", "0.5,0.9", "--top", "1")
     assert list(found["columns"]) == ["n.o", "zone"]
@@ -48,6 +51,7 @@ def test_columns_quantiles_and_frequent_values_are_chosen(data, capsys):
     assert found["columns"]["zone"]["top"] == [["a", 2]]
 
 
+@pytest.mark.thorough
 def test_several_files_of_text_are_described(data, capsys):
     (data / "more.csv").write_bytes((data / "data.csv").read_bytes())
     assert told(capsys, "data.csv", "more.csv", "--columns", "n.o")["rows"] == 8
@@ -69,6 +73,7 @@ def test_what_is_wrong_is_said(data, capsys, arguments, problem, code):
     assert error["exit_code"] == code
 
 
+@pytest.mark.thorough
 def test_warnings_are_printed_and_told(data, capsys):
     assert main(["describe", "data.parquet", "--full"]) == 0
     printed = capsys.readouterr().out
@@ -79,6 +84,7 @@ def test_warnings_are_printed_and_told(data, capsys):
     assert found["missing_patterns"]["patterns"][0]["rows"] == 2
 
 
+@pytest.mark.thorough
 def test_a_page_is_written_beside_the_table(data, capsys):
     found = told(capsys, "data.parquet", "--report", "page.html", "--label", "n.o")
     assert (found["report"], found["label"]) == ("page.html", "n.o")
@@ -87,6 +93,7 @@ def test_a_page_is_written_beside_the_table(data, capsys):
     assert "What tells of n.o" in page
 
 
+@pytest.mark.thorough
 def test_two_datasets_are_laid_side_by_side(data, capsys):
     arguments = ["describe", "data.parquet", "--compare", "data.csv", "--report", "page.html"]
     assert main(arguments) == 0

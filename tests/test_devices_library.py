@@ -50,6 +50,7 @@ def stub(tmp_path: Path) -> str:
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler to make the driver's library")
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_a_real_shared_library_is_found_and_asked(stub: str, tmp_path: Path) -> None:
     code = """

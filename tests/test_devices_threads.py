@@ -14,6 +14,7 @@ from penstock.devices import thread_environment, usable_cores
 from penstock.errors import ConfigError
 
 
+@pytest.mark.thorough
 def test_the_thread_environment_holds_polars_and_arrow() -> None:
     code = "import polars, pyarrow; print(polars.thread_pool_size(), pyarrow.cpu_count())"
     environment = {**os.environ, **thread_environment(3)}

@@ -77,12 +77,14 @@ def test_the_code_on_own_stages_runs(page_module, monkeypatch, tmp_path):
 
 
 OWN = [f"own-{what}" for what in ("statistic", "engine", "format", "trainer", "pipeline")]
-READING = ("relational", "etl", "storage", "persist", "describe", "rules", "drift")
-PAGES = [*READING, "vectors", "refit", "evaluation", "export", *OWN]
-LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in ("search", "training")]
+READING = ("relational", "etl", "storage", "persist", "describe", "rules", "drift", "energy", "alarms", "runs")
+PAGES = [*READING, "vectors", "refit", "evaluation", "export", "telemetry", "placement", "scaling", *OWN]
+LONG = ("search", "training", "export", "drift", "evaluation", "own-trainer")
+SHORT_PAGES = [page for page in PAGES if page not in LONG]
+LONG_PAGES = [pytest.param(page, marks=pytest.mark.thorough) for page in LONG]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *LONG_PAGES])
+@pytest.mark.parametrize("page", [*SHORT_PAGES, *LONG_PAGES])
 def test_the_code_on_a_page_runs(page, page_module):
     _run(DOCS / f"{page}.md", page_module)
 

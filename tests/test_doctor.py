@@ -143,6 +143,7 @@ def test_hidden_gpus_are_told(find):
     assert "CUDA_VISIBLE_DEVICES is ''" in found["GPU driver"].detail
 
 
+@pytest.mark.thorough
 def test_it_is_printed_with_what_to_do(capsys):
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
@@ -150,6 +151,7 @@ def test_it_is_printed_with_what_to_do(capsys):
     assert "Runs here: local" in out
 
 
+@pytest.mark.thorough
 def test_it_is_told_in_json(capsys):
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

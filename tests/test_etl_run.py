@@ -105,6 +105,7 @@ def test_every_output_is_written_and_every_row_accounted_for(project, capsys):
     assert {read_manifest(path).run_id for path in paths} == {"r1"}
 
 
+@pytest.mark.thorough
 def test_people_read_a_table(project, capsys):
     assert main(["run", "daily", "--date", "2024-01-05", "--device", "cpu"]) == 0
     out, err = capsys.readouterr()
@@ -114,6 +115,7 @@ def test_people_read_a_table(project, capsys):
     assert any(line.startswith("model: scan 1 of 1") for line in err.splitlines())
 
 
+@pytest.mark.thorough
 def test_of_outputs_of_which_one_fails_none_is_there(project, capsys):
     broken = "daily.map_partitions(lambda frame: 1 / 0, daily.schema)"
     replace_in("pipelines/daily.py", '"daily": daily', f'"daily": {broken}')
@@ -122,6 +124,7 @@ def test_of_outputs_of_which_one_fails_none_is_there(project, capsys):
     assert [path for path in files(project) if "part" in path or "." in Path(path).name] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -143,6 +146,7 @@ def test_a_module_that_does_not_go_with_its_catalog_is_refused(project, capsys, 
     assert [path for path in files(project) if "part" in path] == []
 
 
+@pytest.mark.thorough
 def test_an_input_that_no_one_takes_is_told(project, capsys):
     result = run(capsys, "--date", "2024-01-05", "--in", "more=zones.csv")
     assert result["runs"][0]["unused_inputs"] == ["more"]
@@ -154,6 +158,7 @@ def run_again_and_read(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_paths_of_options_win_over_the_catalog(project, capsys):
     (project / "other.csv").write_text("zone,fare\n3,8\n")
     result = run(capsys, "--date", "2024-01-05", "--in", "trips=other.csv", "--out", "daily=elsewhere/{run_id}",
@@ -173,6 +178,7 @@ def test_an_output_that_is_there_is_refused_before_any_work_and_replaced_when_as
     run(capsys, "--date", "2024-01-05", "--overwrite")
 
 
+@pytest.mark.thorough
 def test_a_dry_run_says_what_would_be_written_and_writes_nothing(project, capsys):
     replace_in("pipelines/daily.py", "lambda: model.fit(clean)", "lambda: 1 / 0")
     result = run(capsys, "--from", DATES[0], "--to", DATES[-1], "--dry-run")
@@ -192,12 +198,14 @@ def test_a_dry_run_says_what_would_be_written_and_writes_nothing(project, capsys
     assert not (project / "models").exists()
 
 
+@pytest.mark.thorough
 def test_a_dry_run_of_a_module_that_needs_rows_says_what_to_do(project, capsys):
     replace_in("pipelines/daily.py", "lambda: model.fit(clean)", "model.fit(clean)")
     error = run(capsys, "--date", "2024-01-05", "--dry-run", code=3)
     assert "Return a function" in error["hint"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -224,6 +232,7 @@ def test_what_does_not_fit_the_output_that_is_there_is_refused_before_anything_i
     assert [path for path in files(project) if Path(path).suffix] == [path for path in before if Path(path).suffix]
 
 
+@pytest.mark.thorough
 def test_columns_that_are_not_those_of_the_output_are_refused_by_a_dry_run(project, capsys):
     path = "{path: 'out/{date}/daily', format: csv}"
     replace_in("conf/pipelines/daily.yaml", path, "{path: out/daily, mode: append}")
@@ -245,11 +254,13 @@ def test_a_backfill_goes_day_by_day_stops_at_the_first_failure_and_says_how_to_g
     assert fares == [50.0, 60.0, 70.0]
 
 
+@pytest.mark.thorough
 def test_the_runs_of_a_backfill_have_names_of_their_own_that_stay(project, capsys):
     result = run(capsys, "--from", DATES[0], "--to", DATES[1], "--run-id", "fill")
     assert [each["run_id"] for each in result["runs"]] == ["fill.2024-01-05", "fill.2024-01-06"]
 
 
+@pytest.mark.thorough
 def test_the_logical_date_is_a_parameter_and_has_to_be_given(project, capsys):
     error = run(capsys, code=2)
     assert error["message"] == "date is not given, and 'daily' is about one"
@@ -263,6 +274,7 @@ def test_the_logical_date_is_a_parameter_and_has_to_be_given(project, capsys):
     assert "given by an option of its own" in error["message"]
 
 
+@pytest.mark.thorough
 def test_a_job_without_parameters_dates_or_a_file_runs_by_its_options(project, capsys):
     (project / "pipelines" / "daily.py").write_text(
         "def run(inputs, parameters):\n    return {'copy': inputs['rows']}\n"
@@ -275,6 +287,7 @@ def test_a_job_without_parameters_dates_or_a_file_runs_by_its_options(project, c
     assert "the catalog of 'daily' has no outputs" in error["message"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["out/2024-01-04", "out/2024-01-04/more"])
 def test_an_output_over_an_input_is_refused_with_its_place(project, capsys, target):
     run(capsys, "--out", "daily=out/2024-01-04", "--date", "2024-01-05")
@@ -290,6 +303,7 @@ def test_an_output_over_an_input_is_refused_with_its_place(project, capsys, targ
 COPY = "def run(inputs, parameters):\n    return {'copy': inputs['rows']}\n"
 
 
+@pytest.mark.thorough
 def test_a_run_that_appends_and_is_tried_again_is_there_once(project, capsys):
     write(project, COPY, "catalog:\n  inputs: {rows: 'trips/{date}.csv'}\n  outputs: {copy: {path: all, mode: append}}")
     for date in (DATES[0], DATES[1], DATES[1]):
@@ -299,6 +313,7 @@ def test_a_run_that_appends_and_is_tried_again_is_there_once(project, capsys):
     assert ps.LocalEngine().read_parquet("all").to_polars()["fare"].to_list() == [50, -3, 50, 50, 60, -3, 60, 60]
 
 
+@pytest.mark.thorough
 def test_an_input_that_is_not_taken_may_lie_at_an_output_that_adds_to_it(project, capsys):
     outputs = "catalog:\n  inputs: {rows: zones.csv}\n  outputs: {copy: {path: all, mode: append}}"
     write(project, COPY, outputs)
@@ -322,6 +337,7 @@ def test_a_range_and_a_date_are_refused_and_half_a_range(capsys):
         assert run(capsys, *options, code=2)["type"] == "ConfigError"
 
 
+@pytest.mark.thorough
 def test_a_catalog_of_a_job_file_wins_by_entry(project, capsys):
     (project / "test.yaml").write_text("pipeline:\n  catalog:\n    outputs:\n      daily: tried/daily\n")
     outputs = run(capsys, "--date", "2024-01-05", "--conf", "test.yaml")["runs"][0]["outputs"]
@@ -329,6 +345,7 @@ def test_a_catalog_of_a_job_file_wins_by_entry(project, capsys):
     assert outputs["daily"]["format"] == "parquet"
 
 
+@pytest.mark.thorough
 def test_a_table_with_a_log_is_written_beside_the_other_outputs(project, capsys):
     pytest.importorskip("penstock.io.tables.delta_commit")
     deltalake = pytest.importorskip("deltalake")

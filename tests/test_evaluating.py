@@ -53,6 +53,7 @@ def request_(project: Path) -> FitRequest:
     )
 
 
+@pytest.mark.thorough
 def test_a_fit_reports_slices_intervals_and_a_page(request_, project):
     result = jobs.fit(request_)
     assert [row["zone"] for row in result.slices["zone"]] == ["near", "[far]"]
@@ -63,6 +64,7 @@ def test_a_fit_reports_slices_intervals_and_a_page(request_, project):
     assert "fares" in (project / "page.html").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by, problem", [("zon", "Did you mean 'zone'"), ("y", "slices are by strings")])
 def test_a_wrong_slice_is_refused_before_anything_is_learned(request_, monkeypatch, by, problem):
     monkeypatch.setattr(ps.Pipeline, "fit", lambda *_, **__: pytest.fail("learned"))
@@ -70,6 +72,7 @@ def test_a_wrong_slice_is_refused_before_anything_is_learned(request_, monkeypat
         jobs.fit(replace(request_, slices=[by]))
 
 
+@pytest.mark.thorough
 def test_the_command_line_shows_them(project, capsys):
     arguments = ["fit", "fares", "--data", "data.parquet", "--out", "model", "--slice", "zone", "--bootstrap", "20"]
     assert main([*arguments, "--report", "page.html"]) == 0
@@ -79,6 +82,7 @@ def test_the_command_line_shows_them(project, capsys):
     assert "page.html" in shown
 
 
+@pytest.mark.thorough
 def test_evaluate_takes_the_same_options_and_prints_json(project, capsys):
     assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
     options = ["--slice", "zone", "--bootstrap", "10", "--report", "page.html", "--json"]
@@ -110,6 +114,7 @@ def _evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str,
     return {name: told[name] for name in ("metrics", "intervals", "slices", "digest")}
 
 
+@pytest.mark.thorough
 def test_a_model_by_itself_by_its_pipeline_and_in_python_gives_the_same_numbers(project, capsys):
     assert main(["fit", "fares", "--data", "data.parquet", "--out", "model"]) == 0
     alone = _evaluated(capsys, "model")
@@ -121,6 +126,7 @@ def test_a_model_by_itself_by_its_pipeline_and_in_python_gives_the_same_numbers(
     assert alone["slices"] == {name: table.to_pylist() for name, table in found.slices.items()}
 
 
+@pytest.mark.thorough
 def test_text_is_read_by_a_model_alone_in_the_types_of_its_pipeline(project, capsys):
     schema = "import pyarrow as pa\nSCHEMA = pa.schema({'x': pa.float64(), 'y': pa.float64(), 'zone': pa.string()})\n"
     (project / "pipelines" / "fares.py").write_text(schema + PIPELINE)
@@ -145,6 +151,7 @@ def evaluators(parameters):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [PREPARES, OWN], ids=["prepares rows", "has an evaluator of its own"])
 def test_a_model_that_depends_on_code_of_its_pipeline_is_evaluated_by_its_name_alone(project, capsys, more):
     (project / "pipelines" / "fares.py").write_text(PIPELINE + more)
@@ -165,6 +172,7 @@ def test_a_pipeline_without_its_model_is_told_what_to_add(project, capsys):
     assert "--model MODEL" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_page_of_a_model_by_itself_is_named_for_it(project):
     assert main(["fit", "fares", "--data", "data.parquet", "--out", "cheap"]) == 0
     assert main(["evaluate", "cheap", "--data", "data.parquet", "--report", "page.html"]) == 0

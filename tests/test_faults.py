@@ -215,6 +215,7 @@ def model(project: Path) -> Path:
     return project / "model"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("outputs", [("data", None), ("data/sub", None), (".", None), ("model", "data")])
 def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], outputs: tuple[str, str | None]
@@ -228,6 +229,7 @@ def test_a_fit_over_its_own_data_is_refused_before_anything_is_learned(
     assert contents(project) == before
 
 
+@pytest.mark.thorough
 def test_scores_do_not_replace_their_model(model: Path) -> None:
     before = contents(model.parent)
     with pytest.raises(ConfigError, match="lie in each other") as caught:
@@ -267,6 +269,7 @@ def test_columns_are_bound_by_name_on_every_engine(engine: Engine, tmp_path: Pat
     assert data.to_arrow().to_pylist() == [{"x": 1, "y": 10}, {"x": 2, "y": 20}]
 
 
+@pytest.mark.thorough
 def test_data_without_a_feature_is_told_with_the_file_and_the_model(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -459,6 +462,7 @@ def test_of_two_processes_one_wins_and_the_other_is_told_of_it(local: Engine, tm
     assert sorted(os.listdir(tmp_path)) == ["one", "other", "out"]
 
 
+@pytest.mark.thorough
 def test_a_model_that_another_run_saved_meanwhile_is_kept(
     local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -507,6 +511,7 @@ def _manifest(old: str, new: str) -> Callable[[Path], None]:
     return change
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("damage", "kind", "path", "words"),
     [
@@ -529,6 +534,7 @@ def test_a_damaged_model_exits_with_6_and_names_the_file(
     assert not (model.parent / "out").exists()
 
 
+@pytest.mark.thorough
 def test_a_pipeline_that_could_not_be_saved_is_refused_before_training(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def scans(pipeline: ps.Pipeline, data) -> int:
     return pipeline.plan(data).scans
 
 
+@pytest.mark.thorough
 def test_a_scaler_learns_of_imputed_values_in_the_same_scan(engine, table):
     model = ps.Pipeline(st.Imputer(["x", "n", "f"]), st.StandardScaler(["x", "n", "f", "y"])).fit(read(engine, table))
     filled = pl.DataFrame(table).with_columns(pl.col("n").cast(pl.Float64), pl.col("f"))
@@ -60,6 +61,7 @@ def test_the_value_goes_through_the_stages_between(local, table):
     assert model.fitted[3]["scale"]["log"] == pytest.approx(made.std(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_extremes_are_those_of_the_filled_column(local, table):
     imputer = st.EndTailImputer("x", imputation_method="gaussian", tail="left", fold=5.0)
     model = ps.Pipeline(imputer, st.MinMaxScaler("x")).fit(read(local, table))
@@ -69,6 +71,7 @@ def test_extremes_are_those_of_the_filled_column(local, table):
     assert (scaled.min(), scaled.max()) == (0.0, 1.0)
 
 
+@pytest.mark.thorough
 def test_a_value_that_stands_for_null_is_filled_too(local, table):
     rows = table.set_column(0, "x", table["x"].fill_null(-999.0))
     stages = [st.Imputer("x", missing_value=-999.0, add_indicator=True), st.StandardScaler("x")]
@@ -80,12 +83,14 @@ def test_a_value_that_stands_for_null_is_filled_too(local, table):
     assert models[0].fitted == models[1].fitted
 
 
+@pytest.mark.thorough
 def test_two_imputers_in_a_row_are_as_one(local, table):
     both = ps.Pipeline(st.Imputer("x"), st.Imputer("x", strategy="median"), st.StandardScaler("x"))
     one = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x")).fit(read(local, table))
     assert both.fit(read(local, table)).fitted[2]["mean"]["x"] == pytest.approx(one.fitted[1]["mean"]["x"], rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("between", "most"),
     [
@@ -107,6 +112,7 @@ def test_what_cannot_be_told_apart_waits(local, table, between, most):
         assert model.fitted[2]["mean"]["x"] == pytest.approx(filled.mean(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_what_is_filled_by_group_is_waited_for(local, table):
     model = ps.Pipeline(st.Imputer("x", by="whole"), st.StandardScaler("x")).fit(read(local, table))
     frame = pl.DataFrame(table)
@@ -124,6 +130,7 @@ def test_a_product_of_a_filled_column_waits_for_it(local, table):
     assert model.fitted[2]["mean"]["x:y"] == pytest.approx(product.mean(), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_column_without_nulls_has_the_moments_of_its_values_to_the_bit(local, table):
     filled = ps.Pipeline(st.Imputer("y"), st.StandardScaler("y")).fit(read(local, table))
     plain = ps.Pipeline(st.StandardScaler("y")).fit(read(local, table))
@@ -143,6 +150,7 @@ def test_a_value_outside_of_a_stage_between_is_an_error(local):
         ps.Pipeline(st.Imputer("x"), st.Log1p("x"), st.StandardScaler("x")).fit(data)
 
 
+@pytest.mark.thorough
 def test_folds_learn_what_fits_on_their_rows_learn(local, table):
     pipeline = ps.Pipeline(
         st.Imputer(["x", "n"]), st.StandardScaler(["x", "n"]), st.LinearRegression("y", features=["x", "n"])

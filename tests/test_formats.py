@@ -115,6 +115,7 @@ def fitted(data: ps.Dataset) -> tuple[str, list[Any]]:
     return model.digest, model.transform(data).to_arrow()["prediction"].to_pylist()
 
 
+@pytest.mark.thorough
 def test_a_format_made_outside_the_package_is_read_fitted_on_and_scored_as_parquet_is(
     engine: Engine, own: Own, folder: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_pack_never_joins_ranges_of_text() -> None:
     assert pack(pieces, 1)[0].pieces == tuple(pieces)
 
 
+@pytest.mark.thorough
 def test_pack_takes_many_small_pieces_in_linear_time() -> None:
     (fragment,) = pack([Piece(str(number), 0, 1) for number in range(50_000)], bytes_per_row=1)
     assert fragment.rows == 50_000
@@ -144,6 +145,7 @@ def test_split_keeps_the_order_of_rows(local: Engine, numbers: pa.Table) -> None
     assert part == sorted(part)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fragment_bytes", [80, 4096, 2**28])
 def test_split_gives_the_same_rows_whatever_the_fragments(
     local: Engine, numbers: pa.Table, fragment_bytes: int

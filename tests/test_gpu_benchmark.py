@@ -107,6 +107,7 @@ def test_without_a_gpu_it_says_so_in_a_line(
     assert not out.exists()
 
 
+@pytest.mark.thorough
 def test_what_the_budget_does_not_reach_is_skipped(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     assert gpu.main(["--rehearse", "--minutes", "0.1", "--only", "train", "--out", str(out)]) == 4

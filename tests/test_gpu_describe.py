@@ -60,6 +60,7 @@ def test_tests_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
     assert stat.kolmogorov_smirnov_test(one, "x") == stat.kolmogorov_smirnov_test(other, "x")
 
 
+@pytest.mark.thorough
 def test_full_descriptions_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
     table = TABLE.append_column("again", TABLE["x"]).append_column(
         "s", pa.array([" 1", "2", None, "3", "x", "07", "", "2"])
@@ -74,6 +75,7 @@ def test_full_descriptions_are_those_on_a_cpu(cpu, gpu):  # noqa: F811
         assert row == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_rules_are_judged_as_rows_are_written(cpu, gpu, tmp_path):  # noqa: F811
     from penstock import rules
 

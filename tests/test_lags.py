@@ -206,12 +206,14 @@ def test_rows_that_were_left_out_are_nobodys_history(engine):
     assert same(made["row_lag_1"], by_pandas(frame, "who", "at", "row", 1))
 
 
+@pytest.mark.thorough
 def test_a_lag_of_a_lag_goes_on(engine):
     once = cut(engine).lag("row", by="who", order_by="at")
     twice = once.lag("row_lag_1", by="who", order_by="at").to_arrow()["row_lag_1_lag_1"]
     assert same(twice, by_pandas(FRAME, "who", "at", "row", 2))
 
 
+@pytest.mark.thorough
 def test_a_pipeline_learns_from_lags_on_every_engine_the_same(engine, local):
     digests = []
     for each in (engine, local):

@@ -172,6 +172,7 @@ def test_a_file_url_is_the_path_that_it_stands_for(url: str, tmp_path: Path) -> 
     assert absolute_path(url.format(escaped), "model") == path
 
 
+@pytest.mark.thorough
 def test_file_urls_go_wherever_paths_go(project: Path) -> None:
     def url(name: str) -> str:
         return (project / name).as_uri()

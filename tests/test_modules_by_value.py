@@ -89,6 +89,7 @@ def test_stages_of_modules_beside_a_pipeline_are_its_own(folder):
     assert list(load_pipeline("mine", folder).stages) == ["OwnStage"]
 
 
+@pytest.mark.thorough
 def test_each_pipeline_has_the_modules_of_its_own_folder(local, folder, tmp_path):
     other = _project(tmp_path / "two", factor=100)
     assert _fit_transform(local, folder) == [11.0, 21.0]

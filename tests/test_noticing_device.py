@@ -347,6 +347,7 @@ def over_the_host(computed: Any, reason: str) -> Any:
     return pytest.param(computed, marks=pytest.mark.xfail(raises=UnexpectedTripError, strict=True, reason=reason))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", [*KMEANS, *MIXTURES, *LINEAR, *GLM], ids=lambda stage: type(stage).__name__)
 def test_a_trainer_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -> None:
     device = NoticingDevice(ALLOWED, sizes_of(stage))
@@ -355,6 +356,7 @@ def test_a_trainer_leaves_rows_on_the_device(stage: Trainer, gpu: LocalEngine) -
     assert device.trips
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "stage",
     [
@@ -371,6 +373,7 @@ def test_a_fit_from_statistics_leaves_rows_on_the_device(stage: Trainer, gpu: Lo
     assert device.trips
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "evaluator",
     [*EVALUATORS, *(over_the_host(*each) for each in ON_THE_HOST)],
@@ -383,6 +386,7 @@ def test_an_evaluation_leaves_rows_on_the_device(evaluator: Evaluator, gpu: Loca
     assert device.trips
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "evaluator", [*EVALUATORS, *(each for each, _ in ON_THE_HOST)], ids=lambda evaluator: type(evaluator).__name__
 )
@@ -395,6 +399,7 @@ def test_an_evaluation_is_that_of_a_cpu(evaluator: Evaluator, gpu: LocalEngine, 
         assert_near(of_gpu.tables[name].to_pydict(), each.to_pydict())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("evaluator", EVALUATORS, ids=lambda evaluator: type(evaluator).__name__)
 def test_an_evaluation_without_rows_is_that_of_a_cpu(evaluator: Evaluator, gpu: LocalEngine, cpu: LocalEngine) -> None:
     few = pa.concat_tables([scored().slice(0, 1)] * 2)  # of one class, too; and in cells that hold one number
@@ -404,6 +409,7 @@ def test_an_evaluation_without_rows_is_that_of_a_cpu(evaluator: Evaluator, gpu: 
         assert_near(dict(of_gpu), dict(of_cpu))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("evaluator", "column", "value"),
     [
@@ -442,6 +448,7 @@ def assert_near(found: dict[str, Any], expected: dict[str, Any]) -> None:
         compare(found[name], each)
 
 
+@pytest.mark.thorough
 def test_replicates_and_slices_are_made_on_the_device(gpu: LocalEngine, cpu: LocalEngine) -> None:
     evaluator = st.RegressionEvaluator("y", prediction="x0", metrics="rmse")
     of_replicates = Allowed("statistics/aggregates.py:aggregate", "to_arrow", of_products, each_fold)
@@ -453,6 +460,7 @@ def test_replicates_and_slices_are_made_on_the_device(gpu: LocalEngine, cpu: Loc
     assert_near(*(each.slices["y"].sort_by("y").to_pydict() for each in (found, expected)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "dealer",
     [
@@ -476,6 +484,7 @@ def test_rows_are_dealt_on_the_device(dealer: Dealer, stand_in: None) -> None:
     assert found.to_list() == dealer.deal(frames.from_arrow(whole)).to_list()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "stage",
     [*KMEANS, *MIXTURES, *REGRESSIONS, *GLM, BAYES[0], BAYES[2], DISCRIMINANTS[0], DISCRIMINANTS[2]],
@@ -540,6 +549,7 @@ def test_no_trip_is_allowed_that_all_rows_could_make(allowed: Allowed) -> None:
     assert allowed.most(sizes) == allowed.most(replace(sizes, rounds=10**6, fragments=10**6))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", [*KMEANS, *MIXTURES], ids=lambda stage: type(stage).__name__)
 def test_clusters_are_those_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
     stage: Trainer,
@@ -551,6 +561,7 @@ def test_clusters_are_those_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
         assert all(found == expected for found in train(stage, gpu, size))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", [st.KMeans("x0"), st.GaussianMixture("x0")], ids=lambda stage: type(stage).__name__)
 def test_a_rank_without_rows_takes_part(stage: Trainer, gpu: LocalEngine) -> None:
     data = gpu.from_arrow(pa.table({"x0": [0.0, 1.0, 9.0]}))
@@ -558,6 +569,7 @@ def test_a_rank_without_rows_takes_part(stage: Trainer, gpu: LocalEngine) -> Non
     assert LocalGang(5).train(stage, data) == [expected] * 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", LINEAR, ids=lambda stage: type(stage).__name__)
 def test_linear_models_are_those_of_a_cpu(stage: Trainer, gpu: LocalEngine, cpu: LocalEngine) -> None:
     [expected], [found] = train(stage, cpu), train(stage, gpu)
@@ -566,6 +578,7 @@ def test_linear_models_are_those_of_a_cpu(stage: Trainer, gpu: LocalEngine, cpu:
         np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", GLM, ids=lambda stage: f"{stage.family}-{stage.link}")
 def test_generalised_linear_models_are_those_of_a_cpu_to_the_bit_where_its_functions_are_numpys(
     stage: Trainer, gpu: LocalEngine, cpu: LocalEngine
@@ -575,6 +588,7 @@ def test_generalised_linear_models_are_those_of_a_cpu_to_the_bit_where_its_funct
         assert all(found == expected for found in train(stage, gpu, size))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.string(), pa.float64(), pa.float32()], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_of_classes_are_those_of_a_cpu(kind: pa.DataType, weighted: bool, stand_in: None) -> None:
@@ -632,6 +646,7 @@ def test_what_crosses_unasked_fails_where_it_does(way: str, unasked, stand_in: N
         unasked(there)
 
 
+@pytest.mark.thorough
 def test_a_failure_names_the_line_of_penstock(gpu: LocalEngine) -> None:
     allowed = tuple(each for each in ALLOWED if each.way != "__float__")
     line = r"penstock/stages/training/clustering/_clusters\.py:\d+, in Clusters\.__init__: 1 numbers by __float__"

@@ -294,6 +294,7 @@ def test_a_model_applied_before_does_not_hide_an_equal_stage(world: World) -> No
     assert again.transform(lowered).to_arrow()["a"].to_pylist() == [n - 4.5 for n in range(10)]
 
 
+@pytest.mark.thorough
 def test_states_are_equal_to_the_bit_whatever_the_order_of_fragments_in_flight() -> None:
     values = np.random.default_rng(1).normal(size=5000) * 1e6
     found = []

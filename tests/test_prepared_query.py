@@ -53,6 +53,7 @@ def test_neither_a_query_nor_its_frames_are_held_when_nobody_asks_any_more():
     assert [each() for each in held] == [None, None, None]
 
 
+@pytest.mark.thorough
 def test_threads_that_ask_at_the_same_time_do_not_mix_their_frames():
     query = PreparedQuery(doubled, SCHEMA)
     with ThreadPoolExecutor(8) as pool:

@@ -117,6 +117,7 @@ def test_an_error_of_penstock_in_a_function_of_a_pipeline_is_told_as_it_is(folde
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("missing", ["Parameters", "build", "evaluators"])
 def test_a_module_that_lacks_something_is_refused(folder, missing):
     name = _write(folder, SOURCE + f"\ndel {missing}")
@@ -136,12 +137,14 @@ def test_a_module_that_does_not_parse_is_refused_with_its_line(folder):
         load_pipeline(name, folder)
 
 
+@pytest.mark.thorough
 def test_a_module_that_raises_is_refused_with_the_cause(folder):
     with pytest.raises(ConfigError, match="does not run: ZeroDivisionError: division by zero") as found:
         load_pipeline(_write(folder, "1 / 0"), folder)
     assert isinstance(found.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.thorough
 def test_functions_of_a_module_travel_by_value(folder):
     cloudpickle = pytest.importorskip("cloudpickle")
     module = load_pipeline(_write(folder, SOURCE + "\nOFFSET = 2\ndef shifted(x):\n    return x + OFFSET"), folder)

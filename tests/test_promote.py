@@ -65,6 +65,7 @@ def champion() -> str:
     return ps.PipelineModel.load(CHAMPION).digest
 
 
+@pytest.mark.thorough
 def test_the_first_model_is_promoted_without_a_comparison(project, capsys):
     code, told = run(capsys, WORSE, CHAMPION, "--metric", "rmse")
     assert (code, told["promoted"], told["gain"], told["replaced"]) == (0, True, None, None)
@@ -83,6 +84,7 @@ def test_a_better_model_is_promoted_whichever_way_its_metric_goes(project, capsy
     assert champion() == told["replaced"]
 
 
+@pytest.mark.thorough
 def test_a_gain_that_is_too_small_ends_with_99_and_changes_nothing(project, capsys):
     run(capsys, WORSE, CHAMPION, "--metric", "r2")
     before = Path("registry/registry.json").read_bytes()
@@ -92,12 +94,14 @@ def test_a_gain_that_is_too_small_ends_with_99_and_changes_nothing(project, caps
     assert Path("registry/registry.json").read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_the_champion_itself_is_nothing_new(project, capsys):
     run(capsys, BETTER, CHAMPION, "--metric", "rmse")
     code, told = run(capsys, CHAMPION, CHAMPION, "--metric", "rmse", "--min-gain", "-1")
     assert (code, told["gain"], told["reason"]) == (99, 0.0, "it is the champion already")
 
 
+@pytest.mark.thorough
 def test_a_second_try_of_a_run_that_promoted_ends_as_the_first(project):
     first = jobs.promote(request(WORSE, run_id="day 1"))
     jobs.promote(request(BETTER, run_id="day 2"))
@@ -119,6 +123,7 @@ def test_python_and_the_command_line_tell_the_same(project, capsys):
     }
 
 
+@pytest.mark.thorough
 def test_both_are_evaluated_in_one_scan_as_each_by_itself(project):
     rows = ps.LocalEngine(device="cpu").read_parquet("rows")
     scored = [ps.PipelineModel.load(name).transform(rows) for name in (WORSE, BETTER)]
@@ -137,6 +142,7 @@ def test_both_are_evaluated_in_one_scan_as_each_by_itself(project):
     assert [log.kept for _, log in both] == [600, 600]
 
 
+@pytest.mark.thorough
 def test_datasets_of_other_rows_are_each_evaluated_by_themselves(project):
     rows = ps.LocalEngine(device="cpu").read_parquet("rows")
     model = ps.PipelineModel.load(BETTER)
@@ -145,6 +151,7 @@ def test_datasets_of_other_rows_are_each_evaluated_by_themselves(project):
     assert [metrics for metrics, _ in both] == [evaluate(each, [EVALUATOR]) for each in scored]
 
 
+@pytest.mark.thorough
 def test_models_that_leave_different_rows_out_are_not_compared(project):
     data = ps.LocalEngine(device="cpu").read_parquet("rows")
     strict = ps.Pipeline(st.Expect("-1 < a < 1", action="drop"), st.LinearRegression("y", features=["a"]))
@@ -172,6 +179,7 @@ def test_a_gain_that_is_no_number_is_refused():
         request(WORSE, min_gain=float("nan"))
 
 
+@pytest.mark.thorough
 def test_a_champion_that_changes_meanwhile_is_compared_with_anew(project, monkeypatch):
     jobs.promote(request(WORSE))
     compare, between = promotions._Contest._compare, iter([BETTER])
@@ -203,6 +211,7 @@ def test_of_two_processes_that_promote_at_once_the_better_model_wins(project):
     assert champion() == ps.PipelineModel.load(BETTER).digest
 
 
+@pytest.mark.thorough
 def test_a_registry_is_listed_and_its_models_are_shown_and_compared(project, capsys):
     run(capsys, WORSE, CHAMPION, "--metric", "rmse")
     run(capsys, BETTER, CHAMPION, "--metric", "rmse")
@@ -221,6 +230,7 @@ def test_a_registry_is_listed_and_its_models_are_shown_and_compared(project, cap
     assert (features["one"], features["other"]) == (["a"], ["a", "b"])
 
 
+@pytest.mark.thorough
 def test_tables_of_a_registry_name_versions_and_aliases(project, capsys):
     run(capsys, BETTER, CHAMPION, "--metric", "rmse")
     for command in (["list", "registry"], ["show", CHAMPION], ["diff", WORSE, CHAMPION]):
@@ -230,6 +240,7 @@ def test_tables_of_a_registry_name_versions_and_aliases(project, capsys):
     assert "not promoted" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_a_fit_tells_what_its_model_was_made_from(project, capsys):
     Path("pipelines").mkdir()
     Path("pipelines/line.py").write_text(

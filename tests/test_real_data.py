@@ -60,6 +60,7 @@ def test_churn_is_learned_and_scored(engine: Engine, real_data: Path, tmp_path: 
     assert auc > 0.82
 
 
+@pytest.mark.thorough
 def test_classes_keep_their_names(local: Engine, real_data: Path) -> None:
     data = read_churn(local, real_data)
     model = ps.Pipeline(st.XGBoostClassifier("Churn", features=["tenure", "MonthlyCharges"], num_boost_round=5)).fit(
@@ -79,6 +80,7 @@ def test_blank_total_charges_break_a_declared_number(local: Engine, real_data: P
     assert caught.value.column == "TotalCharges"
 
 
+@pytest.mark.thorough
 def test_taxi_fares_are_learned_and_scored(engine: Engine, real_data: Path, tmp_path: Path) -> None:
     data = engine.read_parquet([real_data / "taxi" / "train.parquet", real_data / "taxi" / "eval.parquet"])
     pipeline = ps.Pipeline(st.XGBoostRegressor("fare_amount", num_boost_round=40, max_depth=5))

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -65,6 +66,7 @@ def test_values_that_are_rare_in_each_part_are_counted_together(local):
     assert model.fitted[0]["categories"]["s"]["value"].to_pylist() == ["b", "a"]
 
 
+@pytest.mark.thorough
 def test_only_new_rows_are_read(local):
     model = fit(local, DAYS[0])
     new, source = count_reads(rows(local, DAYS[1]))
@@ -80,6 +82,7 @@ def test_a_stage_behind_one_that_learns_needs_the_old_rows(local):
     assert "freeze=['impute']" in caught.value.hint
 
 
+@pytest.mark.thorough
 def test_moments_behind_an_imputer_need_no_old_rows(engine):
     model = fit(engine, DAYS[0], PIPELINE)
     for table in DAYS[1:]:
@@ -93,6 +96,7 @@ def test_moments_behind_an_imputer_need_no_old_rows(engine):
     assert first.merge(*others).digest == model.digest
 
 
+@pytest.mark.thorough
 def test_a_stage_behind_one_that_learns_which_rows_to_drop_needs_the_old_rows(local):
     pipeline = ps.Pipeline(("drop", st.DropOutliers("x")), ("scale", st.MinMaxScaler("y")))
     model = fit(local, DAYS[0], pipeline)
@@ -102,6 +106,7 @@ def test_a_stage_behind_one_that_learns_which_rows_to_drop_needs_the_old_rows(lo
     assert dropped.fitted[0] == model.fitted[0]
 
 
+@pytest.mark.thorough
 def test_behind_a_frozen_stage_the_others_learn_of_what_it_makes(engine):
     model = fit(engine, DAYS[0], PIPELINE).refit(rows(engine, DAYS[1]), freeze="impute")
     fill = pl.DataFrame(DAYS[0])["x"].mean()
@@ -111,6 +116,7 @@ def test_behind_a_frozen_stage_the_others_learn_of_what_it_makes(engine):
     assert model.fitted[1]["scale"]["x"] == pytest.approx(imputed.std(), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_stage_that_was_frozen_stays_so(local):
     model = fit(local, DAYS[0], PIPELINE).refit(rows(local, DAYS[1]), freeze="impute")
     again = model.refit(rows(local, DAYS[2]), freeze="impute")
@@ -119,6 +125,7 @@ def test_a_stage_that_was_frozen_stays_so(local):
         model.refit(rows(local, DAYS[2]), freeze="scale")
 
 
+@pytest.mark.thorough
 def test_what_is_fresh_forgets_the_rows_before(local):
     base = fit(local, DAYS[0], PIPELINE)
     days = [base.refit(rows(local, table), freeze="impute", fresh=True) for table in DAYS[:2]]
@@ -127,6 +134,7 @@ def test_what_is_fresh_forgets_the_rows_before(local):
     assert days[0].merge(days[1]).digest == base.refit(rows(local, DAYS[1]), freeze="impute").digest
 
 
+@pytest.mark.thorough
 def test_a_trainer_is_trained_anew_behind_frozen_stages(local):
     pipeline = ps.Pipeline(("index", st.StringIndexer("s")), ("model", st.LogisticRegression("y", features=["s"])))
     model = fit(local, DAYS[0], pipeline).refit(rows(local, DAYS[1]), freeze="index", fresh=True)
@@ -135,6 +143,7 @@ def test_a_trainer_is_trained_anew_behind_frozen_stages(local):
     assert model.fitted[1] == alone.fitted[0]
 
 
+@pytest.mark.thorough
 def test_a_trainer_is_frozen_or_refused(local):
     pipeline = ps.Pipeline(("index", st.StringIndexer("s")), ("model", st.XGBoostClassifier("y", num_boost_round=2)))
     model = fit(local, DAYS[0], pipeline)
@@ -155,6 +164,7 @@ def test_linear_regression_learns_on(local):
     assert [*found["coefficients"], found["intercept"]] == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.thorough
 def test_no_new_rows_change_nothing(local):
     model = fit(local, DAYS[0], PIPELINE)
     assert model.refit(rows(local, DAYS[1].slice(0, 0)), freeze="impute").digest == model.digest
@@ -168,6 +178,7 @@ def test_columns_of_other_types_are_taken_as_they_were_fitted_on(local):
         model.refit(rows(local, pa.table({"x": ["a"]})))
 
 
+@pytest.mark.thorough
 def test_what_a_refit_needs_is_told(local):
     model = EXACT.fit(rows(local, DAYS[0]))
     with pytest.raises(ConfigError, match="keeps no statistics"):
@@ -178,6 +189,7 @@ def test_what_a_refit_needs_is_told(local):
         fit(local, DAYS[0]).refit(DAYS[1])
 
 
+@pytest.mark.thorough
 def test_merging_is_the_chain_of_refits(local):
     models = [fit(local, table) for table in DAYS]
     chain = models[0]
@@ -186,6 +198,7 @@ def test_merging_is_the_chain_of_refits(local):
     assert models[0].merge(*models[1:]).digest == chain.digest
 
 
+@pytest.mark.thorough
 def test_sums_are_merged_in_the_order_of_the_chain(local):
     pipeline = ps.Pipeline(st.StandardScaler("x"), st.PCA(["y", "z"], 1))
     tables = [pa.table({name: RNG.normal(3, 7, 41) for name in "xyz"}) for _ in range(5)]
@@ -196,6 +209,7 @@ def test_sums_are_merged_in_the_order_of_the_chain(local):
     assert models[0].merge(*models[1:]).digest == chain.digest
 
 
+@pytest.mark.thorough
 def test_models_behind_one_frozen_stage_are_merged(local):
     base = fit(local, DAYS[0], PIPELINE)
     parts = [base.refit(rows(local, table), freeze="impute") for table in DAYS[1:3]]
@@ -208,12 +222,14 @@ def test_models_behind_one_frozen_stage_are_merged(local):
         parts[0].merge(other)
 
 
+@pytest.mark.thorough
 def test_models_of_other_pipelines_are_not_merged(local):
     other = ps.Pipeline(st.MinMaxScaler("x"), st.StringIndexer("s"))
     with pytest.raises(ConfigError, match="other stages, parameters or columns"):
         fit(local, DAYS[0]).merge(fit(local, DAYS[1], other))
 
 
+@pytest.mark.thorough
 def test_a_saved_model_keeps_its_statistics(local, tmp_path):
     fit(local, DAYS[0]).save(tmp_path / "model")
     model = ps.PipelineModel.load(tmp_path / "model").refit(rows(local, DAYS[1]))
@@ -228,6 +244,7 @@ def test_a_fit_says_how_large_what_it_keeps_is(local):
     assert model.report.notes == [f"statistics of 2 stage(s) are kept, {size} B of tables"]
 
 
+@pytest.mark.thorough
 def test_statistics_do_not_change_what_is_learned(engine):
     assert fit(engine, DAYS[0], PIPELINE).digest == PIPELINE.fit(rows(engine, DAYS[0])).digest
 
@@ -270,14 +287,22 @@ def test_statistics_of_another_statistic_are_not_merged(local):
         type(model)(model.stages, model.fitted, model.schema, statistics=changed).refit(rows(local, DAYS[1]))
 
 
-@pytest.fixture
-def store(local, tmp_path) -> ps.StatisticsStore:
-    made = ps.StatisticsStore(tmp_path / "days")
+@pytest.fixture(scope="module")
+def kept_days(engines, tmp_path_factory) -> Path:
+    """The folder of a store that has four days; tests change a copy."""
+    folder = tmp_path_factory.mktemp("kept") / "days"
+    made = ps.StatisticsStore(folder)
     for number, table in enumerate(DAYS, start=1):
-        made.put(date(2026, 11, number), fit(local, table))
-    return made
+        made.put(date(2026, 11, number), fit(engines.get("local"), table))
+    return folder
 
 
+@pytest.fixture
+def store(kept_days, tmp_path) -> ps.StatisticsStore:
+    return ps.StatisticsStore(shutil.copytree(kept_days, tmp_path / "days"))
+
+
+@pytest.mark.thorough
 def test_a_store_answers_any_span_of_days(local, store):
     for first, last in ((0, 4), (1, 3), (2, 3)):
         merged = store.merge(f"2026-11-0{first + 1}", date(2026, 11, last))
@@ -286,6 +311,7 @@ def test_a_store_answers_any_span_of_days(local, store):
     assert store.keys() == [f"2026-11-0{number}" for number in (1, 2, 3, 4)]
 
 
+@pytest.mark.thorough
 def test_days_are_left_out_of_a_span(local, store):
     rest = EXACT.fit(rows(local, pa.concat_tables([DAYS[0], DAYS[3]])))
     assert store.merge(drop=["2026-11-03", date(2026, 11, 2)]).digest == rest.digest
@@ -293,6 +319,7 @@ def test_days_are_left_out_of_a_span(local, store):
         store.merge(drop="2026-11-09")
 
 
+@pytest.mark.thorough
 def test_days_behind_other_learned_stages_are_not_merged(local, tmp_path):
     store, frozen = ps.StatisticsStore(tmp_path / "days"), ps.Pipeline(("fill", st.Imputer("x")), st.MinMaxScaler("x"))
     for number, table in enumerate(DAYS[:2]):
@@ -302,6 +329,7 @@ def test_days_behind_other_learned_stages_are_not_merged(local, tmp_path):
         store.merge()
 
 
+@pytest.mark.thorough
 def test_a_day_of_another_pipeline_is_not_merged(local, store):
     other = ps.Pipeline(st.MinMaxScaler("x"), st.StringIndexer("s", min_frequency=19))
     store.put("2026-11-03", fit(local, DAYS[2], other))
@@ -309,6 +337,7 @@ def test_a_day_of_another_pipeline_is_not_merged(local, store):
         store.merge()
 
 
+@pytest.mark.thorough
 def test_a_day_that_was_damaged_is_named(store, tmp_path):
     path = tmp_path / "days" / "2026-11-02" / "statistics" / "0.json"
     path.write_bytes(path.read_bytes()[:-1] + b" ")
@@ -317,6 +346,7 @@ def test_a_day_that_was_damaged_is_named(store, tmp_path):
     assert "2026-11-02" in raised.value.path
 
 
+@pytest.mark.thorough
 def test_a_store_at_a_url_answers_as_a_folder_does(local, store):
     remote = ps.StatisticsStore("memory://days-of-refits")
     for key in store.keys():  # noqa: SIM118 - a store is no dict
@@ -324,12 +354,14 @@ def test_a_store_at_a_url_answers_as_a_folder_does(local, store):
     assert remote.merge().digest == store.merge().digest
 
 
+@pytest.mark.thorough
 def test_a_day_that_is_put_again_is_replaced(local, store):
     store.put("2026-11-02", fit(local, DAYS[0]))
     assert store.get("2026-11-02").digest == store.get("2026-11-01").digest
     assert len(store.keys()) == 4
 
 
+@pytest.mark.thorough
 def test_a_span_without_days_is_an_error(store):
     with pytest.raises(MissingInputError, match="no statistics from 2026-12-01 to the last"):
         store.merge("2026-12-01")
@@ -337,17 +369,20 @@ def test_a_span_without_days_is_an_error(store):
         store.get("2026-12-01")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["", "../up", "a/b", 3])
 def test_a_key_is_the_name_of_a_folder(local, store, key):
     with pytest.raises(ConfigError, match="the key of statistics is"):
         store.put(key, fit(local, DAYS[0]))
 
 
+@pytest.mark.thorough
 def test_a_store_takes_models_with_statistics_alone(local, store):
     with pytest.raises(ConfigError, match="keeps no statistics"):
         store.put("2026-11-09", EXACT.fit(rows(local, DAYS[0])))
 
 
+@pytest.mark.thorough
 def test_what_is_no_day_is_passed_over(store, tmp_path):
     (tmp_path / "days" / "_tmp").mkdir()
     assert len(store.keys()) == 4
@@ -385,6 +420,7 @@ def run(*arguments: str) -> int:
     return main([*map(str, arguments), "--json", "--device", "cpu"])
 
 
+@pytest.mark.thorough
 def test_the_command_line_learns_on_as_python_does(local, project, capsys):
     fitted = run("fit", "days", "--data", "0.parquet", "--out", "m", "--test-fraction", "0", "--keep-statistics")
     again = run("refit", "m", "--data", "1.parquet", "--out", "m", "--overwrite")
@@ -395,6 +431,7 @@ def test_the_command_line_learns_on_as_python_does(local, project, capsys):
     assert (told["rows"], told["rows_read"], told["frozen"]) == (90, 90, [])
 
 
+@pytest.mark.thorough
 def test_the_command_line_says_what_to_freeze(project, capsys):
     run("fit", "days", "--data", "0.parquet", "--out", "m", "--test-fraction", "0")
     assert run("refit", "m", "--data", "1.parquet", "--out", "n") == 2
@@ -403,6 +440,7 @@ def test_the_command_line_says_what_to_freeze(project, capsys):
     assert ps.PipelineModel.load("n").digest == ps.PipelineModel.load("m").digest
 
 
+@pytest.mark.thorough
 def test_of_two_refits_at_once_one_wins_and_the_other_is_told(local, project, capsys, monkeypatch):
     run("fit", "days", "--data", "0.parquet", "--out", "m", "--test-fraction", "0", "--keep-statistics")
     learn_on, other = ps.PipelineModel.refit, []

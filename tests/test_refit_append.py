@@ -61,6 +61,7 @@ def test_what_is_known_stays_and_what_is_new_comes_after(local, seed, options):
     assert table["count"].to_pylist() == [counts[word] for word in vocabulary(models[-1])]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_merging_is_the_chain_of_refits(local, seed):
     parts = [part for part in split(seed) if part]
@@ -71,6 +72,7 @@ def test_merging_is_the_chain_of_refits(local, seed):
     assert first.merge(*others).digest == chain.digest
 
 
+@pytest.mark.thorough
 def test_days_of_a_store_append_in_their_order(local, tmp_path):
     parts, store = [["b", "b", "a"], ["d", "c", "c"], ["e", "d", "d"]], ps.StatisticsStore(tmp_path / "days")
     for day, part in enumerate(parts):

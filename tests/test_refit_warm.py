@@ -86,6 +86,7 @@ def booster(stage, label: str, **options):
     return stage(label, features=NAMES, num_boost_round=4, max_depth=3, **options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stage", "label", "parameters"), BOOSTED)
 def test_rounds_are_added_as_xgboost_adds_them(local, stage, label, parameters):
     model = warm(fit(local, booster(stage, label)), local)
@@ -137,6 +138,7 @@ def ranked(rows: pa.Table, before: xgb.Booster | None) -> xgb.Booster:
     return xgb.train({**shared, **RANKED}, data, 4, xgb_model=before)
 
 
+@pytest.mark.thorough
 def test_rounds_of_a_ranker_are_added_as_xgboost_adds_them(local):
     model = warm(fit(local, ranker(), rows=with_queries(OLD)), local, with_queries(NEW))
     expected = ranked(NEW, ranked(OLD, None)).predict(values(NEW, "grade"))
@@ -144,6 +146,7 @@ def test_rounds_of_a_ranker_are_added_as_xgboost_adds_them(local):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_margins_go_to_the_rank_of_their_group():
     whole = with_queries(NEW)
     learned = fit(ps.LocalEngine(device="cpu"), ranker(), rows=with_queries(OLD)).fitted[0]
@@ -166,6 +169,7 @@ def test_margins_go_to_the_rank_of_their_group():
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [{"external_memory": True}, {"weight": "w"}, {"params": {"booster": "dart"}}], ids=str)
 def test_trees_that_there_are_stay_as_they_are(local, more):
     old, new = (part.append_column("w", pa.array(np.arange(200) % 3 + 0.5)) for part in (OLD, NEW))
@@ -188,6 +192,7 @@ def test_values_at_a_split_are_on_the_side_where_they_belong(local):
     )
 
 
+@pytest.mark.thorough
 def test_early_stopping_keeps_the_best_of_the_rounds_that_are_added(local):
     options = {"learning_rate": 0.9, "num_boost_round": 40, "early_stopping_rounds": 3, "max_depth": 3}
     stage, watched = st.XGBoostRegressor("y", features=NAMES, **options), local.from_arrow(WATCHED)
@@ -210,6 +215,7 @@ class Interrupted(KeyboardInterrupt):
     """Ends the process, as far as training can tell."""
 
 
+@pytest.mark.thorough
 def test_a_training_that_goes_on_twice_trains_no_round_twice(local, tmp_path, monkeypatch):
     model = fit(local, booster(st.XGBoostRegressor, "y", subsample=0.5))
     options, report, told = SpmdOptions(checkpoint_dir=tmp_path, checkpoint_interval=1), Rank.report, []
@@ -234,6 +240,7 @@ def test_models_of_one_length_are_told_apart():
     assert repr(Blob("safetensors", b"abc")) != repr(Blob("safetensors", b"abd"))
 
 
+@pytest.mark.thorough
 def test_features_of_a_vector_that_come_anew_are_added(local):
     def rows(first: int) -> pa.Table:
         random = np.random.default_rng(first)
@@ -304,6 +311,7 @@ def test_rounds_that_were_given_are_not_grown_again_without_validation(first):
     assert stage.without_validation([{"rounds": 9}, {"rounds": 11}]).num_boost_round == 10 - 2
 
 
+@pytest.mark.thorough
 def test_a_refit_needs_the_file_no_more(local, first):
     model = fit(local, booster(st.XGBoostClassifier, "label", xgb_model=first))
     first.unlink()
@@ -339,6 +347,7 @@ def test_classes_that_the_new_rows_lack_stay(local):
 # Clusters
 
 
+@pytest.mark.thorough
 def test_centres_go_on_from_where_they_were(engine):
     stage = st.KMeans(["a", "b"], k=3, tol=0.0, max_iter=100)
     before = fit(engine, stage)
@@ -388,6 +397,7 @@ def test_centres_that_are_none_are_refused(local, options, problem):
         ps.Pipeline(st.KMeans(["a", "b"], k=2, **options)).plan(local.from_arrow(OLD))
 
 
+@pytest.mark.thorough
 def test_a_mixture_goes_on_from_where_it_was(local):
     stage = st.GaussianMixture(["a", "b"], k=2, tol=1e-9, max_iter=3, reg_covar=0.0)
     before = fit(local, stage)
@@ -405,6 +415,7 @@ def test_a_mixture_goes_on_from_where_it_was(local):
 # Linear models
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("label", ["label", "grade"])
 def test_logistic_regression_reaches_the_optimum_of_the_new_rows_in_fewer_steps(local, label):
     stage = st.LogisticRegression(label, features=NAMES, reg_param=0.01, standardization=False, tol=1e-10)
@@ -418,6 +429,7 @@ def test_logistic_regression_reaches_the_optimum_of_the_new_rows_in_fewer_steps(
     assert steps[0] == 0 < steps[1] < steps[2]
 
 
+@pytest.mark.thorough
 def test_logistic_regression_goes_on_at_the_indices_of_a_vector(local):
     def rows(first: int) -> pa.Table:
         random = np.random.default_rng(first)
@@ -435,6 +447,7 @@ def test_logistic_regression_goes_on_at_the_indices_of_a_vector(local):
     assert warm(model, local, rows(2)).fitted[0]["iterations"] == 0
 
 
+@pytest.mark.thorough
 def test_a_generalised_linear_model_reaches_the_optimum_of_the_new_rows(local):
     counts = [part.append_column("n", pa.array(np.exp(np.clip(part["y"], -2, 2)).round())) for part in (OLD, NEW)]
     stage = st.GeneralizedLinearRegression("n", features=NAMES, family="poisson", tol=1e-10)
@@ -456,6 +469,7 @@ def test_coefficients_that_give_impossible_means_are_not_begun_with(local):
 # Networks
 
 
+@pytest.mark.thorough
 def test_weights_go_on_from_where_they_were(local):
     import torch
     from safetensors.torch import load
@@ -481,6 +495,7 @@ def test_weights_go_on_from_where_they_were(local):
         assert not torch.equal(found[name], start[name])
 
 
+@pytest.mark.thorough
 def test_codes_that_a_network_has_not_seen_stay_unseen(local):
     index = st.StringIndexer("s", order="append", output_columns=["code"])
     network = st.TorchRegressor("y", module="tabular", features=["a"], categories=["code"], epochs=1)
@@ -516,6 +531,7 @@ def test_features_that_are_learned_anew_are_refused_before_anything_is_read(loca
     assert "freeze=['scale']" in told.value.hint
 
 
+@pytest.mark.thorough
 def test_values_that_are_filled_in_anew_are_refused(local):
     gaps = OLD.set_column(0, "a", pa.array([None, *OLD["a"].to_pylist()[1:]]))
     model = fit(local, ("fill", st.Imputer("a")), ("model", st.KMeans(["a"])), rows=gaps, keep_statistics=True)
@@ -531,6 +547,7 @@ def test_codes_in_another_order_are_refused(local):
         warm(fit(local, *stages, rows=words, keep_statistics=True), local, words)
 
 
+@pytest.mark.thorough
 def test_what_learns_from_scores_has_to_be_frozen(local):
     model = fit(
         local,
@@ -544,6 +561,7 @@ def test_what_learns_from_scores_has_to_be_frozen(local):
     assert warm(model, local, freeze="calibrate").fitted[0]["rounds"] == 2
 
 
+@pytest.mark.thorough
 def test_a_trainer_that_cannot_go_on_is_named(local):
     forest = st.SklearnEstimator(HistGradientBoostingClassifier(max_iter=2), label="label", features=NAMES)
     model = fit(local, ("forest", forest), ("clusters", st.KMeans(["a"])))
@@ -569,6 +587,7 @@ def test_nothing_to_go_on_with_is_an_error(local):
         warm(fit(local, st.KMeans(["a"])), local, NEW.slice(0, 0))
 
 
+@pytest.mark.thorough
 def test_vectors_of_another_length_are_refused(local):
     def vectors(length: int) -> pa.Table:
         return pa.table({"v": pa.array([[float(row)] * length for row in range(9)], pa.list_(pa.float64()))})
@@ -579,6 +598,7 @@ def test_vectors_of_another_length_are_refused(local):
         warm(model, local, vectors(3))
 
 
+@pytest.mark.thorough
 def test_rows_behind_a_frozen_encoder_are_new_to_it(local):
     words = [part.append_column("s", pa.array(list("uvwx") * 50)) for part in (OLD, NEW)]
     stages = ("encode", st.TargetEncoder("s", label="label")), ("model", st.LogisticRegression("label", features=["s"]))
@@ -606,6 +626,7 @@ def evaluators(parameters):
 """
 
 
+@pytest.mark.thorough
 def test_the_command_line_starts_warm(local, tmp_path, monkeypatch, capsys):
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "pipelines" / "days.py").write_text(MODULE)
@@ -621,6 +642,7 @@ def test_the_command_line_starts_warm(local, tmp_path, monkeypatch, capsys):
     assert told["digest"] == warm(fit(local, ("model", stage)), local).digest
 
 
+@pytest.mark.thorough
 def test_the_command_line_watches_a_share_of_the_rows(local, tmp_path, monkeypatch, capsys):
     stage = st.XGBoostRegressor("y", features=NAMES, num_boost_round=5, early_stopping_rounds=2, max_depth=3)
     model = ps.Pipeline(("model", stage)).fit(local.from_arrow(OLD), validation=local.from_arrow(WATCHED))

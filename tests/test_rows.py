@@ -135,6 +135,7 @@ def test_a_row_that_a_planned_stage_refuses_is_told_as_it_is_alone(data, before)
     assert str(among.value) == str(alone.value)
 
 
+@pytest.mark.thorough
 def test_many_threads_get_what_one_gets(model):
     asked = [rows("n", "x", "s") * times for times in range(2, 10)] * 4
     expected = [model.predict(many) for many in asked]

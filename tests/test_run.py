@@ -85,17 +85,20 @@ def _table(path: str | Path) -> pa.Table:
     return pq.read_table(path)
 
 
+@pytest.mark.thorough
 def test_a_fit_saves_a_model_that_loads_with_what_it_tells(fitted):
     model = ps.PipelineModel.load(fitted.model, expect=fitted.manifest)
     assert model.digest == fitted.digest
     assert [stage.title for stage in model.stages] == ["Expect", "Imputer"]
 
 
+@pytest.mark.thorough
 def test_the_model_keeps_the_metrics(fitted):
     report = json.loads((Path(fitted.model) / "report.json").read_text())
     assert report["metrics"] == fitted.metrics
 
 
+@pytest.mark.thorough
 def test_every_row_is_learned_from_or_held_out_or_counted(fitted, project):
     assert fitted.rows_read == fitted.rows + sum(fitted.dropped.values())
     assert fitted.rows_read + fitted.scored.rows_read == ROWS
@@ -104,6 +107,7 @@ def test_every_row_is_learned_from_or_held_out_or_counted(fitted, project):
     assert set(fitted.dropped) | set(fitted.scored.dropped) == {"filter", "x is None or x < 1000"}
 
 
+@pytest.mark.thorough
 def test_metrics_are_those_of_the_rows_held_out(fitted, project):
     scored, whole = _table(fitted.scored.path), _table(project / "data" / "a.parquet")
     held_out = set(scored["id"].to_pylist())
@@ -113,10 +117,12 @@ def test_metrics_are_those_of_the_rows_held_out(fitted, project):
     assert fitted.metrics["mae"] == pytest.approx(np.mean(errors), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_about_the_share_asked_for_is_held_out(fitted):
     assert 150 < fitted.scored.rows < 250
 
 
+@pytest.mark.thorough
 def test_the_rows_held_out_depend_on_the_seed_alone(project, common, fitted):
     def held_out(seed: int, out: str) -> list[int]:
         target = project / out
@@ -127,6 +133,7 @@ def test_the_rows_held_out_depend_on_the_seed_alone(project, common, fitted):
     assert held_out(8, "b") != held_out(7, "c")
 
 
+@pytest.mark.thorough
 def test_a_result_is_plain_json(fitted):
     told = json.loads(json.dumps(dataclasses.asdict(fitted)))
     assert {"digest", "rows", "scans", "seconds", "metrics", "model"} <= told.keys()
@@ -136,6 +143,7 @@ def test_a_result_is_plain_json(fitted):
     assert told["parameters"] == {"strategy": "mean", "label": "y"}
 
 
+@pytest.mark.thorough
 def test_without_rows_held_out_there_are_no_metrics(project, common):
     found = jobs.fit(FitRequest(pipeline="small", out=project / "model", test_fraction=0, **common))
     assert (found.metrics, found.scored, found.rows_read) == ({}, None, ROWS)
@@ -148,6 +156,7 @@ def no_evaluators(project: Path) -> str:
     return "bare"
 
 
+@pytest.mark.thorough
 def test_a_pipeline_without_evaluators_is_fitted_and_saved_and_has_no_metrics(project, common, no_evaluators):
     found = jobs.fit(FitRequest(pipeline=no_evaluators, out=project / "model", score=project / "scored", **common))
     assert (found.metrics, found.undefined) == ({}, {})
@@ -165,6 +174,7 @@ def test_what_is_made_of_metrics_is_refused_before_any_work_where_no_evaluator_g
         jobs.fit(FitRequest(pipeline=no_evaluators, out=project / "model", **{**common, "data": ["nowhere"]}, **asked))
 
 
+@pytest.mark.thorough
 def test_a_metric_that_is_undefined_is_told_with_its_reason(project, common):
     pq.write_table(pa.table({"id": [0] * 50, "x": [1.0] * 50, "y": [1.0] * 50}), project / "data" / "a.parquet")
     found = jobs.fit(FitRequest(pipeline="small", out=project / "model", **common))
@@ -172,6 +182,7 @@ def test_a_metric_that_is_undefined_is_told_with_its_reason(project, common):
     assert "do not vary" in found.undefined["r2"]
 
 
+@pytest.mark.thorough
 def test_a_pipeline_that_learns_nothing_still_counts_its_rows(project, common):
     (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
     found = jobs.fit(FitRequest(pipeline="none", out=project / "model", test_fraction=0, **common))
@@ -186,6 +197,7 @@ def _with_bad_records(project: Path) -> Path:
     return project / "bad.csv"
 
 
+@pytest.mark.thorough
 def test_records_that_cannot_be_parsed_are_counted_once_and_written_aside(project, common, fitted):
     told = _on(_with_bad_records(project), common) | {"max_bad_records": 10}
     again = jobs.fit(FitRequest(pipeline="small", out=project / "m2", score=project / "s2", **told))
@@ -197,6 +209,7 @@ def test_records_that_cannot_be_parsed_are_counted_once_and_written_aside(projec
     assert _table(again.scored.quarantine)["_corrupt_record"].to_pylist() == ["bad"] * counts[1]
 
 
+@pytest.mark.thorough
 def test_records_that_cannot_be_parsed_are_counted_though_nothing_is_learned(project, common):
     (project / "pipelines" / "none.py").write_text(PIPELINE.replace(IMPUTER, 'st.Log1p("y")'))
     told = _on(_with_bad_records(project), common) | {"max_bad_records": 10}
@@ -215,6 +228,7 @@ def test_an_output_that_exists_is_refused_before_any_work(project, common, taken
     assert not list(project.glob(".*"))
 
 
+@pytest.mark.thorough
 def test_outputs_are_replaced_when_asked(project, common, fitted):
     again = jobs.fit(FitRequest(pipeline="small", out=fitted.model, score=fitted.scored.path, overwrite=True, **common))
     assert again.digest == fitted.digest
@@ -253,6 +267,7 @@ def test_shares_that_make_no_sense_are_refused(given, message):
         FitRequest(pipeline="small", data=["d"], out="m", **given)
 
 
+@pytest.mark.thorough
 def test_an_evaluation_covers_all_rows_that_can_be_learned_from(project, common, fitted):
     found = jobs.evaluate(EvaluateRequest(pipeline="small", model=fitted.model, **common))
     table = _table(project / "data" / "a.parquet").to_pylist()
@@ -263,6 +278,7 @@ def test_an_evaluation_covers_all_rows_that_can_be_learned_from(project, common,
     assert found.digest == fitted.digest
 
 
+@pytest.mark.thorough
 def test_scoring_needs_no_label_and_sees_rows_that_prepare_leaves_out(project, common, fitted):
     new = pa.table({"x": [1.0, None, 2000.0], "note": ["a", "b", "c"]})
     pq.write_table(new, project / "new.parquet")
@@ -279,6 +295,7 @@ PREPARE = """def prepare(dataset, parameters, *, labelled):
 """
 
 
+@pytest.mark.thorough
 def test_what_prepare_makes_is_there_when_scoring_and_its_filter_of_labels_is_not(project, common):
     text = PIPELINE.replace('def prepare(dataset, parameters):\n    return dataset.filter(nw.col("y") >= 0)\n', PREPARE)
     text = text.replace('st.Imputer("x", strategy=parameters.strategy)', 'st.Imputer(["x", "twice"])')
@@ -296,6 +313,7 @@ def test_what_prepare_makes_is_there_when_scoring_and_its_filter_of_labels_is_no
         jobs.score(ScoreRequest(model=model, out=project / "other", **given))
 
 
+@pytest.mark.thorough
 def test_a_prepare_that_knows_no_labels_is_not_called_for_scoring(project, common, fitted):
     pq.write_table(pa.table({"x": [1.0]}), project / "new.parquet")
     given = _on(project / "new.parquet", common)
@@ -303,12 +321,14 @@ def test_a_prepare_that_knows_no_labels_is_not_called_for_scoring(project, commo
     assert found.rows == 1
 
 
+@pytest.mark.thorough
 def test_a_pipeline_that_is_named_for_scoring_by_its_stages_alone_needs_no_parameters(project, common, fitted):
     text = PIPELINE.replace('strategy: str = "mean"', "strategy: str")
     (project / "pipelines" / "small.py").write_text(text)
     jobs.score(ScoreRequest(model=fitted.model, out=project / "out", pipeline="small", **common))
 
 
+@pytest.mark.thorough
 def test_parameters_for_scoring_are_those_of_a_pipeline_that_is_named(project, common, fitted):
     with pytest.raises(ConfigError, match="parameters of a pipeline, and none is named"):
         ScoreRequest(model=fitted.model, out=project / "out", set=["strategy=mean"], **common)
@@ -317,6 +337,7 @@ def test_parameters_for_scoring_are_those_of_a_pipeline_that_is_named(project, c
         jobs.score(request)
 
 
+@pytest.mark.thorough
 def test_scoring_writes_the_columns_asked_for(project, common, fitted):
     found = jobs.score(ScoreRequest(model=fitted.model, out=project / "out", columns=["x", "id"], **common))
     assert _table(found.scored.path).schema.names == ["x", "id"]
@@ -352,6 +373,7 @@ def _contents(folder: Path) -> list[tuple[str, bytes]]:
     return sorted((str(path.parent.relative_to(folder)), path.read_bytes()) for path in files)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -374,6 +396,7 @@ def test_what_scoring_is_told_of_its_output_and_does_not_go_together_is_refused(
     assert not (project / "out").exists()
 
 
+@pytest.mark.thorough
 def test_scoring_adds_to_a_table_with_a_log(project, common, fitted):
     pytest.importorskip("deltalake")
     given = {**common, "model": fitted.model, "out": project / "table", "out_format": "delta", "run_id": "r1"}
@@ -384,6 +407,7 @@ def test_scoring_adds_to_a_table_with_a_log(project, common, fitted):
         jobs.score(ScoreRequest(**{**given, "run_id": "r2"}))
 
 
+@pytest.mark.thorough
 def test_scoring_reads_text_in_the_types_of_the_model(project, common, fitted):
     (project / "new.csv").write_text("x,note\n1,7\n,8\n")  # x alone would be read as integers
     request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.csv", common))
@@ -392,6 +416,7 @@ def test_scoring_reads_text_in_the_types_of_the_model(project, common, fitted):
     assert made["note"].to_pylist() == [7, 8]
 
 
+@pytest.mark.thorough
 def test_scoring_rows_that_lack_a_column_names_it(project, common, fitted):
     pq.write_table(pa.table({"xx": [1.0]}), project / "new.parquet")
     request = ScoreRequest(model=fitted.model, out=project / "out", **_on(project / "new.parquet", common))
@@ -406,6 +431,7 @@ def test_another_model_than_expected_is_refused(project, common, fitted):
         jobs.score(request)
 
 
+@pytest.mark.thorough
 def test_a_stage_of_the_pipelines_own_is_saved_and_scored(project, common):
     own = PIPELINE + "\nfrom penstock.stages.preprocessing import Log1p\nclass Mine(Log1p): pass\n"
     (project / "pipelines" / "own.py").write_text(own.replace(IMPUTER, 'Mine("y")'))
@@ -429,6 +455,7 @@ def test_missing_data_is_missing_input(project, common):
         jobs.explain(ExplainRequest(pipeline="small", **_on(project / "nothing.parquet", common)))
 
 
+@pytest.mark.thorough
 def test_later_configuration_files_win_and_options_win_over_them(project, common):
     first, second = project / "1.yaml", project / "2.yaml"
     first.write_text("engine: {engine: local, in_flight: 1}\npipeline: {strategy: median, label: y}")

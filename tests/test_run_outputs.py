@@ -69,12 +69,14 @@ def runs() -> dict[str, str]:
     return found
 
 
+@pytest.mark.thorough
 def test_all_outputs_of_a_fit_name_its_run(project: Path) -> None:
     fitted = fit(limit=0.5)
     assert fitted.scored is not None
     assert runs() == dict.fromkeys(OUTPUTS, fitted.scored.run_id)
 
 
+@pytest.mark.thorough
 def test_a_quarantine_goes_with_the_scores_that_it_belonged_to(project: Path) -> None:
     fit(limit=0.5)
     fitted = fit(limit=1.0)
@@ -87,6 +89,7 @@ def broken(*_: object, **__: object) -> Any:
     raise OutputError("broken")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("earlier", [True, False])
 @pytest.mark.parametrize("where", ["page", "scores", "count"])
 def test_a_fit_that_fails_after_its_model_was_staged_leaves_all_as_it_was(
@@ -118,6 +121,7 @@ def overtaking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> list
     return done
 
 
+@pytest.mark.thorough
 def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit(limit=0.5)
     quick = overtaking(monkeypatch, lambda: fit(limit=0.5, seed=8))
@@ -126,6 +130,7 @@ def test_of_two_fits_on_the_same_outputs_one_wins_whole(project: Path, monkeypat
     assert runs() == dict.fromkeys(OUTPUTS, quick[0].scored.run_id)
 
 
+@pytest.mark.thorough
 def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = fit()
     overtaking(monkeypatch, lambda: Path("out/page.html").write_text("by hand"))
@@ -137,6 +142,7 @@ def test_a_fit_that_lost_its_page_to_another_leaves_the_model(project: Path, mon
     assert set(runs().values()) == {first.scored.run_id}
 
 
+@pytest.mark.thorough
 def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old_model(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +160,7 @@ def test_scores_that_another_fit_replaced_meanwhile_are_not_written_with_the_old
     assert len(set(runs().values())) == 1
 
 
+@pytest.mark.thorough
 def test_a_page_inside_the_model_is_refused(project: Path) -> None:
     fit()
     before = runs()
@@ -165,6 +172,7 @@ def test_a_page_inside_the_model_is_refused(project: Path) -> None:
     assert runs() == before
 
 
+@pytest.mark.thorough
 def test_a_page_over_the_data_is_refused(project: Path) -> None:
     before = Path("data.parquet").read_bytes()
     with pytest.raises(ConfigError, match="its own input"):
@@ -173,6 +181,7 @@ def test_a_page_over_the_data_is_refused(project: Path) -> None:
     assert runs() == {}
 
 
+@pytest.mark.thorough
 def test_an_evaluation_that_fails_keeps_the_page_of_the_last(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit()
     before = runs()

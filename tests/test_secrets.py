@@ -197,6 +197,7 @@ def test_nothing_that_a_fit_prints_logs_or_writes_holds_a_secret(
     assert "memory://me:***@store/data.parquet" in (project / "report.html").read_text()
 
 
+@pytest.mark.thorough
 def test_nothing_that_an_etl_job_prints_holds_a_secret(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("pipelines/copy.py").write_text("def run(inputs, parameters):\n    return {'rows': inputs['rows']}\n")
     data, common = f"rows=memory://me:{SECRET}@store/data.parquet", ["--device", "cpu", "--out", "rows=out"]

@@ -166,6 +166,7 @@ def test_the_debris_of_a_job_is_refused_always(tmp_path: Path, allow: bool) -> N
         expand(tmp_path, (".pq",), LOCAL, allow_unmanifested=allow)
 
 
+@pytest.mark.thorough
 def test_an_empty_directory_matches_nothing(tmp_path: Path) -> None:
     with pytest.raises(MissingInputError):
         expand(tmp_path, (".pq",), LOCAL)

@@ -188,6 +188,7 @@ def test_names_do_not_change_the_digest(pipeline, data):
     assert pipeline.fit(data).digest == Pipeline(*pipeline.stages).fit(data).digest
 
 
+@pytest.mark.thorough
 def test_a_model_without_names_is_saved_as_before(pipeline, data, tmp_path):
     Pipeline(*pipeline.stages).fit(data).save(tmp_path / "model")
     stored = (tmp_path / "model" / "pipeline.json").read_text()
@@ -203,6 +204,7 @@ def test_a_model_with_names_tells_older_code_that_it_cannot_read_it(pipeline, da
         ps.PipelineModel.load(tmp_path / "model")
 
 
+@pytest.mark.thorough
 def test_parameters_of_a_loaded_model_make_the_same_pipeline(pipeline, data, tmp_path):
     model = pipeline.with_params({"scale.with_mean": False, "model.max_depth": 3}).fit(data)
     model.save(tmp_path / "model")
@@ -238,6 +240,7 @@ def test_parameters_put_back_learn_the_same_to_the_digest(pipeline, data):
     assert pipeline.with_params(pipeline.get_params()).fit(data).digest == pipeline.fit(data).digest
 
 
+@pytest.mark.thorough
 def test_other_parameters_learn_what_a_pipeline_written_so_learns(pipeline, data):
     written = Pipeline(
         st.StandardScaler("x", with_mean=False),

@@ -52,6 +52,16 @@ def test_other(a): ...
 @pytest.mark.parametrize(("a", "b"), [(0, None), (0, True), (1, True), (1, None)])
 def test_joint(a, b): ...
 """
+ABOVE_ENGINES = """
+import pytest
+
+@pytest.mark.one_cluster
+@pytest.mark.parametrize("a", range(4))
+def test_rows(engine, a): ...
+
+@pytest.mark.one_cluster
+def test_alone(distributed_engine): ...
+"""
 SHARED = """
 import os, pathlib, pytest
 
@@ -96,9 +106,8 @@ CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "te
 def collected(pytester: pytest.Pytester):
     """A function that returns the tests that are collected with some options."""
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
-    marks = "\n".join(
-        f"    {mark}" for mark in ("slow", "thorough", "pairwise", "each_value", "exhaustive", "spark", "dask")
-    )
+    names = "slow", "thorough", "pairwise", "each_value", "one_cluster", "exhaustive", "spark", "dask"
+    marks = "\n".join(f"    {name}" for name in names)
     pytester.makeini(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
     pytester.makepyfile(MARKED)
 
@@ -167,6 +176,19 @@ def test_of_a_product_so_marked_every_value_is_tried(pytester, collected):
 def test_parameters_that_are_given_together_are_no_product(pytester, collected):
     pytester.makepyfile(PRODUCT)
     assert len(collected("--fast", "-k", "test_joint")) == 4
+
+
+def test_clusters_share_the_rows_of_a_test_that_says_nothing_of_an_engine(pytester, collected):
+    pytester.makepyfile(ABOVE_ENGINES)
+    engines = {"local": [], "dask": [], "spark": []}
+    for name in collected("-k", "test_rows"):
+        engine, row = name.removeprefix("test_rows[").removesuffix("]").split("-")
+        engines[engine].append(row)
+    assert engines["local"] == ["0", "1", "2", "3"] == sorted(engines["dask"] + engines["spark"])
+    assert (len(engines["dask"]), len(engines["spark"])) == (2, 2)
+    assert len(collected("-k", "test_alone")) == 1
+    assert len(collected("--products", "-k", "test_rows or test_alone")) == 12 + 2
+    assert len(collected("--engines", "dask", "-k", "test_rows or test_alone")) == 4 + 1
 
 
 @pytest.mark.parametrize("together", [1, 2])

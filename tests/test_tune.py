@@ -97,6 +97,7 @@ def test_trials_and_the_model_are_those_of_python(project: Path) -> None:
     assert told.metrics == dict(result.best_model.evaluate(test, evaluator))
 
 
+@pytest.mark.thorough
 def test_the_saved_model_has_its_evaluators_and_the_best_parameters(project: Path) -> None:
     told = tune()
     model = ps.PipelineModel.load("model", expect=told.manifest)
@@ -104,6 +105,7 @@ def test_the_saved_model_has_its_evaluators_and_the_best_parameters(project: Pat
     assert model.stages[2].reg_param == told.best_params["model.reg_param"]
 
 
+@pytest.mark.thorough
 def test_json_tells_the_best_the_score_and_what_failed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configure("search: {space: {impute.columns: [[x], [even]], model.reg_param: [0.0, 1.0]}, folds: 2}")
     assert main([*TUNE, "--json", "--table", "trials.csv"]) == 0
@@ -121,6 +123,7 @@ def test_json_tells_the_best_the_score_and_what_failed(project: Path, capsys: py
         assert text in err
 
 
+@pytest.mark.thorough
 def test_a_parameter_that_is_set_is_not_searched(project: Path) -> None:
     told = tune(set=["model.reg_param=0.5"], table="trials.parquet")
     assert told.trials == 2
@@ -128,6 +131,7 @@ def test_a_parameter_that_is_set_is_not_searched(project: Path) -> None:
     assert ps.PipelineModel.load("model").stages[2].reg_param == 0.5
 
 
+@pytest.mark.thorough
 def test_a_file_gives_the_rest_of_the_pipeline_and_its_own_search(project: Path) -> None:
     Path("mine.yaml").write_text(
         "pipeline: {model.fit_intercept: false, search: {space: {model.reg_param: [1.0]}, folds: 2}}"
@@ -138,17 +142,20 @@ def test_a_file_gives_the_rest_of_the_pipeline_and_its_own_search(project: Path)
     assert (model.fit_intercept, model.reg_param) == (False, 1.0)
 
 
+@pytest.mark.thorough
 def test_other_commands_leave_the_search_aside(project: Path) -> None:
     assert main(["fit", *TUNE[1:], "--json"]) == 0
     assert ps.PipelineModel.load("model").stages[2].reg_param == 5.0
 
 
+@pytest.mark.thorough
 def test_options_win_over_the_file(project: Path) -> None:
     told = tune(strategy="random", trials=4, metric="mae", folds=2, table="trials.parquet")
     assert (told.trials, told.metric) == (4, "mae")
     assert "split2_test_mae" not in pq.read_schema("trials.parquet").names
 
 
+@pytest.mark.thorough
 def test_ranges_and_seeds_are_those_of_python(project: Path) -> None:
     optuna = pytest.importorskip("optuna.distributions")
     configure(
@@ -175,6 +182,7 @@ def test_ranges_and_seeds_are_those_of_python(project: Path) -> None:
         assert {name: table[f"param_{name}"][number].as_py() for name in params} == params
 
 
+@pytest.mark.thorough
 def test_a_stage_is_named_by_its_class_and_brings_parameters_of_its_own(project: Path) -> None:
     configure(
         """
@@ -196,6 +204,7 @@ def test_a_stage_is_named_by_its_class_and_brings_parameters_of_its_own(project:
     assert models[2].startswith("XGBoostRegressor(")
 
 
+@pytest.mark.thorough
 def test_a_sampler_proposes_what_it_does_in_python_and_a_study_goes_on(project: Path) -> None:
     optuna = pytest.importorskip("optuna.distributions")
     configure(
@@ -225,11 +234,13 @@ def test_a_sampler_proposes_what_it_does_in_python_and_a_study_goes_on(project: 
     assert pq.read_table("trials.parquet")["mean_test_rmse"] == expected["mean_test_rmse"][:3]
 
 
+@pytest.mark.thorough
 def test_a_grid_competes_in_rungs(project: Path) -> None:
     configure("search: {space: {model.reg_param: [0.0, 1.0, 2.0]}, folds: 2, halving: {factor: 3}}")
     assert tune().trials == len(list(ps.grid({"model.reg_param": [0.0, 1.0, 2.0]}))) + 1
 
 
+@pytest.mark.thorough
 def test_one_split_is_searched_in_place_of_folds(project: Path) -> None:
     configure("search: {space: {model.reg_param: [0.0, 1.0]}, train_ratio: 0.75}")
     told = tune(table="trials.parquet")
@@ -245,6 +256,7 @@ def test_one_split_is_searched_in_place_of_folds(project: Path) -> None:
 OK = "space: {model.reg_param: [1.0]}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("section", "message"),
     [
@@ -311,6 +323,7 @@ def test_wrong_options_are_refused(project: Path, options: dict[str, Any], messa
         tune(**{"data": ["nowhere.parquet"], **options})
 
 
+@pytest.mark.thorough
 def test_a_search_in_which_all_trials_fail_has_the_code_of_an_execution(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -332,6 +345,7 @@ def test_outputs_appear_together_or_not_at_all(project: Path, monkeypatch: pytes
     assert not {"model", "trials.parquet"} & set(os.listdir())
 
 
+@pytest.mark.thorough
 def test_the_page_shows_the_search_and_the_rows_held_out(project: Path) -> None:
     told = tune(report="page.html", slices=["even"])
     text = Path("page.html").read_text()
@@ -341,6 +355,7 @@ def test_the_page_shows_the_search_and_the_rows_held_out(project: Path) -> None:
     assert f"{told.best_score:.6g}, trial {told.best_trial}" in text
 
 
+@pytest.mark.thorough
 def test_no_test_rows_are_held_out_where_none_are_asked_for(project: Path) -> None:
     told = tune(test_fraction=0.0)
     assert (told.metrics, told.rows) == ({}, 400)

@@ -190,6 +190,7 @@ def test_rows_set_aside_are_written_with_reason_and_number(fitted: Dataset, tmp_
     assert sorted([*aside["a"].to_pylist(), *pq.read_table(tmp_path / "out")["a"].to_pylist()]) == list(range(ROWS))
 
 
+@pytest.mark.thorough
 def test_the_quarantine_goes_where_it_is_sent(fitted: Dataset, tmp_path: Path) -> None:
     fitted.write_parquet(tmp_path / "out", quarantine=tmp_path / "elsewhere" / "bad")
     assert pq.read_table(tmp_path / "elsewhere" / "bad").num_rows == 14
@@ -219,6 +220,7 @@ def test_rows_that_are_unaccounted_for_stop_a_write() -> None:
 TEXT = ("csv", "json_lines")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", TEXT)
 def test_text_has_the_parts_the_counts_and_the_manifest_that_parquet_has(
     fitted: Dataset, local: Engine, tmp_path: Path, format: str

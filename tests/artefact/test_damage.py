@@ -33,6 +33,7 @@ def test_the_list_of_files_to_damage_is_that_of_the_model(saved):
     assert set(FILES) < {str(path.relative_to(saved)) for path in files_of(saved)}
 
 
+@pytest.mark.thorough
 def test_a_flipped_bit_anywhere_is_found_before_parsing(saved, monkeypatch):
     def parser(*_: object, **__: object) -> None:
         raise AssertionError("parsed before it was verified")
@@ -63,6 +64,7 @@ def test_a_flipped_bit_of_the_manifest_is_found_by_its_digest(saved, printed):
             PipelineModel.load(saved, expect=printed)
 
 
+@pytest.mark.thorough
 def test_a_flipped_bit_of_the_manifest_is_an_error_or_means_nothing(saved, model):
     path = saved / MANIFEST_NAME
     sound = path.read_bytes()

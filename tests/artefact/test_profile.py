@@ -37,6 +37,7 @@ def changed(folder, change):
     path.write_text(json.dumps(state))
 
 
+@pytest.mark.thorough
 def test_a_profile_comes_back_as_it_was(folder, data):
     loaded, here = ps.PipelineModel.load(folder), PIPELINE.fit(data).with_profile(data, slices=["s", ("s", "d")])
     assert loaded.profile.to_state() == here.profile.to_state()
@@ -50,6 +51,7 @@ def test_a_model_without_a_profile_is_saved_as_before(data, tmp_path):
     assert ps.PipelineModel.load(tmp_path / "model").profile is None
 
 
+@pytest.mark.thorough
 def test_a_damaged_profile_is_refused_by_its_name(folder):
     path = folder / "profile.json"
     path.write_text(path.read_text().replace("200", "201", 1))
@@ -57,6 +59,7 @@ def test_a_damaged_profile_is_refused_by_its_name(folder):
         ps.PipelineModel.load(folder)
 
 
+@pytest.mark.thorough
 def test_a_profile_of_another_version_is_refused(folder, reseal):
     changed(folder, lambda state: state.update(version=2))
     reseal(folder)

@@ -214,6 +214,7 @@ def test_a_table_of_structs_is_refused(saved, reseal):
         PipelineModel.load(saved)
 
 
+@pytest.mark.thorough
 def test_a_table_far_larger_than_its_file_is_refused_before_decoding(saved, reseal, relist):
     rows = 20_000_000
     bomb = parquet(pa.table({"value": pa.nulls(rows, pa.int64())}), **PLAIN)

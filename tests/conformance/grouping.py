@@ -37,11 +37,17 @@ def _marks(kind: str, fast: bool) -> list[pytest.MarkDecorator]:
     return [group] if fast else [group, pytest.mark.thorough]
 
 
+ANOTHER_FIT = ("refit", "warm_start", "repeatable", "nan_is_missing", "needed_columns", "vectors")
+"""Words of the checks that fit once more: what learns otherwise then is seldom a stage, and mostly what all share."""
+
+
 def _is_fast(check: Check) -> bool:
     return not check.fitted or (check.case in FAST and check.stage in FIRST and not _takes_long(check))
 
 
 def _takes_long(check: Check) -> bool:
-    """Return whether it changes every part of what was learned, or trains on more than one table."""
+    """Return whether it changes every part of what was learned, fits again, or trains on more than one table."""
+    if any(word in check.name for word in ANOTHER_FIT):
+        return True
     several = check.case not in (None, "ordinary") or "schema" in check.name or "one_row" in check.name
     return "changed_state" in check.name or (several and isinstance(check.stage, Trainer))

@@ -122,6 +122,7 @@ def test_every_evaluator_has_columns_here_and_a_name_among_the_stages():
     assert {kind.__name__ for kind in discover()} <= set(dir(stages))
 
 
+@pytest.mark.one_cluster
 @weighed
 def test_the_same_fragments_give_the_same_on_every_engine(evaluator, distributed_engine):
     expected = evaluator.evaluate(scattered(home(distributed_engine.kind), few=False))
@@ -160,6 +161,7 @@ def test_a_bad_value_is_refused_with_its_row(evaluator, column, value, local):
     demand_refused(evaluator, column, value, local)
 
 
+@pytest.mark.one_cluster
 @weighed
 def test_a_bad_weight_is_refused_with_its_row_on_every_engine(evaluator, distributed_engine):
     demand_refused(evaluator, "w", -1.0, distributed_engine)
@@ -191,6 +193,7 @@ def test_one_row_gives_numbers_or_reasons(evaluator, local):
     assert all(np.isfinite(value) if value is not None else found.reasons[name] for name, value in found.items())
 
 
+@pytest.mark.one_cluster
 @weighed
 def test_slices_and_replicates_can_be_had_of_it(evaluator, engine):
     found = evaluate(scattered(engine), [evaluator], slices=["clicked"], bootstrap=3)

@@ -37,6 +37,7 @@ def _learns(stage) -> bool:
 LEARNERS = [stage for stage in EXAMPLES if _learns(stage)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", LEARNERS, ids=lambda stage: stage.title)
 def test_states_that_were_kept_are_as_good(local, files, tmp_path, stage):
     data = local.read_parquet(str(files / "*.parquet"), fragment_bytes=1)

@@ -38,6 +38,7 @@ def test_values_that_the_sample_has_all_of_are_counted(small, distinct):
     assert found.at_least <= distinct * 1.02
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["shuffled", "ascending"])
 def test_a_column_of_different_values_is_known_for_one(small, order):
     values = RNG.permutation(ROWS) if order == "shuffled" else np.arange(ROWS)

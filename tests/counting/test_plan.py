@@ -71,6 +71,7 @@ def test_of_many_rows_a_sample_is_read_and_its_estimate_told(small):
     assert engine.labels == ["estimate"]
 
 
+@pytest.mark.thorough
 def test_workers_count_in_parts_what_is_more_than_one_may_hold(engine, small):
     model = Pipeline(st.CountEncoder(["key", "few"])).fit(data(engine), counting=BUDGET)
     key, few = model.report.counts
@@ -224,6 +225,7 @@ def test_the_memory_of_a_task_is_known(engine):
     assert 2**27 < engine.task_memory <= options.memory_limit()
 
 
+@pytest.mark.thorough
 def test_a_sketch_is_told_and_takes_no_estimate(small):
     engine = Watching()
     stage = st.StringIndexer("key", max_categories=10, sketch_size=100)
@@ -237,6 +239,7 @@ def test_a_sketch_is_told_and_takes_no_estimate(small):
     assert str(learned.report.counts[0]).endswith(f"counts may be too low by {learned.report.counts[0].error:,} rows")
 
 
+@pytest.mark.thorough
 def test_a_column_can_be_sketched_and_counted():
     stages = [
         st.StringIndexer("key", max_categories=10, sketch_size=100, output_columns=["top"]),
@@ -248,12 +251,14 @@ def test_a_column_can_be_sketched_and_counted():
     assert (sketched.held.most, sketched.found, counted.found, counted.error) == (100, None, DISTINCT, 0)
 
 
+@pytest.mark.thorough
 def test_a_sketch_of_all_values_learns_what_counting_learns(engine):
     exact = Pipeline(st.StringIndexer("key", max_categories=10)).fit(data(engine))
     sketched = Pipeline(st.StringIndexer("key", max_categories=10, sketch_size=DISTINCT)).fit(data(engine))
     assert sketched.fitted[0]["categories"]["key"].equals(exact.fitted[0]["categories"]["key"])
 
 
+@pytest.mark.thorough
 def test_a_sketch_is_the_same_on_every_engine(engines, engine):
     stage = st.StringIndexer("key", max_categories=40, sketch_size=300, min_frequency=0.00001)
     assert Pipeline(stage).fit(data(engine)).digest == Pipeline(stage).fit(data(engines.get("local"))).digest

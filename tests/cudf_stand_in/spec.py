@@ -35,11 +35,17 @@ def signature(owner: str, name: str) -> inspect.Signature | None:
 
 def bind(owner: str, name: str, arguments: tuple, options: Mapping[str, Any]) -> None:
     """Raise TypeError unless the real function takes a call with these arguments."""
+    _bind(owner, name, len(arguments), tuple(options))
+
+
+@functools.cache
+def _bind(owner: str, name: str, count: int, options: tuple[str, ...]) -> None:
+    """Bind as many arguments and these options: whether a call is taken is up to nothing else."""
     expected = signature(owner, name)
     if expected is None:
         raise TypeError(f"{owner}.{name} of RAPIDS {VERSION} is no function")
     try:
-        expected.bind(*arguments, **options)
+        expected.bind(*[None] * count, **dict.fromkeys(options))
     except TypeError as error:
         parameters = MEMBERS[owner][name]
         raise TypeError(f"{owner}.{name}({parameters}) of RAPIDS {VERSION}: {error}") from None

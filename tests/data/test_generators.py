@@ -81,6 +81,7 @@ class TestRows:
         first, second = generator.generate(200, 0)
         assert not first.equals(second)
 
+    @pytest.mark.thorough
     def test_chunks_have_250_000_rows(self) -> None:
         assert [table.num_rows for table in trips.generate(250_001, 0)] == [250_000, 1]
 
@@ -246,6 +247,7 @@ class TestClicks:
     def test_small_vocabularies_are_seen_whole(self, click_rows: pl.DataFrame, column: str, size: int) -> None:
         assert click_rows[column].drop_nulls().n_unique() == size
 
+    @pytest.mark.thorough
     def test_large_vocabularies_pass_100_000_at_4_million_rows(self) -> None:
         present = np.random.default_rng(0).random(int(4e6 * (1 - 0.034)))
         codes = clicks._codes("C3", clicks.CATEGORIES["C3"], present)
@@ -256,6 +258,7 @@ class TestClicks:
         assert counts[0] > 0.05 * click_rows.height
         assert share(counts == 1) > 0.5
 
+    @pytest.mark.thorough
     def test_columns_share_no_category(self, click_rows: pl.DataFrame) -> None:
         seen = [set(click_rows[name].drop_nulls()) for name in CATEGORIES]
         assert len(set.union(*seen)) == sum(len(values) for values in seen)
@@ -355,6 +358,7 @@ def trip_features(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return features.to_numpy(), rows["fare_amount"].to_numpy()
 
 
+@pytest.mark.thorough
 def test_every_zone_of_a_trip_is_in_the_table_of_zones_and_the_middle_of_the_map_is_manhattan(tmp_path, trip_rows):
     table = pl.concat(pl.read_csv(path) for path in zones.write(tmp_path / "zones"))
     assert table["LocationID"].to_list() == list(range(1, 266))

@@ -71,6 +71,7 @@ def test_numbers_are_continuous(name: str, rows: pl.DataFrame) -> None:
     assert rows[name].n_unique() == len(rows)
 
 
+@pytest.mark.thorough
 def test_few_factors_of_different_strength_are_behind_the_features(rows: pl.DataFrame) -> None:
     variances = np.linalg.eigvalsh(np.cov(rows.select(mixed.FEATURES).to_numpy().T))[::-1]
     strong, weak = variances[: mixed.FACTORS], variances[mixed.FACTORS :]

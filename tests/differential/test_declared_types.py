@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from arrow_values import build, exact, values
 from budget import differential
 from hypothesis import strategies as st
@@ -38,6 +39,7 @@ def _check(text: str, cell: str, declared: pa.DataType, local: Engine, folder: P
     assert_same(partial(local.read_json_lines, lines, schema=schema), wanted, f"{text!r} as {declared}")
 
 
+@pytest.mark.thorough
 @differential(few=20, case=spelled(NUMBERS))
 def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
     case: tuple[str, pa.DataType], local: Engine, folder: Path
@@ -47,6 +49,7 @@ def test_csv_and_json_lines_agree_on_numbers_of_declared_types(
         _check(text, text, declared, local, folder)
 
 
+@pytest.mark.thorough
 @differential(few=20, case=spelled(SPELLED))
 def test_csv_and_json_lines_agree_on_texts_of_declared_types(
     case: tuple[str, pa.DataType], local: Engine, folder: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from budget import differential
 from consumers import CONSUMERS, OFTEN_ODD, fits
 from hypothesis import assume
@@ -17,6 +18,7 @@ from table_strategies import LARGE, NESTED, NUMBERS, RARE, TEXT, TIMES, tables
 from penstock.engines.base import Engine
 
 
+@pytest.mark.thorough
 @differential(
     table=tables(LARGE, TIMES, NUMBERS, TEXT, RARE, NESTED),
     writer=WRITERS,
@@ -46,6 +48,7 @@ def test_every_way_to_a_parquet_file_gives_what_was_written(
     assert_same(lambda: consume(local.read_parquet(path, fragment_bytes=size), scratch), wanted, consumer)
 
 
+@pytest.mark.thorough
 @differential(
     few=5,
     table=tables(LARGE, TIMES, NUMBERS, TEXT, RARE, NESTED),
@@ -68,6 +71,7 @@ def _wider(kind: pa.DataType) -> pa.DataType:
     return pa.float64() if pa.types.is_floating(kind) else kind
 
 
+@pytest.mark.thorough
 @differential(
     few=5,
     table=tables(NUMBERS, RARE),

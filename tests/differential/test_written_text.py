@@ -33,6 +33,7 @@ def assert_read_again(table: pa.Table, output: TextOutput, size: int, engine: En
     assert_same(partial(engine.read, output.format, folder / "out", **options), expected(table), output.format)
 
 
+@pytest.mark.thorough
 @differential(
     few=25,
     table=tables(PLAIN, LARGE, TEXT, TEXT, TIMES_OF_A_DAY),
@@ -53,6 +54,7 @@ def test_json_lines_that_are_written_and_read_again_are_the_same_to_the_bit(
     assert_read_again(table, JSON_LINES, size, local, folder)
 
 
+@pytest.mark.thorough
 @differential(few=5, table=tables(TEXT))
 def test_the_modules_of_python_read_the_same_texts(table: pa.Table, local: Engine, folder: Path) -> None:
     table = CSV.writable(table)

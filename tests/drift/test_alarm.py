@@ -95,6 +95,7 @@ def test_what_can_tell_nobody_is_refused_before_anything_is_read(model, sides):
         model.drift(sides[1], alarm=7)
 
 
+@pytest.mark.thorough
 def test_the_command_line_compares_tells_and_ends_with_a_code(model, sides, tmp_path, capsys):
     model.save(tmp_path / "model")
     for name, side in zip(("before", "now"), sides, strict=True):
@@ -110,6 +111,7 @@ def test_the_command_line_compares_tells_and_ends_with_a_code(model, sides, tmp_
     assert "<h1>model</h1>" in page.read_text()
 
 
+@pytest.mark.thorough
 def test_scores_are_monitored_from_the_command_line(model, sides, tmp_path, capsys):
     model.save(tmp_path / "model")
     sides[1].write_parquet(tmp_path / "now")
@@ -123,6 +125,7 @@ def test_scores_are_monitored_from_the_command_line(model, sides, tmp_path, caps
     assert main([*command[:-2], "--out", str(tmp_path / "third"), "--alarm", "true"]) == 2
 
 
+@pytest.mark.thorough
 def test_a_profile_is_made_of_other_rows_from_the_command_line(model, sides, tmp_path):
     model.save(tmp_path / "model")
     sides[1].write_parquet(tmp_path / "now")

@@ -60,6 +60,7 @@ def test_what_has_changed_is_named_and_nothing_else(found):
     assert len(found.columns) == len(NUMBERS) + len(TEXTS)
 
 
+@pytest.mark.thorough
 def test_a_shift_of_a_tenth_of_a_deviation_is_told_by_the_distance_of_distributions(found):
     measure = found["n0"]["kolmogorov_smirnov"]
     expected = 2 * stats.norm.cdf(0.05) - 1  # of two normal distributions so far apart
@@ -74,6 +75,7 @@ def test_a_new_value_is_named_with_its_share(found):
     assert first.current == pytest.approx(0.01, abs=0.0045)  # of many values counts are too low by less than 0.4 %
 
 
+@pytest.mark.thorough
 def test_values_that_are_missing_more_often_are_told(found):
     column = found["c1"]
     assert column["missing"].drifted

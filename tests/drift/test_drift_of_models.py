@@ -53,6 +53,7 @@ def counted(report) -> dict:
     return {each.name: [measure for measure in each.measures if measure.name != "mean"] for each in report.columns}
 
 
+@pytest.mark.thorough
 def test_every_engine_says_the_same_to_the_bit(engine, local):
     now, fitted = table(1, shift=1.0), PIPELINE.fit(local.from_arrow(table(0)))
     here, there = (fitted.with_profile(rows(each, table(0)), slices=["side"]) for each in (engine, local))
@@ -60,6 +61,7 @@ def test_every_engine_says_the_same_to_the_bit(engine, local):
     assert here.drift(rows(engine, now)).to_dict() == there.drift(rows(local, now)).to_dict()
 
 
+@pytest.mark.thorough
 def test_partitions_change_no_count(local):
     now, fitted = table(1, shift=1.0), PIPELINE.fit(local.from_arrow(table(0)))
     whole, parts = (fitted.with_profile(each) for each in (local.from_arrow(table(0)), rows(local, table(0))))
@@ -69,6 +71,7 @@ def test_partitions_change_no_count(local):
     assert not one.passed
 
 
+@pytest.mark.thorough
 def test_scores_are_monitored_in_the_pass_that_writes_them(engine, model, tmp_path):
     dataset, source = count_reads(rows(engine, table(1, shift=0.5)))
     written = model.transform(dataset, monitor=True).write_parquet(tmp_path / "out")
@@ -81,6 +84,7 @@ def test_scores_are_monitored_in_the_pass_that_writes_them(engine, model, tmp_pa
     assert pl.read_parquet(tmp_path / "out" / "*.parquet").equals(pl.read_parquet(tmp_path / "plain" / "*.parquet"))
 
 
+@pytest.mark.thorough
 def test_columns_that_are_left_out_of_the_output_are_monitored_too(local, model, tmp_path):
     dataset = rows(local, table(1))
     written = model.transform(dataset, monitor=True).select("prediction").write_parquet(tmp_path / "out")
@@ -88,6 +92,7 @@ def test_columns_that_are_left_out_of_the_output_are_monitored_too(local, model,
     assert pl.read_parquet(tmp_path / "out" / "*.parquet").columns == ["prediction"]
 
 
+@pytest.mark.thorough
 def test_a_profile_takes_two_scans_and_a_comparison_one(local):
     fitted = PIPELINE.fit(rows(local, table(0)))
     dataset, source = count_reads(rows(local, table(0)))
@@ -98,6 +103,7 @@ def test_a_profile_takes_two_scans_and_a_comparison_one(local):
     assert source.times == 1
 
 
+@pytest.mark.thorough
 def test_a_measure_is_that_of_scipy_over_the_bins(local, model):
     other = table(1, shift=0.3)
     edges = model.profile.roles["input"].bins.edges["n0"]
@@ -120,6 +126,7 @@ def test_a_column_without_ties_is_cut_at_quantiles_of_the_profile(local):
     assert bins.sum() == 6_300
 
 
+@pytest.mark.thorough
 def test_only_what_a_slice_has_changed_in_is_told_of_it(local):
     kept = PIPELINE.fit(rows(local, table(0, 3000))).with_profile(rows(local, table(0, 3000)), slices=["side"])
     report = kept.drift(rows(local, table(1, 3000, shift=0.5)))
@@ -130,6 +137,7 @@ def test_only_what_a_slice_has_changed_in_is_told_of_it(local):
         kept.drift(rows(local, table(1)).select(*NUMBERS, *TEXTS))
 
 
+@pytest.mark.thorough
 def test_metrics_are_compared_where_there_are_labels(local):
     evaluator = st.RegressionEvaluator(label="y", metrics="rmse")
     before, now = (local.from_arrow(table(seed, 2000)) for seed in (0, 1))
@@ -147,11 +155,13 @@ def test_metrics_are_compared_where_there_are_labels(local):
         fitted.with_profile(before).drift(now, evaluators=[evaluator])
 
 
+@pytest.mark.thorough
 def test_rows_without_a_label_are_compared_without_it(local, model):
     report = model.drift(rows(local, table(1)).select(*NUMBERS, *TEXTS))
     assert [each.role for each in report.columns] == [*["input"] * 4, "score"]
 
 
+@pytest.mark.thorough
 def test_a_report_is_plain_values_a_frame_a_page_and_a_display(local, model):
     report = model.drift(rows(local, table(1, shift=1.0)))
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
@@ -168,6 +178,7 @@ def test_a_report_is_plain_values_a_frame_a_page_and_a_display(local, model):
     assert "<h3>No alarm</h3>" in model.drift(rows(local, table(0))).to_html()
 
 
+@pytest.mark.thorough
 def test_drift_raises_where_it_is_asked_to(local, model):
     assert model.drift(rows(local, table(0))).raise_if_drifted().passed
     with pytest.raises(DriftError, match=r"3 of 6 columns drifted.*kolmogorov_smirnov") as caught:
@@ -175,6 +186,7 @@ def test_drift_raises_where_it_is_asked_to(local, model):
     assert caught.value.column in ("n0", "prediction", "y")
 
 
+@pytest.mark.thorough
 def test_a_model_without_a_profile_says_how_to_get_one(local, tmp_path):
     bare = PIPELINE.fit(rows(local, table(0)))
     for ask in (bare.drift, lambda dataset: bare.transform(dataset, monitor=True)):
@@ -182,6 +194,7 @@ def test_a_model_without_a_profile_says_how_to_get_one(local, tmp_path):
             ask(rows(local, table(1)))
 
 
+@pytest.mark.thorough
 def test_no_rows_are_compared_with_nothing(local, model, tmp_path):
     empty = rows(local, table(1)).limit(0)
     with pytest.raises(EmptyInputError, match="no rows to compare"):
@@ -191,11 +204,13 @@ def test_no_rows_are_compared_with_nothing(local, model, tmp_path):
     assert model.transform(empty, monitor=True).write_parquet(tmp_path / "out").drift is None
 
 
+@pytest.mark.thorough
 def test_what_is_no_monitor_is_refused(local, model):
     with pytest.raises(ConfigError, match="monitor is str, expected True or a Monitor"):
         model.transform(rows(local, table(1)), monitor="yes")
 
 
+@pytest.mark.thorough
 def test_a_gpu_counts_what_a_cpu_counts(gpu, cpu):
     on_gpu, on_cpu = (
         PIPELINE.fit(cpu.from_arrow(table(0))).with_profile(each.from_arrow(table(0))).drift(each.from_arrow(table(1)))
@@ -205,6 +220,7 @@ def test_a_gpu_counts_what_a_cpu_counts(gpu, cpu):
     assert inputs[0] == inputs[1]
 
 
+@pytest.mark.thorough
 def test_limits_are_what_is_asked_of_a_column(local, model):
     now = rows(local, table(1, shift=1.0))
     loose = ps.DriftLimits(limits={"kolmogorov_smirnov": 0.9}, columns={"y": {"psi": 0.01}}, ignore=["n1", "c1", "c4"])
@@ -214,6 +230,7 @@ def test_limits_are_what_is_asked_of_a_column(local, model):
     assert [each.name for each in report["y"].measures if each.drifted] == ["psi"]
 
 
+@pytest.mark.thorough
 def test_a_value_above_its_limit_that_chance_explains_is_no_alarm(local, model):
     few = rows(local, table(3, 40))
     limits = ps.DriftLimits(limits={"kolmogorov_smirnov": 0.01, "psi": 0.001})

@@ -52,6 +52,7 @@ def rows_of_folds(data: Dataset, **how: Any) -> list[tuple[list[int], list[int]]
     return [(rows_of(fold.train), rows_of(fold.validation)) for fold in data.folds(4, **how)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [WAYS[name] for name in ("row", "by", "stratify", "group")])
 def test_each_row_is_validated_once_and_trained_on_by_all_other_folds(local, way):
     folds = rows_of_folds(cut(local), **way)
@@ -62,6 +63,7 @@ def test_each_row_is_validated_once_and_trained_on_by_all_other_folds(local, way
         assert train == sorted(train)
 
 
+@pytest.mark.thorough
 @way
 def test_folds_are_the_same_rows_for_other_fragments(local, way):
     assert rows_of_folds(cut(local), **way) == rows_of_folds(cut(local, 10**9), **way)
@@ -72,6 +74,7 @@ def test_folds_are_the_same_rows_on_every_engine(distributed_engine, local, way)
     assert rows_of_folds(cut(distributed_engine), **way) == rows_of_folds(cut(local), **way)
 
 
+@pytest.mark.thorough
 @way
 def test_folds_of_filtered_rows_are_of_these_alone(local, way):
     folds = rows_of_folds(cut(local).filter(nw.col("row") % 3 > 0), **way)
@@ -80,6 +83,7 @@ def test_folds_of_filtered_rows_are_of_these_alone(local, way):
         assert sorted(row for _, held in folds for row in held) == [row for row in range(ROWS) if row % 3]
 
 
+@pytest.mark.thorough
 @way
 def test_a_fold_is_a_dataset_like_any_other(local, way, tmp_path):
     data = cut(local)
@@ -92,6 +96,7 @@ def test_a_fold_is_a_dataset_like_any_other(local, way, tmp_path):
         assert part.filter(nw.col("label") == "a").count() == table["label"].to_pylist().count("a")
 
 
+@pytest.mark.thorough
 @way
 def test_the_columns_that_folds_go_by_need_not_be_selected(local, way):
     data = cut(local)
@@ -102,6 +107,7 @@ def test_the_columns_that_folds_go_by_need_not_be_selected(local, way):
 # Folds of folds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("inner", [WAYS[name] for name in ("row", "stratify", "group")])
 @way
 def test_folds_of_a_training_set_part_its_rows(local, way, inner):
@@ -111,6 +117,7 @@ def test_folds_of_a_training_set_part_its_rows(local, way, inner):
     assert all(sorted(kept + held) == rows_of(train) for kept, held in folds)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [{}, {"stratify": "label"}, {"group": "row"}])
 def test_folds_of_folds_with_one_seed_are_dealt_anew(local, how):
     rows = 4000
@@ -135,6 +142,7 @@ def test_statistics_of_a_fold_of_a_fold_are_those_of_its_rows(local):
 # The folds of stages
 
 
+@pytest.mark.thorough
 def test_folds_by_row_are_those_that_statistics_of_folds_are_gathered_over(local):
     data = cut(local)
     folded = Folded.of([ValueCounts(("row",))], num_folds=4, seed=3)
@@ -222,6 +230,7 @@ def test_rows_without_numbers_have_no_folds_by_them(local, how):
         made.folds(3, **how)
 
 
+@pytest.mark.thorough
 def test_rows_without_numbers_have_folds_by_group(local):
     made = cut(local).map_partitions(lambda frame: frame, TABLE.schema)
     assert rows_of_folds(made, group="shop") == rows_of_folds(cut(local), group="shop")
@@ -244,6 +253,7 @@ def test_hidden_columns_are_not_for_users(local):
 # Records that are no rows
 
 
+@pytest.mark.thorough
 def test_a_record_that_cannot_be_parsed_is_in_no_fold_and_in_the_quarantine(local, tmp_path):
     lines = ["row,label", *(f"{row},a" for row in range(30)), "x,a", *(f"{row},b" for row in range(30, 60))]
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")

@@ -35,6 +35,7 @@ def fold_of_each_row(data: Dataset, num_folds: int, **how: object) -> np.ndarray
     return folds
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from([*range(12), None]), min_size=4, max_size=80), st.integers(2, 4), st.integers())
 def test_the_rows_of_a_group_are_in_one_fold(groups, num_folds, seed):
@@ -52,6 +53,7 @@ def test_folds_are_as_even_as_those_of_scikit_learn(num_folds):
     assert sorted(found) == sorted(len(test) for _, test in splits)
 
 
+@pytest.mark.thorough
 def test_of_very_many_groups_sets_are_dealt_and_folds_are_even(monkeypatch):
     monkeypatch.setattr(grouped, "MOST_GROUPS", 64)
     groups = np.random.default_rng(1).integers(0, 1500, 6000)
@@ -94,6 +96,7 @@ def test_zeros_of_both_signs_are_one_group():
     assert (folds[0::3] == folds[1::3]).all()
 
 
+@pytest.mark.thorough
 def test_a_group_is_in_the_same_fold_whatever_the_width_of_its_type():
     groups = list(range(40))
     small, large = (fold_of_each_row(of_groups(groups, kind), 5) for kind in (pa.int8(), pa.int64()))

@@ -44,6 +44,7 @@ def rows_of(data: Dataset) -> list[int]:
 # Folds
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=2, max_size=60), st.integers(2, 7), st.integers())
 def test_each_fold_has_its_share_of_every_class_and_of_all_rows(labels, num_folds, seed):
@@ -140,6 +141,7 @@ def test_rows_at_ranks_are_found_exactly_in_however_many_scans(monkeypatch, rows
 # Allocation
 
 
+@pytest.mark.thorough
 @given(
     st.lists(st.integers(0, 10**12), max_size=20),
     st.lists(st.integers(1, 1000), min_size=1, max_size=6),
@@ -163,6 +165,7 @@ class _Within:
 _within_one = _Within()
 
 
+@pytest.mark.thorough
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.data())
 def test_of_two_parts_the_first_has_exactly_its_share_if_it_is_whole(rows, data):
     total = max(1, sum(rows))
@@ -175,6 +178,7 @@ def test_of_two_parts_the_first_has_exactly_its_share_if_it_is_whole(rows, data)
 # Splits
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(
     st.lists(st.sampled_from("abc"), min_size=1, max_size=80),
@@ -239,6 +243,7 @@ def test_a_stratified_sample_has_its_share_of_each_class():
     assert counts(data.sample(n=51, seed=1, stratify="label")) == {"a": 38, None: 12, "c": 1}
 
 
+@pytest.mark.thorough
 def test_a_sample_of_a_sample_is_drawn_anew():
     half = labelled(["a"] * 2000).sample(n=1000, seed=1)
     folds = half.folds(2, seed=1, stratify="label")
@@ -251,6 +256,7 @@ def test_a_sample_of_filtered_rows_is_of_these():
     assert counts(data.sample(n=30, seed=1)) == {"b": 30}
 
 
+@pytest.mark.thorough
 def test_a_sample_and_folds_of_one_seed_have_nothing_to_do_with_each_other():
     data = labelled(["a"] * 2000)
     sizes = [fold.validation.count() for fold in data.sample(n=500, seed=0).folds(5, seed=0)]
@@ -292,6 +298,7 @@ def test_a_sample_of_rows_without_numbers_is_refused():
 # Samples by class
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=60), st.floats(0, 1), st.integers(0, 9))
 def test_of_each_class_its_own_fraction_is_drawn_to_within_half_a_row(labels, fraction, seed):
@@ -302,6 +309,7 @@ def test_of_each_class_its_own_fraction_is_drawn_to_within_half_a_row(labels, fr
     assert abs(found["a"] - fraction * rows["a"]) <= 0.5
 
 
+@pytest.mark.thorough
 def test_a_larger_fraction_has_the_rows_of_a_smaller_one_in_any_partitions():
     labels = ["a", "b", "b", "b"] * 100
     small, large = ({"a": 0.2, "b": 0.1}, {"a": 0.9, "b": 0.3})

@@ -38,6 +38,7 @@ def shuffled(number: int) -> np.ndarray:
     return np.random.default_rng(number).permutation(number)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows, num_folds, gap", [(12, 2, 0), (31, 4, 0), (50, 5, 3), (200, 9, 11)])
 def test_of_different_times_folds_are_those_of_scikit_learn(rows, num_folds, gap):
     times = shuffled(rows)
@@ -68,6 +69,7 @@ def nearest_begin(values: np.ndarray, rank: int) -> int:
     return int(ordered[rank]) + (rank - first > last - rank)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(
     times=st.lists(st.integers(-40, 40), min_size=8, max_size=60),
@@ -144,6 +146,7 @@ def test_rows_of_one_time_are_never_parted():
     assert pairs(timed([5, 1, 1, 1, 5, 5, 9, 9, 1]), 2) == [([1, 2, 3, 8], [0, 4, 5]), ([0, 1, 2, 3, 4, 5, 8], [6, 7])]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [300_000])
 def test_times_are_cut_exactly_where_there_are_very_many(number):
     times = np.random.default_rng(2).integers(-(2**60), 2**60, number)

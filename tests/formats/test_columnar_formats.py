@@ -134,6 +134,7 @@ def test_an_empty_file_and_one_of_another_format_are_told(local: Engine, name: s
     assert "engine.read_parquet" in str(caught.value.hint)
 
 
+@pytest.mark.thorough
 @ALL
 def test_a_file_that_is_cut_anywhere_is_corrupt_or_of_whole_blocks(local: Engine, name: str, tmp_path: Path) -> None:
     path = write(name, tmp_path / "a", table(GROUP + 10))
@@ -160,6 +161,7 @@ def test_two_streams_in_one_file_are_told_instead_of_the_second_being_lost(local
         local.read_arrow(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [10, GROUP + 5])
 @ALL
 def test_a_changed_byte_never_ends_in_anything_but_rows_or_an_error_of_penstock(
@@ -193,6 +195,7 @@ def test_a_part_that_is_not_the_one_of_its_manifest_is_told(local: Engine, forma
         local.read(format, tmp_path / "out").to_arrow()
 
 
+@pytest.mark.thorough
 def test_a_dictionary_and_views_are_strings(local: Engine, tmp_path: Path) -> None:
     texts = pa.array(["a", None, "b", "a"] * GROUP)
     rows = pa.table(

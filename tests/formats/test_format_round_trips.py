@@ -78,6 +78,7 @@ def test_a_column_comes_back_to_the_bit_in_the_type_that_is_declared(
     assert again.equals(rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", REFUSED)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

@@ -23,6 +23,7 @@ def matrix(table: pa.Table, width: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((values, indices, lists[0].offsets.to_numpy()), shape=(table.num_rows, width))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("with_queries", [False, True])
 @pytest.mark.parametrize("zero_based", [False, True])
 def test_a_file_of_scikit_learns_is_read_as_it_reads_it_however_it_is_cut(

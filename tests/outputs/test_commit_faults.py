@@ -152,6 +152,7 @@ def test_lock_that_is_never_released_is_a_conflict_naming_its_run(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_target_that_is_replaced_never_vanishes(tmp_path: Path) -> None:
     target = tmp_path / "out"
     runs = [f"r{number}" for number in range(15)]
@@ -312,6 +313,7 @@ def report(command: list[str]) -> tuple[str, str, list[str], str]:
     return name, message, left, run_id
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["limit-part", "limit-manifest"])
 def test_file_size_limit_is_a_full_disk_and_leaves_the_old_output(tmp_path: Path, moment: str) -> None:
     name, message, left, run_id = report([sys.executable, "-c", FULL, str(tmp_path), moment])
@@ -320,6 +322,7 @@ def test_file_size_limit_is_a_full_disk_and_leaves_the_old_output(tmp_path: Path
     assert "ulimit -f" in message
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not can_mount(), reason="needs a private mount of a small tmpfs")
 @pytest.mark.parametrize(("moment", "needed"), [("part", "an unknown number of bytes"), ("manifest", "1000")])
 def test_full_file_system_is_named_with_bytes_needed_and_free_and_leaves_the_old_output(

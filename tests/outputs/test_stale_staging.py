@@ -109,6 +109,7 @@ with JointCommit(StagedDirectory(sys.argv[1], run_id="r0")):
 """
 
 
+@pytest.mark.thorough
 def test_staging_of_a_dead_process_is_removed_while_a_process_that_it_forked_lives(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(penstock.io.sinks.__file__).parents[3])}
     command = [sys.executable, "-c", FORKS, str(tmp_path / "out")]

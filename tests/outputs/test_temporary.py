@@ -57,6 +57,7 @@ def test_removing_it_twice_is_no_error(tmp_path):
     assert not folder.path.exists()
 
 
+@pytest.mark.thorough
 def test_the_end_of_a_process_removes_it(tmp_path):
     code = """
 import sys
@@ -110,6 +111,7 @@ def make_one(place: Path) -> None:
     TemporaryFolder(place).remove()
 
 
+@pytest.mark.thorough
 def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path, caplog):
     with other_process(tmp_path) as (process, path):
         process.kill()
@@ -120,6 +122,7 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path, cap
     assert f"removed {path}, which a process that was killed had left" in caplog.text
 
 
+@pytest.mark.thorough
 def test_the_folder_of_a_living_process_is_left_alone(tmp_path):
     with other_process(tmp_path) as (_, path):
         make_one(tmp_path)
@@ -134,6 +137,7 @@ def abandoned(tmp_path):
     return path
 
 
+@pytest.mark.thorough
 def test_the_folder_of_another_host_is_left_alone(abandoned):
     record = abandoned.with_name(f".{abandoned.name}.owner")
     record.write_text(json.dumps({**json.loads(record.read_text()), "host": "elsewhere"}))
@@ -141,6 +145,7 @@ def test_the_folder_of_another_host_is_left_alone(abandoned):
     assert abandoned.is_dir()
 
 
+@pytest.mark.thorough
 def test_what_belongs_to_another_user_is_left_alone(abandoned, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     make_one(abandoned.parent)
@@ -154,6 +159,7 @@ def test_folders_without_a_record_are_left_alone(tmp_path, name):
     assert (tmp_path / name).is_dir()
 
 
+@pytest.mark.thorough
 def test_a_link_in_place_of_a_folder_is_not_followed(abandoned, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "rows").write_text("x")
@@ -163,6 +169,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(abandoned, tmp_path_factory
     assert (elsewhere / "rows").read_text() == "x"
 
 
+@pytest.mark.thorough
 def test_a_link_in_place_of_a_record_is_not_followed(abandoned, tmp_path_factory):
     record = abandoned.with_name(f".{abandoned.name}.owner")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "record"

@@ -107,6 +107,7 @@ def test_a_part_of_a_fragment_is_taken_from_the_whole(data, reads):
     assert not reads
 
 
+@pytest.mark.thorough
 def test_a_fit_a_transform_and_a_write_read_each_column_once(data, reads, tmp_path):
     persisted = data.persist()
     pipeline = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"), st.StringIndexer("s"))
@@ -117,6 +118,7 @@ def test_a_fit_a_transform_and_a_write_read_each_column_once(data, reads, tmp_pa
     assert model.digest == pipeline.fit(data).digest
 
 
+@pytest.mark.thorough
 def test_ranks_read_nothing_a_second_time(data, reads):
     persisted = data.select("x", "n").filter(~nw.col("x").is_null()).persist()
     persisted.to_arrow()
@@ -145,6 +147,7 @@ def test_no_result_depends_on_it(data, steps):
             assert dataset.to_arrow() == again.to_arrow()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [lambda data: data, lambda data: data.filter(nw.col("n") % 4 != 1)])
 def test_a_split_has_the_same_rows(data, rows):
     parts = rows(data).persist().split([0.7, 0.3], seed=5)
@@ -154,6 +157,7 @@ def test_a_split_has_the_same_rows(data, rows):
             assert part.count() == again.count()
 
 
+@pytest.mark.thorough
 def test_a_split_is_persisted_as_the_part_that_it_is(data, reads):
     part = data.split([0.5, 0.5], seed=5)[0]
     persisted = part.persist()
@@ -164,6 +168,7 @@ def test_a_split_is_persisted_as_the_part_that_it_is(data, reads):
     assert not reads
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("persist", ["before", "after"])
 def test_folds_learn_the_same(data, persist):
     pipeline = ps.Pipeline(st.Imputer("x"), st.StandardScaler("x"))
@@ -173,6 +178,7 @@ def test_folds_learn_the_same(data, persist):
         assert pipeline.fit(fold).digest == pipeline.fit(plain).digest
 
 
+@pytest.mark.thorough
 def test_rows_that_are_set_aside_are_so_each_time(data, tmp_path):
     model = ps.Pipeline(
         st.Expect("n < 50", action="quarantine"), st.Expect("x is not None", action="drop"), st.StandardScaler("x")
@@ -189,6 +195,7 @@ def test_rows_that_are_set_aside_are_so_each_time(data, tmp_path):
         assert aside[0].equals(aside[1])
 
 
+@pytest.mark.thorough
 def test_records_that_cannot_be_parsed_are_set_aside_each_time(local, reads, tmp_path):
     (tmp_path / "a.csv").write_text("n,s\n1,a\nx\n2,b\n3,c\n")
     data = local.read_csv(tmp_path / "a.csv", max_bad_records=1)
@@ -206,6 +213,7 @@ def test_records_that_cannot_be_parsed_are_set_aside_each_time(local, reads, tmp
     assert len(reads) == 3 + 1 + 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", ["as stored", "prepared", "after"])
 def test_an_error_names_file_and_row(data, where):
     def checked(dataset):
@@ -281,6 +289,7 @@ class TestBudget:
         assert len(again[0]) == 3
         assert all(each == again[0] for each in again)
 
+    @pytest.mark.thorough
     def test_what_was_not_used_for_two_scans_gives_way(self, data):
         persisted = data.persist(memory="480 B")
         persisted.select("n").to_arrow()
@@ -316,6 +325,7 @@ class TestBudget:
         assert persisted.select("n", "x").to_arrow() == table().select(["n", "x"])
         assert not reads
 
+    @pytest.mark.thorough
     def test_the_budget_of_the_disk_holds(self, data, reads):
         persisted = data.persist(memory="0 B", disk="4 KiB")
         persisted.to_arrow()
@@ -385,6 +395,7 @@ def names_held(dataset):
 
 
 class TestLettingGo:
+    @pytest.mark.thorough
     def test_unpersist_gives_the_dataset_as_it_was(self, data, reads):
         for plain in (data, data.filter(nw.col("n") > 3)):
             persisted = plain.persist()
@@ -403,6 +414,7 @@ class TestLettingGo:
     def test_a_dataset_that_is_not_persisted_stays_as_it_is(self, data):
         assert data.unpersist() is data
 
+    @pytest.mark.thorough
     def test_of_rows_that_are_persisted_twice_the_last_are_let_go(self, data, reads):
         stored = data.persist()
         prepared = stored.filter(nw.col("n") > 3).persist()
@@ -420,6 +432,7 @@ class TestLettingGo:
         assert usage(persisted) == (0, 0, 0)
         assert usage(other).columns == 36
 
+    @pytest.mark.thorough
     def test_the_last_dataset_lets_go(self, data):
         persisted = data.persist()
         persisted.to_arrow()
@@ -439,6 +452,7 @@ class TestOfAFit:
         seen = [(name, first, column) for name, first, columns in reads for column in columns]
         assert len(seen) == len(set(seen)) == 12
 
+    @pytest.mark.thorough
     def test_nothing_is_held_afterwards_or_when_it_fails(self, data, monkeypatch):
         from penstock.io.persisted import row_store
 
@@ -464,6 +478,7 @@ class TestOfAFit:
         again = ps.Pipeline(st.Imputer("x"), st.RobustScaler("x"), st.StringIndexer("s"))
         assert "holds 1 column(s) from pass to pass, as there is room: x" in again.explain(data)
 
+    @pytest.mark.thorough
     def test_a_training_reads_what_the_scan_has_read(self, data, reads):
         rows = data.map_partitions(lambda frame: frame.with_columns(nw.col("n") % 2), data.schema).select("n", "x", "b")
         pipeline = ps.Pipeline(st.Imputer("x"), st.LogisticRegression("n", features=["x"], max_iter=3))
@@ -486,6 +501,7 @@ def test_explain_says_what_is_held(data):
     assert "a quarter of its free memory" in pipeline.explain(data.persist())
 
 
+@pytest.mark.thorough
 def test_many_threads_get_the_same_rows(data):
     persisted = data.persist(memory="2 KiB", disk="8 KiB")
     expected, wrong = table(), []
@@ -529,6 +545,7 @@ def test_a_dataset_that_is_persisted_already_is_so_in_one_way(data):
         persisted.persist(memory="2MiB")
 
 
+@pytest.mark.thorough
 def test_texts_are_coded_once_as_long_as_they_are_held(data, monkeypatch):
     from penstock.frames import coded
 

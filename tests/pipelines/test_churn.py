@@ -60,6 +60,7 @@ def test_both_models_are_measured_side_by_side(fitted):
     assert fitted.metrics["boosted.areaUnderROC"] > 0.75
 
 
+@pytest.mark.thorough
 def test_blank_charges_are_null_and_then_imputed(folder, fitted):
     scored = pq.read_table(folder / "scored").to_pandas()
     new = scored[scored["customerID"].isin(_new_ones(folder))]
@@ -73,6 +74,7 @@ def _new_ones(folder: Path) -> list[str]:
     return list(raw.loc[raw["tenure"] == 0, "customerID"])
 
 
+@pytest.mark.thorough
 def test_customers_without_an_answer_are_scored(folder, fitted):
     result = jobs.score(
         ScoreRequest(

@@ -48,21 +48,25 @@ def test_it_learns_what_tells_clicks_apart(fitted):
     assert fitted.metrics["areaUnderROC"] > 0.70  # that of the true model is 0.79
 
 
+@pytest.mark.thorough
 def test_its_metric_is_that_of_the_scored_rows(fitted):
     scored = pq.read_table(fitted.scored.path, columns=["label", "rawPrediction"])
     expected = _area_under_roc(scored["label"].to_numpy(), scored["rawPrediction"].to_numpy())
     assert fitted.metrics["areaUnderROC"] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_it_takes_one_scan(fitted):
     assert fitted.scans == 1
 
 
+@pytest.mark.thorough
 def test_it_does_as_well_on_rows_of_another_day(folder, fitted):
     found = jobs.evaluate(EvaluateRequest(pipeline="clicks", model=fitted.model, **_common(folder, "new")))
     assert found.metrics["areaUnderROC"] == pytest.approx(fitted.metrics["areaUnderROC"], abs=0.04)
 
 
+@pytest.mark.thorough
 def test_rows_without_a_label_are_scored(folder, fitted):
     unlabelled = pq.read_table(folder / "new").drop_columns(["label"])
     pq.write_table(unlabelled, folder / "unlabelled.parquet")

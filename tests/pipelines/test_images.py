@@ -66,6 +66,7 @@ def scored(folder: Path, fitted: FitResult):
     ).scored  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_every_picture_has_its_class(scored):
     table = pq.read_table(scored.path).to_pandas()
     assert [Path(path).name for path in table["path"]] == [f"{number}.png" for number in range(8)]
@@ -74,6 +75,7 @@ def test_every_picture_has_its_class(scored):
     np.testing.assert_allclose(table["confidence"], powers[0] / (powers[0] + 3 * powers[1]), rtol=1e-5)
 
 
+@pytest.mark.thorough
 def test_what_is_no_picture_is_set_aside_with_its_path(scored):
     assert sum(scored.quarantined.values()) == 1
     table = pq.read_table(scored.quarantine).to_pylist()

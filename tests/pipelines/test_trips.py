@@ -64,6 +64,7 @@ def test_refunds_and_impossible_trips_are_left_out_and_counted(folder, fitted):
     assert sum(part.quarantined.get(RULE, 0) for part in parts) == _backwards(paid) > 0
 
 
+@pytest.mark.thorough
 def test_raw_text_without_a_fare_is_scored_and_impossible_trips_are_set_aside(folder, fitted):
     (part,) = (folder / "new").glob("*.csv")
     raw = pa.csv.read_csv(part)
@@ -100,6 +101,7 @@ def test_its_configuration_file_names_every_parameter_at_its_default():
     assert {name: value for name, value in settings.values.items() if name != "search"} == defaults
 
 
+@pytest.mark.thorough
 def test_its_search_runs_as_it_stands_in_its_file(folder, tmp_path):
     few = {"trials": 2, "folds": 2, "set": ["num_boost_round=5"]}
     result = jobs.tune(TuneRequest(pipeline="trips", out=tmp_path / "model", **few, **_common(folder)))

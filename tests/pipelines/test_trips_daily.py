@@ -84,6 +84,7 @@ def parts(folder: Path) -> dict[str, list[str]]:
     return digests
 
 
+@pytest.mark.thorough
 def test_days_of_boroughs_are_those_of_a_database_and_every_trip_is_accounted_for(raw, folder):
     made = run(raw)
     assert_frame_equal(daily(), expected(raw), check_dtypes=False)
@@ -96,6 +97,7 @@ def test_days_of_boroughs_are_those_of_a_database_and_every_trip_is_accounted_fo
     ]
 
 
+@pytest.mark.thorough
 def test_a_run_again_leaves_the_same_bytes(raw, folder):
     run(raw, run_id="march")
     before = parts(folder)
@@ -120,6 +122,7 @@ def test_the_late_trips_of_a_day_are_merged(raw, folder):
     assert (made.rows, made.rows_replaced, made.rows_unchanged) == (len(after), len(before), 0)
 
 
+@pytest.mark.thorough
 def test_the_model_forecasts_from_days_before(raw, folder):
     run(raw)
     model = ps.PipelineModel.load("models/trips_daily")

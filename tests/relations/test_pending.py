@@ -125,6 +125,7 @@ def test_a_query_that_failed_is_tried_again(sales, shops, monkeypatch):
     assert joined.count() == duck("SELECT count(*) n FROM sales JOIN shops USING (shop)")[0]["n"]
 
 
+@pytest.mark.thorough
 def test_staged_rows_are_there_as_long_as_a_dataset_is(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "TABLE_BYTES", 0)
     engine = ps.LocalEngine(device="cpu", staging_dir=tmp_path)
@@ -154,6 +155,7 @@ def test_a_model_is_fitted_and_scores_on_a_query(sales, shops):
     assert model.transform(joined.sort("day")).count() == joined.count()
 
 
+@pytest.mark.thorough
 def test_files_go_into_a_query_as_polars_reads_them(local, tmp_path, reads, monkeypatch):
     monkeypatch.setattr(results, "TABLE_BYTES", 0)
     table = SALES.set_column(3, "price", pa.array([float("nan") if row == 3 else row / 4 for row in range(40)]))

@@ -97,6 +97,7 @@ def test_where_keeps_what_is_true_alone(local, condition):
     check(local, f"SELECT id FROM v WHERE {condition} ORDER BY id", v=VALUES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -104,6 +104,7 @@ def test_distinct_rows_take_null_for_null(local):
     check(local, "SELECT DISTINCT shop, sold > 4 AS many FROM sales ORDER BY shop, many")
 
 
+@pytest.mark.thorough
 def test_with_and_subqueries_of_from_have_columns_of_their_own(local):
     check(
         local,
@@ -113,6 +114,7 @@ def test_with_and_subqueries_of_from_have_columns_of_their_own(local):
     )
 
 
+@pytest.mark.thorough
 def test_a_name_of_with_hides_a_table(local):
     assert check(local, "WITH shops AS (SELECT 1 AS one FROM sales WHERE row = 0) SELECT * FROM shops") == [{"one": 1}]
 
@@ -124,6 +126,7 @@ def test_an_empty_table_gives_no_rows_in_the_same_types(local):
     assert made.schema.types == [pa.int16(), pa.int64(), pa.float64()]
 
 
+@pytest.mark.thorough
 def test_a_constant_condition_keeps_all_rows_or_none(local):
     assert len(check(local, "SELECT row FROM sales WHERE 1 = 1 AND TRUE")) == 40
     assert check(local, "SELECT row FROM sales WHERE 1 > 1") == []

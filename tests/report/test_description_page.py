@@ -42,6 +42,7 @@ def test_a_section_for_each_part_in_order(full: Node) -> None:
     assert titles == ["Warnings", "Overview", "Label", "Columns", "Missing values", "Correlations"]
 
 
+@pytest.mark.thorough
 def test_warnings_say_what_to_do_once_a_kind(full: Node) -> None:
     rows = rows_of(figure(full, "What would hurt a model"))[1:]
     found = samples.full().warnings
@@ -77,6 +78,7 @@ def test_times_stand_below_their_edges(full: Node) -> None:
     assert words[-3:] == [f"{edges[place]:%Y-%m-%d %H:%M}" for place in (0, len(edges) // 2, -1)]
 
 
+@pytest.mark.thorough
 def test_values_without_a_bar_are_told(full: Node) -> None:
     assert "Not drawn are 1 beyond the bars." in figure(full, "endless").text
 
@@ -132,6 +134,7 @@ def test_the_same_description_is_the_same_page() -> None:
     assert samples.full().to_html() == samples.full().to_html()
 
 
+@pytest.mark.thorough
 def test_many_columns_are_drawn_as_far_as_there_is_room() -> None:
     page = parse(samples.many().to_html())
     assert "Drawn are the first 30 of 45 columns." in figure(page, "Correlations").text

@@ -13,6 +13,7 @@ import description_samples as descriptions
 import drift_samples as drifts
 import pytest
 import report_samples as samples
+import run_samples as runs
 import search_samples as searches
 
 from penstock.report import write_report
@@ -33,7 +34,8 @@ DESCRIPTIONS = {
     "quiet_drift": drifts.quiet,
     "hostile_drift": drifts.hostile,
 }
-MADE = (*EVALUATIONS, *SEARCHES, *DESCRIPTIONS)
+RUNS = {"run": runs.full, "many_tasks": runs.many, "hostile_run": runs.hostile}
+MADE = (*EVALUATIONS, *SEARCHES, *DESCRIPTIONS, *RUNS)
 
 # Centres and boxes of text in a drawing that is not turned; a pixel of each side may be shared.
 TEXTS = """
@@ -89,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_report(make(), made / f"{name}.html", title="<script>alert(0)</script>", details={"rows": 200000})
     for name, search in SEARCHES.items():
         write_page(searches.render(search()), made / f"{name}.html")
-    for name, describe in DESCRIPTIONS.items():
+    for name, describe in (DESCRIPTIONS | RUNS).items():
         describe().write_report(made / f"{name}.html", title="<script>alert(0)</script>")
     return made
 
@@ -218,8 +220,8 @@ def test_all_words_have_a_contrast_of_four_and_a_half(show: Callable[..., Any], 
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", [*SEARCHES, *DESCRIPTIONS])
-def test_all_words_and_lines_of_a_search_and_a_description_can_be_seen(
+@pytest.mark.parametrize("name", [*SEARCHES, *DESCRIPTIONS, *RUNS])
+def test_all_words_and_lines_of_a_search_a_description_and_a_run_can_be_seen(
     show: Callable[..., Any], name: str, scheme: str
 ) -> None:
     seen = show(name, scheme=scheme).evaluate(COLOURS)

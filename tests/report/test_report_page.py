@@ -100,6 +100,7 @@ def test_anchors_are_unique_and_links_lead_to_them(everything: Node) -> None:
     assert {link[1:] for link in links} <= set(anchors)
 
 
+@pytest.mark.thorough
 def test_equal_evaluations_give_equal_pages() -> None:
     assert render(samples.everything()) == render(samples.everything())
 
@@ -108,6 +109,7 @@ def test_an_ordinary_page_is_small() -> None:
     assert len(render(samples.everything()).encode()) < 300_000
 
 
+@pytest.mark.thorough
 def test_long_curves_and_many_labels_do_not_make_a_long_page() -> None:
     steps = [index / 99_999 for index in range(100_000)]
     many = samples.multiclass(tuple(range(80))).tables
@@ -129,6 +131,7 @@ def test_metrics_say_value_interval_bound_reason_and_direction() -> None:
     assert rows[1].all("data")[0].attributes["value"] == "0.61234"
 
 
+@pytest.mark.thorough
 def test_names_with_a_prefix_are_sections() -> None:
     joined = Evaluation.joined([samples.binary().named("shop.clicks"), samples.regression().named("price")])
     first, second = page(joined).all("section")
@@ -271,6 +274,7 @@ def test_a_cell_is_shaded_by_its_share_of_the_true_label() -> None:
     assert matrix(shown) == {("0", "0"): 3.0, ("0", "1"): 1.0, ("1", "0"): 0.0, ("1", "1"): 2.0}
 
 
+@pytest.mark.thorough
 def test_the_labels_of_least_weight_are_one_and_no_weight_is_lost() -> None:
     evaluation = samples.multiclass(tuple(f"topic {index:02}" for index in range(30)))
     table = evaluation.tables["confusionMatrix"].to_pydict()

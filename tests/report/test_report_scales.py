@@ -43,6 +43,7 @@ def test_ticks_are_the_round_numbers_of_the_range(low: float, high: float, expec
     assert ticks(low, high) == expected
 
 
+@pytest.mark.thorough
 @given(st.lists(NUMBERS, min_size=1))
 def test_a_domain_holds_all_values_with_two_to_seven_ticks_from_end_to_end(values: list[float]) -> None:
     low, high = nice_domain(values)

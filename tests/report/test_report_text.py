@@ -67,6 +67,7 @@ def test_labels_without_words_are_named(value: object, expected: str) -> None:
     assert show_label(value) == expected
 
 
+@pytest.mark.thorough
 @given(st.text(), st.floats(2, 40))
 def test_a_shortened_label_is_no_wider_than_asked(text: str, ems: float) -> None:
     shown = shorten(text, ems)
@@ -74,6 +75,7 @@ def test_a_shortened_label_is_no_wider_than_asked(text: str, ems: float) -> None
     assert shown == text or (shown.endswith("\u2026") and text.startswith(shown[:-1]))
 
 
+@pytest.mark.thorough
 @given(st.text())
 def test_clean_text_can_be_encoded_and_has_no_control_characters(text: str) -> None:
     shown = clean(text)

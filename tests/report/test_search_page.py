@@ -82,6 +82,7 @@ def test_trials_on_fewer_rows_are_shown_and_do_not_compete(uneven: Node) -> None
     assert [row.all("th")[0].text for row in figure(uneven, "By value").all("tr")[-2:]] == ["0", "11"]
 
 
+@pytest.mark.thorough
 def test_bars_are_as_long_as_parameters_matter(search: Node) -> None:
     widths = {tip(bar): bar.number("width") for bar in figure(search, "Importance of parameters").all("rect")}
     assert list(widths)[:2] == ["XGBoostClassifier.learning_rate: 62%", "XGBoostClassifier.max_depth: 30%"]
@@ -108,6 +109,7 @@ def test_a_line_is_parted_where_a_trial_lacks_a_parameter(uneven: Node) -> None:
     assert {path.count("M") + path.count("L") for path in paths} == {4}
 
 
+@pytest.mark.thorough
 def test_the_mark_of_a_trial_is_at_the_mean_of_its_folds(search: Node) -> None:
     drawn = figure(search, "Best trials by fold")
     rows = [number for number, line in enumerate(drawn.all("line", "marker"))]
@@ -146,6 +148,7 @@ def test_a_search_of_next_to_nothing_has_a_page(trials: TrialRows) -> None:
     assert figure(page(trials), "Parallel coordinates").all("p", "nothing")
 
 
+@pytest.mark.thorough
 def test_a_long_search_is_no_long_page() -> None:
     one = searches.search(1).rows[0]
     rows = [TrialRow(n, {**one.params, "model.x": n / 7}, "complete", n / 3, one.folds) for n in range(3000)]
@@ -163,6 +166,7 @@ def result(local: Engine) -> ps.SearchResult:
     return ps.CrossValidator(pipeline, space, evaluator, folds=3).fit(data)
 
 
+@pytest.mark.thorough
 def test_python_writes_the_page_of_a_result(result: ps.SearchResult, tmp_path: Path) -> None:
     pytest.importorskip("optuna")
     path = result.report(tmp_path / "new" / "page.html", title="fares", details={"Data": "a.parquet"})

@@ -53,6 +53,7 @@ def test_files_of_several_formats_and_steps_of_their_own_are_one(engine: Engine,
     assert (result.read, result.rows, result.dropped) == (52, 28, {"filter": 25, "explode(l)": -1})
 
 
+@pytest.mark.thorough
 def test_splits_and_folds_deal_the_rows_as_those_of_one_table(engine: Engine) -> None:
     made, whole = two(engine), engine.from_arrow(WHOLE, fragment_bytes=700)
     for ours, theirs in zip(made.split([3, 1], seed=5), whole.split([3, 1], seed=5), strict=True):
@@ -68,6 +69,7 @@ def test_a_lag_reaches_from_the_second_into_the_first(engine: Engine) -> None:
     assert made == [None, *range(49)]
 
 
+@pytest.mark.thorough
 def test_a_model_fitted_on_a_union_is_that_of_the_table_cut_alike(engine: Engine) -> None:
     pipeline = ps.Pipeline(st.Imputer("x"), st.StringIndexer("s"), st.StandardScaler(["x", "id"]))
     made, whole = two(engine), cut(engine, WHOLE, [each.rows for each in two(engine).fragments])
@@ -92,6 +94,7 @@ def test_parts_of_a_split_go_together_again() -> None:
     assert sorted(again[0] + again[1]) == list(range(50))
 
 
+@pytest.mark.thorough
 def test_folds_of_a_union_of_folds_are_dealt_anew() -> None:
     data = ps.LocalEngine(device="cpu").from_arrow(WHOLE, fragment_bytes=700)
     fold = data.folds(2, stratify="s")[0]

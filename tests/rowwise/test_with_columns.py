@@ -52,6 +52,7 @@ def cut(engine: Engine, table: pa.Table = TABLE, fragment_bytes: int = 1000) -> 
     return engine.from_arrow(table, fragment_bytes=fragment_bytes)
 
 
+@pytest.mark.thorough
 def test_values_and_types_are_those_of_polars(engine: Engine) -> None:
     made = cut(engine).with_columns({name: pair[0] for name, pair in COLUMNS.items()})
     oracle = FRAME.with_columns(**{name: pair[1] for name, pair in COLUMNS.items()})
@@ -137,6 +138,7 @@ def test_a_value_that_an_expression_cannot_take_is_named_with_file_and_row(tmp_p
     assert (caught.value.place["path"], caught.value.row) == (str(tmp_path / "1.parquet"), 3)
 
 
+@pytest.mark.thorough
 def test_row_numbers_survive_so_that_splits_after_it_are_those_before_it(engine: Engine) -> None:
     data = cut(engine)
     before = [part.to_arrow()["t"].to_pylist() for part in data.split([1, 1], seed=3)]

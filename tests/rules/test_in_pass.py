@@ -78,6 +78,7 @@ def test_nothing_is_put_in_place_where_a_rule_fails(dataset: Dataset, tmp_path: 
     assert [each.name for each in tmp_path.iterdir()] == ["rows"]
 
 
+@pytest.mark.thorough
 def test_what_was_there_stays_where_a_rule_fails(dirty: Dataset, tmp_path: Path) -> None:
     one_each = dirty.filter(nw.col("id").is_between(9, 249)).select("id")
     before = one_each.write_parquet(tmp_path / "out")
@@ -292,6 +293,7 @@ def project(local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("named", ["near", "conf/rules/near.yaml"])
 def test_scores_are_written_by_rules(project: Path, capsys: pytest.CaptureFixture[str], named: str) -> None:
     command = ["score", "model", "--data", "rows", "--out", "out", "--rules", named]
@@ -301,6 +303,7 @@ def test_scores_are_written_by_rules(project: Path, capsys: pytest.CaptureFixtur
     assert [each["status"] for each in scored["check"]["outcomes"]] == ["quarantined", "passed"]
 
 
+@pytest.mark.thorough
 def test_scores_that_break_a_rule_are_not_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("conf/rules/near.yaml").write_text("rules:\n- between: {column: x, most: 10}\n")
     assert main(["score", "model", "--data", "rows", "--out", "out", "--rules", "near"]) == 3
@@ -308,11 +311,13 @@ def test_scores_that_break_a_rule_are_not_written(project: Path, capsys: pytest.
     assert not Path("out").exists()
 
 
+@pytest.mark.thorough
 def test_people_see_the_outcomes_of_scores(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "model", "--data", "rows", "--out", "out", "--rules", "near"]) == 0
     assert "quarantined" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_outputs_of_a_job_are_written_by_rules(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("pipelines/copy.py").write_text("def run(inputs, parameters):\n    return {'copied': inputs['rows']}\n")
     Path("conf/pipelines").mkdir()

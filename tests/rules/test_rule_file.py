@@ -99,6 +99,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("named", ["people", "conf/rules/people.yaml"])
 def test_rows_that_keep_the_rules_pass(project: Path, capsys: pytest.CaptureFixture[str], named: str) -> None:
     assert main(["check", "good.parquet", "--rules", named, "--json"]) == 0
@@ -106,6 +107,7 @@ def test_rows_that_keep_the_rules_pass(project: Path, capsys: pytest.CaptureFixt
     assert (told["passed"], told["rows"], len(told["outcomes"])) == (True, 3, 5)
 
 
+@pytest.mark.thorough
 def test_broken_rules_are_an_exit_code_of_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "bad.parquet", "--rules", "people", "--json"]) == 3
     out, err = capsys.readouterr()
@@ -115,6 +117,7 @@ def test_broken_rules_are_an_exit_code_of_input(project: Path, capsys: pytest.Ca
     assert "failed" in err
 
 
+@pytest.mark.thorough
 def test_people_see_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "bad.parquet", "good.parquet", "--rules", "people"]) == 3
     out = capsys.readouterr().out

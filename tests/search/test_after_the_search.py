@@ -55,6 +55,7 @@ def predictions_by_hand(pipeline: ps.Pipeline | ps.CalibratedClassifier, data: D
     return pa.concat_tables(parts).sort_by("row")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("method", "classes"), [("sigmoid", 3), ("isotonic", 2)])
 def test_a_calibrated_classifier_is_that_of_a_plain_loop(local: Engine, method: str, classes: int) -> None:
     data = dataset(local, table(classes))
@@ -87,6 +88,7 @@ def test_calibrated_probabilities_are_those_of_scikit_learn(local: Engine, metho
     np.testing.assert_allclose(found, theirs.predict_proba(x), atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_probabilities_of_noise_say_that_it_is_noise(local: Engine) -> None:
     rng = np.random.default_rng(0)
     data = local.from_arrow(pa.table({"x": rng.normal(size=400), "y": rng.integers(0, 2, 400)}))
@@ -117,6 +119,7 @@ def test_a_tuned_threshold_is_the_best_of_all_out_of_fold(local: Engine) -> None
     assert made["prediction"].to_pylist() == ["ab"[int(p >= best)] for p in made["probability"].to_pylist()]
 
 
+@pytest.mark.thorough
 def test_the_best_value_is_that_of_scikit_learn_over_thresholds_between_all_scores(local: Engine) -> None:
     rows = table()
     data = dataset(local, rows)
@@ -134,6 +137,7 @@ def test_the_best_value_is_that_of_scikit_learn_over_thresholds_between_all_scor
     assert model.fitted[-1]["value"] == pytest.approx(theirs.best_score_, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_costs_move_the_threshold(local: Engine) -> None:
     data = dataset(local, table())
     dear, cheap = (
@@ -174,6 +178,7 @@ def test_every_engine_gives_the_same(distributed_engine: Engine, local: Engine) 
     assert len(digests) == 1
 
 
+@pytest.mark.thorough
 def test_the_thresholds_of_the_classifier_are_kept(local: Engine) -> None:
     data = dataset(local, table())
     for pipeline in (bayes(thresholds=(0.9, 0.1)), logistic(threshold=0.1)):
@@ -182,6 +187,7 @@ def test_the_thresholds_of_the_classifier_are_kept(local: Engine) -> None:
         assert made["prediction"].to_pylist() == ["ab"[int(p > 0.1)] for p in made["probability"].to_pylist()]
 
 
+@pytest.mark.thorough
 def test_an_estimator_of_scores_alone_gets_probabilities(local: Engine) -> None:
     data = dataset(local, table())
     pipeline = ps.Pipeline(st.SklearnEstimator(SVC(), "y", features=("x", "z")))
@@ -189,6 +195,7 @@ def test_an_estimator_of_scores_alone_gets_probabilities(local: Engine) -> None:
     assert 0 < model.predict({"x": 1.0, "z": 0.0})["probability"] < 1
 
 
+@pytest.mark.thorough
 def test_a_class_that_a_fold_lacks_is_told(local: Engine) -> None:
     rows = table(3).filter(pa.compute.not_equal(table(3)["y"], "c"))
     rare = rows.set_column(3, "y", pa.array(["c", *rows["y"].to_pylist()[1:]]))
@@ -197,12 +204,14 @@ def test_a_class_that_a_fold_lacks_is_told(local: Engine) -> None:
     assert "stratify" in (caught.value.hint or "")
 
 
+@pytest.mark.thorough
 def test_folds_may_be_stratified(local: Engine) -> None:
     data = dataset(local, table(3))
     model = ps.CalibratedClassifier(bayes(), folds={"num_folds": 2, "stratify": "y"}).fit(data)
     assert model.fitted[-1]["classes"]["value"].to_pylist() == ["a", "b", "c"]
 
 
+@pytest.mark.thorough
 def test_of_folds_in_time_only_what_comes_later_is_learned_from(local: Engine) -> None:
     data = dataset(local, table())
     folds = data.folds(2, time="row")
@@ -233,6 +242,7 @@ def test_a_missing_label_is_refused_before_reading(local: Engine) -> None:
         ps.CalibratedClassifier(bayes()).fit(local.from_arrow(pa.table({"x": [1.0], "z": [1.0]})))
 
 
+@pytest.mark.thorough
 def test_early_stopping_trains_all_rows_as_long_as_folds(local: Engine) -> None:
     classifier = st.XGBoostClassifier("y", features=("x", "z"), num_boost_round=50, early_stopping_rounds=3)
     model = ps.CalibratedClassifier(ps.Pipeline(classifier), folds=2).fit(dataset(local, table()))
@@ -240,6 +250,7 @@ def test_early_stopping_trains_all_rows_as_long_as_folds(local: Engine) -> None:
     assert model.stages[0].early_stopping_rounds is None
 
 
+@pytest.mark.thorough
 def test_the_report_tells_the_threshold(local: Engine) -> None:
     model = ps.TunedThreshold(bayes(), "f1", folds=2).fit(dataset(local, table()))
     assert model.report is not None

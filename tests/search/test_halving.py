@@ -101,6 +101,7 @@ def test_settings_drawn_at_random_compete_too():
     assert [len(rung) for rung in run(space.start({}), lambda trial: 1)] == [9, 3, 1]
 
 
+@pytest.mark.thorough
 def test_a_study_that_starts_anew_after_every_batch_is_the_undisturbed_one(tmp_path):
     for space in (ps.halving(GRID, factor=2), ps.halving(GRID, resource="rounds", max_resources=90, min_resources=5)):
         undisturbed = space.start({})
@@ -115,6 +116,7 @@ def test_a_study_that_starts_anew_after_every_batch_is_the_undisturbed_one(tmp_p
         study.close()
 
 
+@pytest.mark.thorough
 def test_a_search_over_rows_finds_the_best_of_a_grid():
     generator = np.random.default_rng(5)
     x, noise = generator.normal(size=(2, 600))

@@ -30,6 +30,7 @@ def total(trial):
     return 3 * trial.params["x"] + trial.params["y"] / 2 + (trial.params["k"] == "b")
 
 
+@pytest.mark.thorough
 def test_importances_are_shares_of_the_variance_of_a_sum():
     """Of 3 x + y / 2 + [k = b] they are 9 / 12, 1 / 48 and 1 / 4 of the whole, x and y even over 0 to 1."""
     space = {"x": stats.uniform(), "y": stats.uniform(), "k": ["a", "b"], "none": [1]}
@@ -92,6 +93,7 @@ def test_the_fraction_of_rows_is_a_parameter_where_it_varies():
     assert [trial.params["fraction of rows"] for trial in study.trials] == [0.25] * 4 + [0.5] * 2 + [1.0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*SPACES, "halving"])
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_the_figures_of_optuna_can_be_drawn_of_every_strategy(name):

@@ -40,6 +40,7 @@ def test_tpe_beats_random_search_of_as_many_trials():
     assert min(min(values(study)) for study in proposed) < 1.01  # the least there is with this kind is 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "sampler",
     [
@@ -67,6 +68,7 @@ def test_a_study_that_starts_anew_after_every_batch_is_the_undisturbed_one(sampl
     assert table(study) == expected
 
 
+@pytest.mark.thorough
 def test_cmaes_goes_on_with_its_state(tmp_path):
     pytest.importorskip("cmaes")
     space = ps.optuna_search(CURVES, n_trials=24, sampler="cmaes", batch_size=6)
@@ -86,6 +88,7 @@ def test_a_batch_is_as_large_as_said_and_seeds_differ():
     assert first.ask() != other.ask()
 
 
+@pytest.mark.thorough
 def test_parameters_of_a_value_are_proposed_beside_it_alone():
     study = run(ps.optuna_search(SPACE, n_trials=30, seed=4).start({}, "minimize"))
     for trial in study.trials:
@@ -130,6 +133,7 @@ def test_what_fails_or_has_no_value_does_not_end_a_search():
     assert study.best() is None
 
 
+@pytest.mark.thorough
 def test_what_has_no_value_loses_and_the_sampler_leaves_it():
     """Without that the sampler would go where it knows no loss: of trials that fail it knows nothing."""
     late = {}
@@ -144,6 +148,7 @@ def test_what_has_no_value_loses_and_the_sampler_leaves_it():
     assert late["failed"] < 10
 
 
+@pytest.mark.thorough
 def test_the_median_pruner_says_what_optuna_says_after_the_same_trials():
     space = ps.optuna_search(
         {"x": FloatDistribution(0, 1)}, n_trials=30, batch_size=1, sampler="random", pruner="median"
@@ -189,6 +194,7 @@ def test_pruners_stop_bad_trials_and_keep_the_best(pruner):
     assert sorted(by_state["complete"])[0] < sorted(by_state["pruned"])[len(by_state["pruned"]) // 2]
 
 
+@pytest.mark.thorough
 def test_the_order_within_a_batch_does_not_matter_to_what_is_pruned():
     def states(order):
         study = ps.optuna_search(CURVES, n_trials=24, batch_size=6, pruner="successive_halving").start({}, "minimize")

@@ -54,6 +54,7 @@ def test_an_evaluator_whose_column_no_trial_makes_is_refused_before_anything_is_
         ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, evaluator).fit(local.from_arrow(labelled()))
 
 
+@pytest.mark.thorough
 def test_a_trial_that_fails_is_told_with_its_error_and_the_others_go_on(local: Engine) -> None:
     data = local.from_arrow(labelled())
     space = [{"model.features": [("z",), ("x",)]}]  # some x are negative, which this naive Bayes refuses
@@ -101,6 +102,7 @@ def test_folds_of_another_dataset_are_refused(local: Engine) -> None:
         ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=folds).fit(local.from_arrow(labelled()))
 
 
+@pytest.mark.thorough
 def test_folds_of_the_rows_before_a_filter_are_refused(local: Engine) -> None:
     data = local.from_arrow(labelled(300))
     search = ps.CrossValidator(PIPELINE, {"model.smoothing": [1.0]}, CLICKED, folds=data.folds(3))

@@ -22,6 +22,7 @@ def noise() -> pa.Table:
     return pa.table({"y": rng.integers(2, size=ROWS), "c": categories, "x": rng.normal(size=ROWS)})
 
 
+@pytest.mark.thorough
 def test_categories_encoded_by_a_label_of_chance_predict_by_chance(local: Engine) -> None:
     data = local.from_arrow(noise())
     pipeline = ps.Pipeline(st.TargetEncoder("c", label="y", smoothing=0.0), st.LogisticRegression("y", features="c"))
@@ -34,6 +35,7 @@ def test_categories_encoded_by_a_label_of_chance_predict_by_chance(local: Engine
     assert abs(leaking - 0.5) > 0.2
 
 
+@pytest.mark.thorough
 def test_features_selected_by_a_label_of_chance_predict_by_chance(local: Engine) -> None:
     rng = np.random.default_rng(6)
     columns = {f"x{number}": rng.normal(size=300) for number in range(200)}

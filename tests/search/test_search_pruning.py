@@ -24,6 +24,7 @@ def search(space: dict[str, list[float]], pruner: str | None) -> ps.CrossValidat
     return ps.CrossValidator(PIPELINE, tried, PRICE, folds=4, refit=False)
 
 
+@pytest.mark.thorough
 def test_a_pruned_search_runs_bad_trials_on_fewer_folds(local: Engine, space: dict[str, list[float]]) -> None:
     rows = search(space, "median").fit(local.from_arrow(labelled())).table.to_pylist()
 
@@ -50,6 +51,7 @@ def test_trials_that_are_not_pruned_have_the_metrics_they_have_without_a_pruner(
     assert found.best_params == whole.best_params
 
 
+@pytest.mark.thorough
 def test_halving_over_rows_trains_rungs_on_nested_samples_and_the_last_on_all(local: Engine) -> None:
     data = local.from_arrow(labelled())
     space = ps.halving({"model.reg_param": [0.0, 0.1, 5.0, 500.0]}, factor=2)

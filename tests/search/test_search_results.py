@@ -32,6 +32,7 @@ def test_ranks_go_the_way_of_the_metric_and_equal_trials_share_one(larger_better
     assert table["param_model.depth"].to_pylist() == [0, 1, 2, 3]
 
 
+@pytest.mark.thorough
 def test_the_table_has_the_mean_and_deviation_of_each_metric_over_the_folds(local: Engine) -> None:
     pipeline = ps.Pipeline(st.Imputer("x"), st.LinearRegression("price", features=("x", "z")))
 
@@ -49,6 +50,7 @@ def test_the_table_has_the_mean_and_deviation_of_each_metric_over_the_folds(loca
     assert found.best_score == min(found.avg_metrics)
 
 
+@pytest.mark.thorough
 def test_the_best_model_is_the_fit_of_the_best_parameters_to_all_rows(local: Engine) -> None:
     data = local.from_arrow(labelled())
     pipeline = ps.Pipeline(st.Imputer("x"), st.LinearRegression("price", features=("x", "z")))
@@ -60,6 +62,7 @@ def test_the_best_model_is_the_fit_of_the_best_parameters_to_all_rows(local: Eng
     assert found.best_model.digest == pipeline.with_params(found.best_params).fit(data).digest
 
 
+@pytest.mark.thorough
 def test_a_booster_that_was_stopped_early_is_refitted_for_the_rounds_it_kept_on_average(local: Engine) -> None:
     data = local.from_arrow(labelled())
     stage = st.XGBoostRegressor("price", features=("x", "z"), num_boost_round=60, early_stopping_rounds=3)
@@ -76,6 +79,7 @@ def test_a_booster_that_was_stopped_early_is_refitted_for_the_rounds_it_kept_on_
     assert found.best_model.fitted[0]["rounds"] == round(sum(kept) / 3) < 60
 
 
+@pytest.mark.thorough
 def test_a_metric_of_a_model_chosen_by_nested_search_is_that_of_the_loop(local: Engine) -> None:
     data = local.from_arrow(labelled(400))
     pipeline = ps.Pipeline(st.Imputer("x"), st.LinearRegression("price", features=("x", "z")))
@@ -87,6 +91,7 @@ def test_a_metric_of_a_model_chosen_by_nested_search_is_that_of_the_loop(local: 
     assert [dict(each) for each in nested.evaluations] == [dict(each) for each in by_hand]
 
 
+@pytest.mark.thorough
 def test_a_result_can_be_read_as_json(local: Engine) -> None:
     pipeline = ps.Pipeline(st.Imputer("x"), ("model", st.LinearRegression("price", features=("x", "z"))))
     space = {

@@ -44,6 +44,7 @@ def test_twenty_trials_on_five_folds_scan_as_often_as_one_fit_and_one_evaluation
     assert len(scans) == pipeline.plan(data).scans + 1
 
 
+@pytest.mark.thorough
 def test_folds_without_a_change_of_their_own_rows_are_trained_once_for_equal_trials(
     local: Engine, scans: list[str]
 ) -> None:
@@ -58,6 +59,7 @@ def test_folds_without_a_change_of_their_own_rows_are_trained_once_for_equal_tri
     assert sum(label.startswith("train") for label in scans) == 3
 
 
+@pytest.mark.thorough
 def test_a_stage_that_learns_from_the_same_is_fitted_once_for_all_trials(
     local: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +90,7 @@ def test_what_a_search_will_do_is_explained_before_anything_is_read(
     assert "at most 24 training(s), one after the other" in lines[3]
 
 
+@pytest.mark.thorough
 def test_the_best_is_refitted_without_training_it_on_folds_again(local: Engine, scans: list[str]) -> None:
     data = local.from_arrow(labelled(), fragment_bytes=20_000)
     pipeline = ps.Pipeline(st.Imputer("x"), st.XGBoostRegressor("price", features="x", num_boost_round=2))

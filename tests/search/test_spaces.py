@@ -145,6 +145,7 @@ def test_draws_follow_their_distributions():
     assert {type(params[name]) for params in drawn for name in ("a", "b")} == {float, int}
 
 
+@pytest.mark.thorough
 def test_draws_from_distributions_of_optuna_follow_them():
     optuna = pytest.importorskip("optuna.distributions")
     space = {
@@ -257,6 +258,7 @@ def _run(code, environment):
     return subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment).stdout
 
 
+@pytest.mark.thorough
 def test_descriptions_are_the_same_in_another_process():
     code = (
         "from penstock.core.selectors import numeric; from penstock.search.descriptions import label;"

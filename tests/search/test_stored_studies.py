@@ -34,6 +34,7 @@ def start(name, path, **fingerprint):
     return SPACES[name]().start({"data": "toy", **fingerprint}, "minimize", os.fspath(path))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [name if name == "tpe and median" else pytest.param(name, marks=pytest.mark.thorough) for name in SPACES]
 )
@@ -119,11 +120,13 @@ def test_a_study_that_is_killed_at_random_has_the_table_of_an_undisturbed_one(na
     assert sum(what == "start" for what, _ in lines) > len(told)  # some were killed while they ran
 
 
+@pytest.mark.thorough
 def test_a_list_is_gone_through_in_parts_where_a_kill_would_lose_what_runs(tmp_path):
     space = ps.grid({"x": range(20)})
     assert [len(space.start({}).ask()), len(space.start({}, "minimize", str(tmp_path / "study.db")).ask())] == [20, 16]
 
 
+@pytest.mark.thorough
 def test_trials_that_were_not_told_are_handed_out_again_by_the_next_process(tmp_path):
     study = start("tpe", tmp_path / "study.db")
     first, second, third = study.ask()
@@ -134,6 +137,7 @@ def test_trials_that_were_not_told_are_handed_out_again_by_the_next_process(tmp_
     assert again.outcomes == {1: Outcome("failed", reason="no rows")}
 
 
+@pytest.mark.thorough
 def test_what_was_reported_of_a_trial_that_was_not_told_counts_for_nothing(tmp_path):
     study = start("tpe and median", tmp_path / "study.db")
     trial = study.ask()[0]
@@ -144,6 +148,7 @@ def test_what_was_reported_of_a_trial_that_was_not_told_counts_for_nothing(tmp_p
     assert table(again) == table(run(SPACES["tpe and median"]().start({}, "minimize")))
 
 
+@pytest.mark.thorough
 def test_a_search_that_is_over_goes_on_with_more_trials(tmp_path):
     path = str(tmp_path / "study.db")
     for n in (6, 9):
@@ -154,6 +159,7 @@ def test_a_search_that_is_over_goes_on_with_more_trials(tmp_path):
     assert len(study.outcomes) == 9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("other", "message"),
     [
@@ -173,6 +179,7 @@ def test_another_study_is_refused_and_what_differs_is_told(other, message, tmp_p
     assert start("tpe", tmp_path / "study.db").ask()  # a refusal lets go of the lock
 
 
+@pytest.mark.thorough
 def test_a_study_that_is_none_of_penstock_is_refused(tmp_path):
     study = optuna.create_study(storage=of_optuna(tmp_path / "study.db"), study_name="penstock")
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
@@ -180,6 +187,7 @@ def test_a_study_that_is_none_of_penstock_is_refused(tmp_path):
         start("tpe", tmp_path / "study.db")
 
 
+@pytest.mark.thorough
 def test_a_trial_that_another_program_added_is_refused(tmp_path):
     study = start("tpe", tmp_path / "study.db")
     study.ask()
@@ -190,6 +198,7 @@ def test_a_trial_that_another_program_added_is_refused(tmp_path):
         start("tpe", tmp_path / "study.db")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", FILES)
 def test_a_second_process_at_a_study_is_refused(file, tmp_path):
     study = start("grid", tmp_path / file)
@@ -200,11 +209,13 @@ def test_a_second_process_at_a_study_is_refused(file, tmp_path):
     assert start("grid", tmp_path / file).ask()
 
 
+@pytest.mark.thorough
 def test_a_study_that_nobody_has_any_more_is_open_to_others(tmp_path):
     start("grid", tmp_path / "study.db").ask()
     assert start("grid", tmp_path / "study.db").ask()
 
 
+@pytest.mark.thorough
 def test_in_a_database_the_last_process_to_open_a_study_owns_it(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.io.sinks.locks.FileLock.acquire", lambda path: object())
     first = start("grid", tmp_path / "study.db")
@@ -216,6 +227,7 @@ def test_in_a_database_the_last_process_to_open_a_study_owns_it(tmp_path, monkey
     monkeypatch.undo()
 
 
+@pytest.mark.thorough
 def test_a_study_that_was_closed_says_so(tmp_path):
     study = start("grid", tmp_path / "study.db")
     (trial, *_) = study.ask()
@@ -238,6 +250,7 @@ def test_a_file_that_is_no_study_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == b"a,b\n1,2\n" * 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("storage", "error", "message"),
     [
@@ -256,6 +269,7 @@ def test_a_place_that_is_none_is_refused_without_its_secrets(storage, error, mes
     assert not any("hunter2" in text for text in shown)
 
 
+@pytest.mark.thorough
 def test_a_url_of_sqlite_is_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = start("grid", "sqlite:///study.db")
@@ -278,6 +292,7 @@ def test_the_end_of_a_journal_that_was_being_written_is_left(tmp_path):
     assert not (tmp_path / "absent.journal").exists()
 
 
+@pytest.mark.thorough
 def test_optuna_reads_what_is_stored(tmp_path):
     study = run(start("tpe", tmp_path / "study.db"))
     study.close()
@@ -289,6 +304,7 @@ def test_optuna_reads_what_is_stored(tmp_path):
         assert stored.params["kind"] == trial.params["kind"]
 
 
+@pytest.mark.thorough
 def test_settings_of_the_process_are_left_as_they_are(tmp_path, caplog):
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.enable_propagation()
@@ -300,6 +316,7 @@ def test_settings_of_the_process_are_left_as_they_are(tmp_path, caplog):
     assert caplog.records == []
 
 
+@pytest.mark.thorough
 def test_storage_needs_optuna_and_says_how_to_get_it(tmp_path):
     code = (
         "import sys; sys.modules['optuna'] = None\n"
@@ -318,6 +335,7 @@ def test_storage_needs_optuna_and_says_how_to_get_it(tmp_path):
     assert all("Optuna cannot be imported" in line and "optuna]" in line for line in errors)
 
 
+@pytest.mark.thorough
 def test_lists_of_one_space_are_told_apart_from_those_of_another(tmp_path):
     ps.grid(LISTS).start({}, "minimize", str(tmp_path / "study.db")).close()
     with pytest.raises(ConfigError, match="what differs: space"):
@@ -329,6 +347,7 @@ def test_backends_hide_passwords_where_they_are_shown():
     assert Backend("postgresql://me:hunter2@host/db#churn").study_name == "churn"
 
 
+@pytest.mark.thorough
 def test_an_outcome_is_stored_whole(tmp_path):
     outcome = Outcome(
         "complete", float("inf"), [{"a": 0.1 + 0.2, "b": None}, {"a": 1e-300, "b": 2.0}], 1.5, "odd\n one"
@@ -339,11 +358,13 @@ def test_an_outcome_is_stored_whole(tmp_path):
     assert start("grid", tmp_path / "study.db").outcomes == {0: outcome}
 
 
+@pytest.mark.thorough
 def test_no_outcome_of_the_toy_is_missing_from_these_tests():
     study = run(SPACES["tpe and median"]().start({}, "minimize"))
     assert {outcome.state for outcome in study.outcomes.values()} == {"complete", "failed", "pruned"}
 
 
+@pytest.mark.thorough
 def test_a_search_that_was_stopped_goes_on_while_its_error_is_still_looked_at(tmp_path, local, monkeypatch):
     data = local.from_arrow(pa.table({"x": range(60), "y": [2.0 * i + i % 3 for i in range(60)]}))
     pipeline = ps.Pipeline(("model", st.LinearRegression("y")))

@@ -278,6 +278,7 @@ def test_a_quote_that_never_closes_is_an_error_still(local, write, fragment_byte
 # Accounts
 
 
+@pytest.mark.thorough
 def test_each_bad_record_is_in_one_part_of_a_split_wherever_the_file_is_cut(local, case):
     path, text = case
     seen = []

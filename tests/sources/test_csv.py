@@ -118,11 +118,13 @@ def test_folders_of_keys_are_columns(read_csv, write, tmp_path):
     assert found.to_pydict() == {"x": [1, 2, 3], "year": [2024, 2024, 2025], "city": ["Rome", "Rome", "São"]}
 
 
+@pytest.mark.thorough
 def test_a_record_longer_than_a_block_of_the_parser_is_read(read_csv, write):
     long = "a\n" * 2**20
     assert read_csv(write(f'x,y\n1,"{long}"\n2,b\n')).to_pydict() == {"x": [1, 2], "y": [long, "b"]}
 
 
+@pytest.mark.thorough
 def test_newlines_in_quotes_where_blocks_of_the_parser_end(read_csv, write):
     values = [f"{number}\n" * 9 for number in range(50_000)]
     assert read_csv(write("x\n" + "".join(f'"{value}"\n' for value in values)))["x"].to_pylist() == values
@@ -149,6 +151,7 @@ def test_crlf_in_quotes_is_kept_whatever_the_blocks_of_the_parser(read_csv, writ
 MARK = "\ufeff"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fragment_bytes", [4, 40, 999, 2**20])
 def test_a_byte_order_mark_inside_a_file_is_text_wherever_the_file_is_cut(read_csv, write, fragment_bytes):
     values = ["a", *[f"{MARK}b"] * 50, f"c{MARK}", *[MARK] * 9]
@@ -165,6 +168,7 @@ def test_a_byte_order_mark_before_a_number_is_told_with_its_line_wherever_the_fi
             read_csv(write(f"x\n1\n{MARK}2\n"), schema=pa.schema({"x": pa.int64()}), fragment_bytes=fragment_bytes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("end", "quoting"),
     [("\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\r", csv.QUOTE_ALL)],
@@ -406,6 +410,7 @@ def test_options_that_make_no_sense_are_refused(read_csv, write, options, proble
 # Real files
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fragment_bytes", [2**16, 2**28])
 def test_churn_is_read_as_pandas_reads_it(read_csv, real_data, fragment_bytes):
     found = read_csv(real_data / "churn.csv", fragment_bytes=fragment_bytes)
@@ -414,6 +419,7 @@ def test_churn_is_read_as_pandas_reads_it(read_csv, real_data, fragment_bytes):
     assert found.to_pydict() == expected.to_dict("list")
 
 
+@pytest.mark.thorough
 def test_taxi_has_blank_lines_and_empty_columns(read_csv, real_data):
     found = read_csv(real_data / "taxi" / "raw.csv", fragment_bytes=2**14)
     expected = read_csv_by_arrow(real_data / "taxi" / "raw.csv").to_pandas()  # pandas' own floats are exact since 3.1
@@ -422,6 +428,7 @@ def test_taxi_has_blank_lines_and_empty_columns(read_csv, real_data):
         assert found[name].to_pandas().tolist() == expected[name].tolist()
 
 
+@pytest.mark.thorough
 def test_agaricus_has_no_header(read_csv, real_data):
     found = read_csv(real_data / "agaricus" / "train.csv", header=False, fragment_bytes=2**22)
     expected = pd.read_csv(real_data / "agaricus" / "train.csv", header=None)

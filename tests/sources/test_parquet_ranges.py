@@ -91,6 +91,7 @@ def test_bytes_are_those_of_the_columns(local: Engine, requests: list[Range], co
     assert chunks <= sum(end - start for start, end in requests) < len(content)
 
 
+@pytest.mark.thorough
 def test_a_footer_that_is_longer_than_most_is_fetched_whole(
     local: Engine, requests: list[Range], content: bytes, table: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_footer_that_is_longer_than_most_is_fetched_whole(
     assert [end for _, end in requests[:2]] == [len(content)] * 2
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_shorter_than_it_was_is_told(requests: list[Range], content: bytes) -> None:
     file = InputFile("memory://r/a.parquet", len(content) + 7, 0.0)
     with pytest.raises(IncompleteInputError, match="where 65536 were planned"):

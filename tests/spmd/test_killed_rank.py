@@ -79,6 +79,7 @@ def test_a_killed_rank_costs_nothing_but_time(
 
 
 @pytest.mark.slow
+@pytest.mark.one_cluster
 def test_a_frozen_rank_is_found_by_its_silence(
     distributed_engine: Engine, engine_notes: list[str], tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_frozen_rank_is_found_by_its_silence(
 
 
 @pytest.mark.slow
+@pytest.mark.one_cluster
 def test_a_rank_lost_too_often_is_named_with_its_cause(distributed_engine: Engine, tmp_path: Path) -> None:
     options = ps.SpmdOptions(world_size=2, allow_insecure=True, checkpoint_interval=3, max_restarts=1, timeout=30)
     pipeline = ps.Pipeline(struck(tmp_path / "hit", signal.SIGKILL, times=9))

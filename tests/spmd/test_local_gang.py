@@ -121,6 +121,7 @@ def test_ranks_of_xgboost_meet_where_it_is_allowed() -> None:
         LocalGang(2).run(body, {})
 
 
+@pytest.mark.thorough
 def test_a_trainer_learns_on_each_rank_what_it_learns_alone() -> None:
     x = np.random.default_rng(0).normal(size=(60, 2))
     table = pa.table({"a": x[:, 0], "b": x[:, 1], "label": (x[:, 0] + x[:, 1] > 0).astype("int8")})

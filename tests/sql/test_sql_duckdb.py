@@ -72,6 +72,7 @@ def test_types_of_duckdb_are_those_of_arrow(local: Engine, duckdb: str) -> None:
         assert table[f"c{place}"].to_pylist() == [expected, None], value
 
 
+@pytest.mark.thorough
 def test_rows_of_every_type_are_the_same_to_duckdb_and_come_back_as_they_were(local: Engine, duckdb: str) -> None:
     start = dt.datetime(2024, 2, 28, 23, 59, 59, 999999)
     columns: dict[str, tuple[pa.DataType, Any]] = {
@@ -121,6 +122,7 @@ def test_what_arrow_has_no_place_for_is_refused_by_name(local: Engine, duckdb: s
         local.read_sql(f"SELECT {value} AS x", duckdb)
 
 
+@pytest.mark.thorough
 def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, duckdb: str) -> None:
     run(
         duckdb,
@@ -147,6 +149,7 @@ def test_a_file_or_a_table_that_is_not_there_is_named(local: Engine, duckdb: str
         local.read_sql("t", "duckdb://shop.db")
 
 
+@pytest.mark.thorough
 def test_who_has_the_file_open_in_this_process_and_penstock_keep_what_each_writes(local: Engine, duckdb: str) -> None:
     with library.connect(path_of(duckdb)) as connection:
         connection.execute("CREATE TABLE mine AS SELECT 1 AS x")
@@ -159,6 +162,7 @@ def test_who_has_the_file_open_in_this_process_and_penstock_keep_what_each_write
     assert read(local, duckdb, "mine") == [{"x": 1}, {"x": 2}]
 
 
+@pytest.mark.thorough
 def test_rows_are_written_into_the_file_that_they_are_read_from(local: Engine, duckdb: str) -> None:
     run(duckdb, "CREATE TABLE t AS SELECT i AS id, i % 7 AS x FROM range(1000) AS r(i)")
     data = local.read_sql("t", duckdb, partition_on="id", partitions=8)
@@ -180,6 +184,7 @@ def another_process(uri: str, read_only: bool) -> Iterator[None]:
         process.communicate("\n")
 
 
+@pytest.mark.thorough
 def test_a_file_that_another_process_writes_is_refused_and_one_that_it_reads_is_read(
     local: Engine, duckdb: str
 ) -> None:
@@ -218,6 +223,7 @@ def test_workers_of_a_cluster_read_a_file_and_do_not_write_it(distributed_engine
         distributed_engine.from_arrow(table).write_sql("u", duckdb)
 
 
+@pytest.mark.thorough
 def test_a_merge_leaves_nothing_beside_the_file(local: Engine, duckdb: str, tmp_path: Path) -> None:
     local.from_arrow(ROWS).write_sql("main.t", duckdb)
     newer = pa.table({"k": pa.array([2, None]), "s": ["B", "C"]})

@@ -83,6 +83,7 @@ def test_rows_are_partitioned_by_bounds_and_none_is_lost(local: Engine, postgres
     assert len(local.read_sql("SELECT * FROM t WHERE id < 0;", postgresql, partition_on="id").fragments) == 1
 
 
+@pytest.mark.thorough
 def test_two_reads_give_the_same_order_whichever_columns_they_ask_for(local: Engine, uri: str) -> None:
     values = ", ".join(f"({(37 * row) % 11}, {(53 * row) % 101})" for row in range(101))
     run(find_database(uri), "CREATE TABLE t (a INTEGER, b INTEGER)", f"INSERT INTO t VALUES {values}")

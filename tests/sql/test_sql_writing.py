@@ -73,6 +73,7 @@ def leftovers(uri: str) -> list[str]:
         return database.tables_like(session, TableName("t"), "_penstock")
 
 
+@pytest.mark.thorough
 def test_every_type_comes_back_to_the_bit_where_it_is_declared(local: Engine, uri: str) -> None:
     rows = pa.table({name: pa.array(values, kind) for name, (kind, values) in VALUES.items()})
     result = local.from_arrow(rows).write_sql("t", uri)
@@ -90,6 +91,7 @@ def test_types_of_postgresql_are_kept_without_a_declaration(local: Engine, postg
     assert local.read_sql("t", postgresql).schema == rows.schema
 
 
+@pytest.mark.thorough
 def test_a_table_that_is_there_is_refused_added_to_or_replaced(local: Engine, uri: str) -> None:
     data = local.from_arrow(ROWS)
     data.write_sql("t", uri)
@@ -102,6 +104,7 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(local: Engine, ur
     assert not leftovers(uri)
 
 
+@pytest.mark.thorough
 def test_a_merge_that_runs_three_times_gives_the_same_rows_a_null_being_a_key(local: Engine, uri: str) -> None:
     local.from_arrow(ROWS).write_sql("t", uri)
     newer = local.from_arrow(pa.table({"k": pa.array([2, None, 4]), "s": ["B", "C", "D"]}))
@@ -111,6 +114,7 @@ def test_a_merge_that_runs_three_times_gives_the_same_rows_a_null_being_a_key(lo
         assert read(local, uri) == expected
 
 
+@pytest.mark.thorough
 def test_a_merge_by_two_keys_takes_nulls_in_either(local: Engine, uri: str) -> None:
     keys = [(1, 1), (1, None), (None, 1), (None, None), (2, 2)]
     a, b = (list(column) for column in zip(*keys, strict=True))
@@ -123,6 +127,7 @@ def test_a_merge_by_two_keys_takes_nulls_in_either(local: Engine, uri: str) -> N
     assert len(read(local, uri)) == 5
 
 
+@pytest.mark.thorough
 def test_a_key_that_stands_twice_is_told_and_the_table_is_as_it_was(local: Engine, uri: str) -> None:
     local.from_arrow(ROWS).write_sql("t", uri)
     twice = local.from_arrow(pa.table({"k": pa.array([None, None], pa.int64()), "s": ["x", "y"]}))
@@ -132,6 +137,7 @@ def test_a_key_that_stands_twice_is_told_and_the_table_is_as_it_was(local: Engin
     assert not leftovers(uri)
 
 
+@pytest.mark.thorough
 def test_a_table_that_does_not_hold_the_rows_as_they_are_is_refused(local: Engine, uri: str) -> None:
     data = local.from_arrow(pa.table({"x": [2**40], "y": [0.5]}))
     database = find_database(uri)
@@ -174,6 +180,7 @@ def test_nanoseconds_that_postgresql_would_cut_off_are_refused(local: Engine, po
         local.from_arrow(pa.table({"t": pa.array([1001], pa.timestamp("ns"))})).write_sql("t", postgresql)
 
 
+@pytest.mark.thorough
 def test_a_constraint_of_the_table_undoes_the_whole_write(local: Engine, uri: str) -> None:
     run(find_database(uri), "CREATE TABLE t (k BIGINT UNIQUE, s TEXT)", "INSERT INTO t VALUES (2, 'old')")
     with pytest.raises(OutputError, match=r"(?i)unique"):
@@ -182,6 +189,7 @@ def test_a_constraint_of_the_table_undoes_the_whole_write(local: Engine, uri: st
     assert not leftovers(uri)
 
 
+@pytest.mark.thorough
 def test_an_append_of_a_run_that_is_done_twice_is_there_once(local: Engine, uri: str) -> None:
     data, name = local.from_arrow(ROWS), "scheduled__2024-01-01T00:00:00+00:00 o'clock"
     first = data.write_sql("t", uri, mode="append", run_id=name)
@@ -200,6 +208,7 @@ def test_an_append_of_a_run_that_is_done_twice_is_there_once(local: Engine, uri:
     assert leftovers(uri) == ["_penstock_runs"]
 
 
+@pytest.mark.thorough
 def test_a_run_whose_commit_fails_is_done_again(local: Engine, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(step: str) -> None:
         if step == "sql-commit":
@@ -214,6 +223,7 @@ def test_a_run_whose_commit_fails_is_done_again(local: Engine, uri: str, monkeyp
     assert len(read(local, uri)) == 3
 
 
+@pytest.mark.thorough
 def test_a_run_that_another_has_noted_meanwhile_is_refused_whole(local: Engine, uri: str) -> None:
     data = local.from_arrow(ROWS)
     data.write_sql("t", uri, mode="append", run_id="r")
@@ -230,6 +240,7 @@ def target(uri: str, run_id: str = "r1") -> SqlTable:
     return SqlTable(find_database(uri), TableName("t"), ROWS.schema, "append", (), run_id)
 
 
+@pytest.mark.thorough
 def test_only_the_rows_of_attempts_that_are_known_are_moved(local: Engine, uri: str) -> None:
     frame, table = frames.from_arrow(ROWS), target(uri)
     with table.staged():
@@ -242,6 +253,7 @@ def test_only_the_rows_of_attempts_that_are_known_are_moved(local: Engine, uri: 
     assert not leftovers(uri)
 
 
+@pytest.mark.thorough
 def test_of_two_runs_at_once_one_is_told(local: Engine, uri: str) -> None:
     with target(uri).staged():
         with pytest.raises(CommitConflictError, match="another run is writing t"):
@@ -295,6 +307,7 @@ def wait_for_the_end_of_other_sessions(uri: str) -> None:
             time.sleep(0.01)
 
 
+@pytest.mark.thorough
 def test_rows_that_are_set_aside_are_counted_and_kept_where_a_quarantine_is_named(
     local: Engine, uri: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -318,6 +331,7 @@ def write_checked(local: Engine, uri: str, place: Path, numbers: list[int], **op
     model.transform(rows).write_sql("t", uri, quarantine=place, **options)
 
 
+@pytest.mark.thorough
 def test_rows_that_are_set_aside_are_not_lost_when_the_commit_fails(local: Engine, uri: str, tmp_path: Path) -> None:
     aside = tmp_path / "aside"
     write_checked(local, uri, aside, [1, -1])
@@ -339,6 +353,7 @@ checked.write_sql("t", sys.argv[1], mode="overwrite", quarantine=sys.argv[2])
 """
 
 
+@pytest.mark.thorough
 def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_commit(
     local: Engine, sqlite: str, tmp_path: Path
 ) -> None:
@@ -350,6 +365,7 @@ def test_rows_that_are_set_aside_are_not_lost_when_the_process_dies_before_the_c
     assert (read(local, sqlite), quarantined(local, aside)) == ([{"k": 1}], [-2, -1])
 
 
+@pytest.mark.thorough
 def test_rows_of_a_table_are_written_to_files_and_models_are_fitted_on_them(
     local: Engine, uri: str, tmp_path: Path
 ) -> None:
@@ -369,6 +385,7 @@ def test_a_schema_of_the_database_is_named_before_a_dot(local: Engine, postgresq
     assert len(read(local, postgresql, "sales.t")) == 6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [20_000])
 def test_many_fragments_come_back_as_they_were(local: Engine, uri: str, rows: int) -> None:
     table = pa.table(

@@ -89,6 +89,7 @@ def test_trees_of_vectors_are_those_of_their_elements(local):
     assert of_vector.importances() == of_columns.importances()
 
 
+@pytest.mark.thorough
 def test_trees_of_parts_are_those_of_one_matrix(local, tmp_path):
     weight = np.linspace(0.1, 3.0, len(VALUES))
     data = read(local, tmp_path, TABLE.append_column("w", pa.array(weight)), parts=8)
@@ -226,6 +227,7 @@ def test_more_components_than_elements_are_refused_at_fit(local):
         fit(local, st.PCA("v", 6), TABLE)
 
 
+@pytest.mark.thorough
 def test_a_model_is_saved_and_loaded(local, tmp_path):
     model = fit(local, st.LogisticRegression("y", features=["x", "v"]), TABLE)
     model.save(tmp_path / "model")
@@ -235,6 +237,7 @@ def test_a_model_is_saved_and_loaded(local, tmp_path):
     assert transformed(loaded, local, TABLE, *made) == transformed(model, local, TABLE, *made)
 
 
+@pytest.mark.thorough
 def test_a_search_of_vectors_is_one_of_their_elements(local):
     evaluator = st.BinaryClassificationEvaluator(label="y")
     found = [
@@ -250,6 +253,7 @@ def test_a_search_of_vectors_is_one_of_their_elements(local):
     assert found[0].best_params == found[1].best_params
 
 
+@pytest.mark.thorough
 def test_a_search_tells_vectors_of_several_lengths_apart(local):
     table = TABLE.append_column("w", vectors(VALUES[:, :2]))
     evaluator = st.BinaryClassificationEvaluator(label="y")
@@ -262,6 +266,7 @@ def test_a_search_tells_vectors_of_several_lengths_apart(local):
     assert [both.outcomes[number].metrics for number in (0, 1)] == [found.outcomes[0].metrics for found in alone]
 
 
+@pytest.mark.thorough
 def test_a_search_tells_an_element_from_a_column_of_its_name(local):
     other = numbers(seed=1) - 5.0
     table = TABLE.select(["v"])
@@ -286,6 +291,7 @@ def test_a_vector_is_read_in_the_scan_that_finds_its_length(local, tmp_path):
     assert model.report.scans == 2  # as of columns: one for each of the two
 
 
+@pytest.mark.thorough
 def test_scaled_vectors_go_into_a_trainer(local):
     model = ps.Pipeline(st.StandardScaler("v", with_mean=True), st.LogisticRegression("y", features="v")).fit(
         local.from_arrow(TABLE)

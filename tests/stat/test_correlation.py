@@ -29,6 +29,7 @@ def test_spearmans_are_scipys_with_ties(data, drawn):
     assert found.rank_error == 0.0
 
 
+@pytest.mark.thorough
 def test_ranks_of_very_many_values_are_within_their_bound(local):
     rng = np.random.default_rng(1)
     x = rng.normal(size=200_000)

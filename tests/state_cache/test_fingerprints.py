@@ -33,6 +33,7 @@ def test_no_two_values_have_one_fingerprint() -> None:
     assert fingerprint("a", "b") != fingerprint("ab") != fingerprint(["a", "b"])
 
 
+@pytest.mark.thorough
 def test_another_process_gives_the_same() -> None:
     code = (
         "import narwhals as nw, pyarrow as pa;"

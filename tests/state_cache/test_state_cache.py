@@ -69,6 +69,7 @@ def read_days(engine, days: Path):
     return engine.read_parquet(str(days / "*.parquet"), fragment_bytes=ROWS * 44)
 
 
+@pytest.mark.thorough
 def test_a_directory_that_has_grown_is_read_where_it_has(local, days, tmp_path, reads):
     pipeline = ps.Pipeline(st.StandardScaler("y"), st.StringIndexer("s"))
     pipeline.fit(read_days(local, days).cache_states(tmp_path / "states"))
@@ -81,6 +82,7 @@ def test_a_directory_that_has_grown_is_read_where_it_has(local, days, tmp_path, 
     assert grown.digest == pipeline.fit(read_days(local, days)).digest
 
 
+@pytest.mark.thorough
 def test_a_file_that_has_changed_is_read_again(local, days, tmp_path, reads):
     pipeline = ps.Pipeline(st.MinMaxScaler("y"))
     unchanged = pipeline.fit(read_days(local, days).cache_states(tmp_path / "states"))
@@ -94,6 +96,7 @@ def test_a_file_that_has_changed_is_read_again(local, days, tmp_path, reads):
     assert unchanged.digest != model.digest == pipeline.fit(read_days(local, days)).digest
 
 
+@pytest.mark.thorough
 def test_a_fit_learns_the_same_whatever_is_kept(engine, days, tmp_path):
     plain = PIPELINE.fit(read_days(engine, days)).digest
     assert [PIPELINE.fit(read_days(engine, days).cache_states(tmp_path / "states")).digest for _ in range(2)] == [
@@ -102,6 +105,7 @@ def test_a_fit_learns_the_same_whatever_is_kept(engine, days, tmp_path):
     ]
 
 
+@pytest.mark.thorough
 def test_engines_share_what_is_kept(engine, local, days, tmp_path):
     cached = [PIPELINE.fit(read_days(each, days).cache_states(tmp_path / "states")) for each in (local, engine)]
     assert cached[1].report.rows.cached == 3 * ROWS
@@ -122,6 +126,7 @@ def test_statistics_that_are_new_alone_are_gathered(local, days, tmp_path, monke
     assert columns == [("s",)] * 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "change",
     [
@@ -156,6 +161,7 @@ def test_rows_are_counted_as_if_they_were_read(local, tmp_path):
     assert [log.cached for log in logs] == [0, 0, 4]
 
 
+@pytest.mark.thorough
 def test_a_damaged_state_is_computed_again_and_said(local, days, tmp_path, caplog):
     data = read_days(local, days).cache_states(tmp_path / "states")
     wanted = PIPELINE.fit(data).digest
@@ -169,6 +175,7 @@ def test_a_damaged_state_is_computed_again_and_said(local, days, tmp_path, caplo
     assert PIPELINE.fit(data).report.rows.cached == 3 * ROWS
 
 
+@pytest.mark.thorough
 def test_what_is_kept_is_bounded(local, days, tmp_path):
     whole = read_days(local, days).cache_states(tmp_path / "whole")
     PIPELINE.fit(whole)
@@ -208,6 +215,7 @@ def test_a_size_that_is_none_is_refused(local, days, tmp_path):
         read_days(local, days).cache_states(tmp_path / "states", max_bytes=-1)
 
 
+@pytest.mark.thorough
 def test_a_folder_that_cannot_be_written_costs_the_next_run_alone(local, days, tmp_path, monkeypatch, caplog):
     data = read_days(local, days).cache_states(tmp_path / "states")
 
@@ -221,6 +229,7 @@ def test_a_folder_that_cannot_be_written_costs_the_next_run_alone(local, days, t
     assert "a state is not kept" in caplog.text
 
 
+@pytest.mark.thorough
 def test_states_are_kept_in_a_store(local, days):
     data = read_days(local, days).cache_states("memory://bucket/states-of-days")
     digests = [PIPELINE.fit(data) for _ in range(2)]
@@ -228,11 +237,13 @@ def test_states_are_kept_in_a_store(local, days):
     assert digests[0].digest == digests[1].digest == PIPELINE.fit(read_days(local, days)).digest
 
 
+@pytest.mark.thorough
 def test_a_store_is_bounded_too(local, days):
     data = read_days(local, days).cache_states("memory://bucket/few-states", max_bytes=0)
     assert [PIPELINE.fit(data).report.rows.cached for _ in range(2)] == [0, 0]
 
 
+@pytest.mark.thorough
 def test_the_command_line_keeps_states_as_python_does(days, tmp_path, monkeypatch, reads, capsys):
     monkeypatch.chdir(tmp_path)
     told = []
@@ -254,6 +265,7 @@ def test_what_is_no_state_is_computed_again_whatever_its_hash(tmp_path, caplog, 
     assert "it is no state" in caplog.text
 
 
+@pytest.mark.thorough
 def test_rows_that_are_sampled_are_others_where_their_file_begins_elsewhere(local, days, tmp_path):
     def described(cached: bool):
         data = read_days(local, days).sample(0.5, seed=3)

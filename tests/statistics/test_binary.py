@@ -223,6 +223,7 @@ def test_infinite_elements_have_no_cell():
     assert frame.filter(caught.value.predicate)["score"].to_list() == [[0.0, float("-inf")]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_bins", [2, 7, 50])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_exact_values_are_within_the_bounds_of_the_binned_ones(num_bins, weighted):
@@ -343,6 +344,7 @@ def test_gains_need_a_positive():
     assert curve(([0.1], [0])).gains_table().num_rows == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate", [0.5, 0.01])
 def test_thinned_curves_have_the_shape_of_the_whole(rate):
     rng = np.random.default_rng(2)

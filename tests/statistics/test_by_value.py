@@ -87,6 +87,7 @@ def test_no_value_is_in_two_parts():
         assert sum(part[name]["table"].num_rows > 0 for part in parts) == 8
 
 
+@pytest.mark.thorough
 def test_elements_are_sharded_and_partitioned_like_other_values(form):
     statistic = ElementCounts(("w",))
     found = statistic.finish(in_parts(statistic, {"w": 4}))["w"]
@@ -116,6 +117,7 @@ def test_rows_that_are_refused_are_told_once_for_all_parts():
         SUMS.finish(merged)
 
 
+@pytest.mark.thorough
 def test_sides_in_parts_are_those_together():
     parted = BeforeAfter.of("day", 4, [Counts(("y",)), ValueCounts(("s",))])
     whole, found = (parted.finish(in_parts(parted, parts)) for parts in ({}, {"s": 8}))

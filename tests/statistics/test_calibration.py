@@ -92,6 +92,7 @@ def test_any_partitioning_gives_the_same(cuts):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_long_partitions_lose_no_digits():
     probability = np.full(1_000_000, 0.1)
     given = found((probability, np.zeros(1_000_000)))

@@ -17,6 +17,7 @@ def groups(table, size):
     return statistic.finish(statistic.merge(states))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 7, 200])
 def test_columns_are_equal_if_all_their_values_are(size):
     values = list(range(200))

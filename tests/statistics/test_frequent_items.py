@@ -46,6 +46,7 @@ def test_few_values_are_counted_exactly():
     assert counts(found) == Counter(value for column in columns for value in column.to_pylist())
 
 
+@pytest.mark.thorough
 def test_the_head_of_a_long_tail_is_found_in_order():
     values = RNG.zipf(1.5, 200_000)
     found = sketch(2000, *(pa.array(part) for part in np.array_split(values, 20)))

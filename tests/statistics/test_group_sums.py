@@ -26,6 +26,7 @@ def cut(table, *places):
     return [table.slice(start, stop - start) for start, stop in itertools.pairwise(edges)]
 
 
+@pytest.mark.thorough
 def test_sums_of_wild_numbers_are_correctly_rounded_however_the_rows_are_cut():
     y = RNG.normal(size=3000) * 10.0 ** RNG.integers(-12, 13, 3000)
     c = RNG.choice(["a", "b", None, "ccc"], 3000)

@@ -24,6 +24,7 @@ def test_estimates_are_within_four_standard_errors(kind, count):
     assert distinct(pa.array(np.arange(count)).cast(kind)) == pytest.approx(count, rel=4 * ERROR)
 
 
+@pytest.mark.thorough
 def test_errors_of_many_estimates_are_as_large_as_told_and_centred():
     errors = np.array([distinct(pa.array(np.arange(50_000) + 10**6 * run)) / 50_000 - 1 for run in range(40)])
     assert abs(errors.mean()) < 4 * ERROR / np.sqrt(40)

@@ -11,6 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def counts(table: KeyTable) -> dict[tuple[Any, int], int]:
     return {(classes[code], key): number for code, key, number in rows}
 
 
+@pytest.mark.thorough
 @given(st.lists(ROW, max_size=30))
 def test_few_keys_are_counted_one_by_one(rows):
     table = table_of(KeyCounts(Value(), "class"), rows)
@@ -59,6 +61,7 @@ def test_few_keys_are_counted_one_by_one(rows):
     assert dict(zip(table.classes.to_pylist(), table.rows().tolist(), strict=True)) == Counter(name for name, _ in rows)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(st.lists(ROW, min_size=1, max_size=60), st.integers(4, 12), st.lists(st.integers(0, 60), max_size=4))
 def test_ranges_are_as_narrow_as_the_limit_lets_them_be_whatever_the_partitions(rows, limit, cuts):

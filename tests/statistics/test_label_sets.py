@@ -145,6 +145,7 @@ def test_weights_are_repetitions():
     assert found.hamming_loss == pytest.approx(expected.hamming_loss, rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cuts", [[0, 1, 399], [200], [10, 10, 300]])
 def test_any_partitioning_in_any_order_gives_the_same(cuts):
     data = sample()

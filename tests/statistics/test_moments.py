@@ -82,6 +82,7 @@ def test_an_empty_partition_changes_nothing():
     assert moment(empty, values, empty) == moment(values)
 
 
+@pytest.mark.thorough
 @given(
     st.lists(st.floats(-1e9, 1e9).map(lambda x: 1e8 + x), min_size=1, max_size=50),
     st.lists(st.integers(0, 50), max_size=6),

@@ -27,6 +27,7 @@ def sample(rows=500, columns=5, gone=0.2, offset=0.0):
     return {f"x{place}": values[:, place] for place in range(columns)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gone", [0.0, 0.3])
 @pytest.mark.parametrize("size", [1, 97, 500])
 def test_correlations_are_those_of_pandas(gone, size):

@@ -23,6 +23,7 @@ def gathered(statistic, *tables):
     return statistic.finish(statistic.merge(states))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("places", [(), (0, 40, 41), tuple(range(100))])
 @pytest.mark.parametrize("at", [-1, 3, 3.5, 9])
 def test_each_part_has_the_statistics_of_its_rows(places, at):

@@ -46,6 +46,7 @@ def test_small_data_is_exact_in_any_partitioning():
     assert [found.quantile(q) for q in GRID] == np.quantile(values, GRID, method="inverted_cdf").tolist()
 
 
+@pytest.mark.thorough
 @given(st.lists(st.lists(st.floats(allow_nan=False, width=32), max_size=20), min_size=1, max_size=5))
 def test_tiny_data_is_exact(parts):
     values = [value for part in parts for value in part]
@@ -91,6 +92,7 @@ def test_any_order_of_merging_keeps_the_bound_count_and_ends(sizes, random):
         assert ranks_missed(everything, found).max() <= found.error
 
 
+@pytest.mark.thorough
 def test_the_promised_error_holds_when_partitions_are_merged_one_by_one(small):
     # The worst order for a summary: every merge touches everything so far.
     rng = np.random.default_rng(4)

@@ -38,12 +38,14 @@ def test_a_replicate_repeats_rows_as_often_as_they_are_drawn(weight):
         assert mse == pytest.approx(np.average(error, weights=times * own), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_partitions_and_their_order_change_nothing():
     shuffled = TABLE.take(np.random.default_rng(1).permutation(ROWS))
     pieces = [shuffled.slice(0, 3), shuffled.slice(3, 0), shuffled.slice(3, 400), shuffled.slice(403)]
     assert replicates("w", pieces) == pytest.approx(replicates("w", [TABLE]), rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_seeds_and_replicates_draw_differently():
     first, second = replicates(None, [TABLE]), replicates(None, [TABLE], seed=4)
     assert len({*first, *second}) == 10

@@ -126,6 +126,7 @@ def test_long_partitions_are_counted_by_slices(sharded, monkeypatch):
     assert rows(COUNTS.finish(state)["x"]) == expected(COLUMNS["nulls among"])
 
 
+@pytest.mark.thorough
 def test_merging_leaves_the_states_as_they_were(sharded):
     states = [state_of(piece) for piece in pieces_of(COLUMNS["strings"])]
     before = copy.deepcopy(states)

@@ -30,6 +30,7 @@ def found(by, parts, table=TABLE):
     return sliced.finish(sliced.merge([sliced.summarise(frames.from_arrow(piece)) for piece in pieces]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("parts", [1, 4, 200])
 @pytest.mark.parametrize("by", [["country"], ["country", "mobile"]])
 def test_each_slice_has_the_statistics_of_its_rows(by, parts):

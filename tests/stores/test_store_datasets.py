@@ -162,6 +162,7 @@ def test_a_pattern_does_not_select_parts_that_no_manifest_lists(data: Dataset, s
             read(store, "out/*.parquet")
 
 
+@pytest.mark.thorough
 def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data: Dataset, local: Engine, store: Place) -> None:
     write(data, store)
     other = local.from_arrow(TABLE.slice(0, 100), fragment_bytes=2000)
@@ -185,6 +186,7 @@ def test_a_reader_in_a_loop_sees_the_old_rows_or_the_new_ones(data: Dataset, loc
     assert read(store) == TABLE
 
 
+@pytest.mark.thorough
 def test_of_two_writers_at_once_one_wins_and_the_other_is_told(data: Dataset, local: Engine, store: Place) -> None:
     tables = [TABLE.slice(0, 50), TABLE.slice(50, 70)]
     write(data, store)

@@ -89,6 +89,7 @@ def test_a_store_that_does_not_answer_any_more_is_told_in_its_own_words(
     assert read(shelf) == TABLE
 
 
+@pytest.mark.thorough
 def test_whatever_request_a_store_fails_from_the_output_is_old_or_new_and_the_next_run_leaves_nothing(
     local: Engine, shelf: Place
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_run_killed_at_any_step_is_all_old_or_all_new_after_the_next(run: Run,
     assert step > 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("step", "outcome"), [("sealed", None), ("target-locked", "killed"), ("decided", "killed")])
 def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(
     run: Run, store: Place, step: str, outcome: str | None
@@ -112,6 +113,7 @@ def test_a_first_run_that_is_killed_leaves_all_of_its_outputs_or_none(
     assert left_over(store) == []
 
 
+@pytest.mark.thorough
 def test_a_run_that_dies_while_it_completes_another_leaves_that_to_the_next(run: Run, shelf: Place) -> None:
     assert run(shelf, "old", None) == 0
     assert run(shelf, "killed", "decided") == -9

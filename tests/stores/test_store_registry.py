@@ -43,6 +43,7 @@ def digest(model: str) -> str:
     return PipelineModel.load(model).digest
 
 
+@pytest.mark.thorough
 def test_a_registered_model_is_loaded_by_alias_and_by_digest(place: Place, models: list[str]) -> None:
     version = registry_at(place).register(models[0], alias="champion")
     for name in ("champion", version.version, version.version[:15]):
@@ -76,6 +77,7 @@ def test_a_model_that_is_registered_again_is_the_same_version(place: Place, mode
     assert place.files() == before
 
 
+@pytest.mark.thorough
 def test_a_promotion_over_another_champion_than_was_compared_with_is_refused(place: Place, models: list[str]) -> None:
     registry = registry_at(place)
     registry.register(models[0], alias="champion")

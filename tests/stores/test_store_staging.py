@@ -81,6 +81,7 @@ def test_a_query_that_fails_leaves_nothing_in_a_store(engine: Engine, s3: Place)
     assert s3.files() == {}
 
 
+@pytest.mark.thorough
 def test_verbs_and_lags_stage_where_their_engine_does(memory: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "TABLE_BYTES", 0)
     engine = ps.LocalEngine(device="cpu", staging_dir=memory.url)

@@ -51,6 +51,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.thorough
 def test_a_study_that_ends_before_a_write_goes_on_as_if_it_had_not(
     shelf: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def test_of_two_searches_on_two_hosts_the_first_is_refused_at_its_next_write(
         first.tell(trials[0], Outcome("complete", 1.0))
 
 
+@pytest.mark.thorough
 def test_a_study_of_a_process_that_died_is_taken_over(shelf: Place) -> None:
     child = os.fork()
     if child == 0:

@@ -49,6 +49,7 @@ def theirs(path: Path, **version: Any) -> pa.Table:
     return pa.table(DeltaTable(path, **version).scan().read_all())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("keys", [[], ["city"], ["day", "city", "price", "ok", "at", "small"]])
 def test_rows_of_every_type_are_those_of_deltalake_however_they_are_partitioned(
     tmp_path: Path, local: ps.LocalEngine, keys: list[str]
@@ -125,6 +126,7 @@ def test_an_empty_table_has_its_columns_and_no_row(tmp_path: Path, local: ps.Loc
 # Versions
 
 
+@pytest.mark.thorough
 def test_a_version_and_a_time_are_read_as_the_table_was_then(tmp_path: Path, local: ps.LocalEngine) -> None:
     for first in (0, 10, 20):
         write_deltalake(tmp_path, rows_of_all_types(10, first), mode="append")
@@ -163,6 +165,7 @@ def test_a_folder_without_a_log_and_a_broken_log_are_refused(tmp_path: Path, loc
 # Deleted rows
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("inline", [True, False])
 def test_rows_of_deletion_vectors_are_not_read_wherever_pieces_are_cut(
     tmp_path: Path, local: ps.LocalEngine, inline: bool

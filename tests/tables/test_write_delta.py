@@ -53,6 +53,7 @@ def parts_not_listed(table: Path) -> list[str]:
     return [str(path) for path in table.rglob("part-20*.parquet") if os.path.realpath(path) not in listed]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("keys", [(), ("city",), ("day", "city", "ok", "at", "small")])
 def test_rows_of_every_type_are_read_the_same_by_deltalake_and_polars(
     tmp_path: Path, local: ps.LocalEngine, keys: tuple[str, ...]
@@ -67,6 +68,7 @@ def test_rows_of_every_type_are_read_the_same_by_deltalake_and_polars(
     assert DeltaTable(table).metadata().partition_columns == list(keys)
 
 
+@pytest.mark.thorough
 def test_a_table_is_written_and_read_alike_on_every_engine(engine: Any, tmp_path: Path) -> None:
     rows = rows_of_all_types(60)
     engine.from_arrow(rows, fragment_bytes=2000).write(tmp_path / "t", format="delta", partition_by="city")
@@ -144,6 +146,7 @@ def test_an_append_of_a_run_that_is_done_twice_is_there_once(tmp_path: Path, loc
     assert parts_not_listed(tmp_path / "t") == []
 
 
+@pytest.mark.thorough
 def test_a_merge_by_keys_with_nulls_gives_the_same_rows_however_often_it_is_run(
     tmp_path: Path, local: ps.LocalEngine
 ) -> None:

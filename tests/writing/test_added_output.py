@@ -77,6 +77,7 @@ def test_a_run_of_the_same_name_replaces_what_another_mode_wrote(local: Engine, 
     assert content(local, tmp_path / "out") == [(2, "b")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", FORMATS)
 def test_exactly_the_partitions_of_new_rows_are_replaced(local: Engine, tmp_path: Path, format: str) -> None:
     target = tmp_path / "out"
@@ -186,6 +187,7 @@ def test_a_manifest_with_folders_of_no_column_is_refused(local: Engine, tmp_path
         local.read_parquet(tmp_path / "out")
 
 
+@pytest.mark.thorough
 def test_rows_set_aside_are_added_and_are_there_once_for_a_run(local: Engine, tmp_path: Path) -> None:
     def add(*pairs: tuple[int, str], run_id: str) -> Any:
         data = rows(local, *pairs)
@@ -206,6 +208,7 @@ def test_rows_set_aside_are_added_and_are_there_once_for_a_run(local: Engine, tm
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.thorough
 def test_many_appends_at_once_all_come_through(local: Engine, tmp_path: Path) -> None:
     ready = threading.Barrier(6)
     stage = Revision.stage
@@ -294,6 +297,7 @@ def test_an_append_gives_way_where_the_columns_have_changed_meanwhile(
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.thorough
 def test_readers_in_a_loop_see_the_rows_before_or_after(local: Engine, tmp_path: Path) -> None:
     target, done = tmp_path / "out", threading.Event()
     rows(local, (0, "x")).write(target, partition_by="day")
@@ -319,6 +323,7 @@ def test_readers_in_a_loop_see_the_rows_before_or_after(local: Engine, tmp_path:
         assert {state for reader in readers for state in reader.result(timeout=60)} <= set(states)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("partition_by", [(), "day"])
 def test_every_engine_adds_the_same_rows(engine: Engine, local: Engine, tmp_path: Path, partition_by: Any) -> None:
     for place, each in (("own", engine), ("local", local)):

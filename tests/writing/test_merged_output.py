@@ -71,6 +71,7 @@ def test_new_rows_take_the_places_of_their_keys_and_the_others_come_after(
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(1, 5))
 @pytest.mark.parametrize("buckets", [1, 5])
 def test_a_merge_gives_what_a_dictionary_gives(
@@ -86,6 +87,7 @@ def test_a_merge_gives_what_a_dictionary_gives(
     assert (result.rows, result.rows_replaced, result.rows_unchanged) == (len(new), replaced, len(old) - replaced)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("keys", "places"), [(["id", "name"], (0, 1)), (["id"], (0,))])
 def test_partitions_hold_what_a_merge_gives(local: Engine, tmp_path: Path, keys: list[str], places: Any) -> None:
     old, new = drawn(7)
@@ -132,6 +134,7 @@ def test_a_key_that_is_twice_among_the_new_rows_is_named(local: Engine, tmp_path
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("buckets", [1, 3])
 @pytest.mark.parametrize(("kept_bytes", "fits"), [(2**20, True), (0, False)])
 def test_new_keys_are_read_once_where_they_fit_into_memory(
@@ -240,6 +243,7 @@ def test_an_output_that_is_replaced_while_it_is_merged_into_is_a_conflict(
     assert content(local, target) == [(1, "b", 2)]
 
 
+@pytest.mark.thorough
 def test_every_engine_merges_to_the_same_rows_in_the_same_order(engine: Engine, local: Engine, tmp_path: Path) -> None:
     old, new = drawn(9)
     for _ in range(2):

@@ -167,6 +167,7 @@ def test_files_are_cut_at_a_number_of_rows(data: Dataset, local: Engine, tmp_pat
     assert local.read_parquet(tmp_path / "out").to_arrow() == expected
 
 
+@pytest.mark.thorough
 def test_rows_are_sorted_within_a_file_and_those_that_agree_keep_their_order(local: Engine, tmp_path: Path) -> None:
     table = pa.table({"k": [2, None, 1, 2, 1], "day": [1, 1, 1, 2, 2], "n": range(5)})
     local.from_arrow(table).write_parquet(tmp_path / "out", sort_by=["k", "day"], partition_by="day")
@@ -259,6 +260,7 @@ def test_text_is_compressed_as_its_ending_says(
         assert stream.read(1) in (b"x", b"{")
 
 
+@pytest.mark.thorough
 def test_every_engine_writes_the_same_files(engine: Engine, local: Engine, tmp_path: Path) -> None:
     parts = {"partition_by": "day", "sort_by": "v", "max_rows_per_file": 3}
     for name, each in (("own", engine), ("local", local)):

@@ -32,6 +32,7 @@ def files(folder: Path) -> dict[str, int]:
     return {entry["path"]: entry["rows"] for entry in json.loads((folder / "_manifest.json").read_text())["files"]}
 
 
+@pytest.mark.thorough
 def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt: Dataset, local: Engine, tmp_path: Path) -> None:
     result = dealt.write(tmp_path / "out", partition_by="day")
     assert (len(dealt.fragments), result.files) == (36, 3 * 3)  # 12 fragments each, of at most 16
@@ -41,6 +42,7 @@ def test_a_task_makes_one_file_a_folder_of_its_fragments(dealt: Dataset, local: 
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("enough", [3, 4, 20, 50])
 @pytest.mark.parametrize("max_rows_per_file", [None, 7])
 def test_a_folder_with_enough_rows_is_written_at_once(
@@ -59,6 +61,7 @@ def test_a_folder_with_enough_rows_is_written_at_once(
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
 
 
+@pytest.mark.thorough
 def test_rows_wait_in_bounded_memory(
     dealt: Dataset, local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +73,7 @@ def test_rows_wait_in_bounded_memory(
     assert local.read_parquet(tmp_path / "out").to_arrow() == EXPECTED
 
 
+@pytest.mark.thorough
 def test_rows_that_are_larger_than_planned_do_not_wait(
     local: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +84,7 @@ def test_rows_that_are_larger_than_planned_do_not_wait(
     assert (len(data.fragments), set(files(tmp_path / "out").values())) == (32, {3, 1})
 
 
+@pytest.mark.thorough
 def test_twice_is_the_same_to_the_bit(dealt: Dataset, tmp_path: Path) -> None:
     for name in "ab":
         dealt.write(tmp_path / name, partition_by="day")
@@ -87,6 +92,7 @@ def test_twice_is_the_same_to_the_bit(dealt: Dataset, tmp_path: Path) -> None:
     assert documents[0] == documents[1]
 
 
+@pytest.mark.thorough
 def test_a_value_that_cannot_be_written_is_told_with_its_file(local: Engine, tmp_path: Path) -> None:
     tables: list[dict[str, Any]] = [{"day": [1, 2], "v": [[0.0], [1.0]]} for _ in range(8)]
     tables[5]["v"] = [[0.0], [float("inf")]]
@@ -99,6 +105,7 @@ def test_a_value_that_cannot_be_written_is_told_with_its_file(local: Engine, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_clusters_write_the_same_rows_in_the_same_order(engine: Engine, local: Engine, tmp_path: Path) -> None:
     data = engine.from_arrow(TABLE, fragment_bytes=FRAGMENT_ROWS * ROW_BYTES)
     data.write(tmp_path / "out", partition_by="day")

@@ -66,6 +66,7 @@ def test_the_metrics_are_those_of_scikit_learn(weight):
     assert found["ks"] == pytest.approx(np.max(np.abs(true - false)), rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_bins", [0, 30])
 def test_the_partitioning_changes_nothing(num_bins):
     evaluator = BinaryClassificationEvaluator(weight="w", num_bins=num_bins)
@@ -170,6 +171,7 @@ def test_without_weight_every_metric_is_undefined_with_a_reason(weights):
     assert found.bounds == {}
 
 
+@pytest.mark.thorough
 def test_cells_come_with_bounds_that_hold():
     exact = BinaryClassificationEvaluator(weight="w").evaluate(scored())
     found = BinaryClassificationEvaluator(weight="w", num_bins=20).evaluate(scored())

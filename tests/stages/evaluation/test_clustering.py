@@ -66,6 +66,7 @@ def test_far_from_zero_mllibs_silhouette_is_wrong_and_this_one_is_not(spark):
     assert abs(found - expected) < abs(cancelled - expected) / 1000
 
 
+@pytest.mark.thorough
 def test_columns_and_lists_give_the_same():
     data = dataset(columns(), fragment_bytes=2000)
     assert ClusteringEvaluator(features=FEATURES).evaluate(data) == ClusteringEvaluator().evaluate(data)
@@ -106,6 +107,7 @@ def test_a_slice_compares_its_rows_with_the_clusters_of_all():
     assert found.slices["part"]["silhouette"].to_pylist() == pytest.approx([expected] * 2, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_bootstrap_gives_an_interval_around_the_silhouette():
     found = evaluate(dataset(columns()), [ClusteringEvaluator()], bootstrap=50)
     low, high = found.intervals["silhouette"]

@@ -62,6 +62,7 @@ def test_area_under_pr_is_the_trapezoid_from_the_first_precision(scored, columns
     assert BinaryClassificationEvaluator().evaluate(scored)["areaUnderPR"] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_regression_errors_are_those_of_sklearn(scored, columns):
     truth, guess = columns["target"], columns["target"] + columns["noise"]
     found = RegressionEvaluator(label="target").evaluate(scored)
@@ -71,6 +72,7 @@ def test_regression_errors_are_those_of_sklearn(scored, columns):
     assert found["r2"] == pytest.approx(sk.r2_score(truth, guess), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_weighted_errors_are_those_of_sklearn(scored, columns):
     truth, guess, weight = columns["target"], columns["target"] + columns["noise"], columns["weight"]
     found = RegressionEvaluator(label="target", weight="weight").evaluate(scored)
@@ -78,6 +80,7 @@ def test_weighted_errors_are_those_of_sklearn(scored, columns):
     assert found["mae"] == pytest.approx(sk.mean_absolute_error(truth, guess, sample_weight=weight), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_var_is_the_distance_of_predictions_from_the_mean_label(scored, columns):
     guess = columns["target"] + columns["noise"]
     expected = np.mean((guess - columns["target"].mean()) ** 2)
@@ -114,6 +117,7 @@ def test_without_rows_everything_is_undefined(engine):
     assert all(found.reasons.values())
 
 
+@pytest.mark.thorough
 def test_several_evaluators_share_one_scan_of_their_columns(scored, monkeypatch):
     gathered = []
     probe = type(scored).probe

@@ -49,6 +49,7 @@ def test_the_first_hit_gives_the_reciprocal_rank_and_the_hit_rate(local):
     assert found == {"meanReciprocalRank": pytest.approx((1 + 1 + 1 / 3 + 0) / 4), "hitRateAtK": 0.5}
 
 
+@pytest.mark.thorough
 def test_integer_weights_are_repeated_rows(local):
     data = sample()
     weight = np.random.default_rng(2).integers(0, 4, 200)
@@ -69,6 +70,7 @@ def test_rows_without_labels_are_told_in_a_table(local):
     ]
 
 
+@pytest.mark.thorough
 def test_the_table_of_cut_offs_ends_with_the_metrics(local):
     found = evaluated(local, RankingEvaluator(k=6), **sample())
     table = found.tables["atK"]

@@ -49,6 +49,7 @@ def test_metrics_are_mllibs(spark, weight, through_origin):
     assert {name: mine.is_larger_better(name) for name in MLLIBS} == better
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_other_metrics_are_scikit_learns(weight):
     data = columns()
@@ -63,10 +64,12 @@ def test_the_other_metrics_are_scikit_learns(weight):
     assert abs(found["medianAbsoluteError"] - median) <= found.bounds["medianAbsoluteError"] < 1e-2
 
 
+@pytest.mark.thorough
 def test_all_metrics_are_reported_in_order_unless_some_are_asked_for():
     assert list(RegressionEvaluator().evaluate(scored())) == MLLIBS + OURS
 
 
+@pytest.mark.thorough
 def test_tables_have_the_residuals():
     data = columns()
     residual = data["label"] - data["prediction"]
@@ -83,6 +86,7 @@ def test_tables_have_the_residuals():
     assert np.abs(quantiles["value"].to_numpy() - exact).max() < found.bounds["medianAbsoluteError"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("metrics", "kinds"),
     [("mae", [RegressionErrors]), ("medianAbsoluteError", [Residuals]), (None, [RegressionErrors, Residuals])],
@@ -110,6 +114,7 @@ def test_without_weight_all_is_undefined_with_a_reason(rows):
     assert found.tables["residualQuantiles"]["value"].null_count == 7
 
 
+@pytest.mark.thorough
 def test_slices_and_a_bootstrap_have_every_metric():
     data = {**columns(), "part": np.arange(ROWS) % 2}
     found = evaluate(dataset(data), [RegressionEvaluator()], slices=["part"], bootstrap=20)

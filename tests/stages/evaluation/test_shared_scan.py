@@ -47,6 +47,7 @@ def scored(engine):
     return engine.from_arrow(TABLE, fragment_bytes=8000)
 
 
+@pytest.mark.thorough
 def test_everything_comes_from_one_scan():
     engine = ps.LocalEngine(device="cpu", progress=Scans())
     ps.evaluate(engine.from_arrow(TABLE), [AREA, ERROR], slices=["country", "mobile"], bootstrap=5)
@@ -155,6 +156,7 @@ def test_bad_values_are_told_with_file_and_row(tmp_path):
     assert (caught.value.row, caught.value.stage) == (7, "BinaryClassificationEvaluator")
 
 
+@pytest.mark.thorough
 def test_a_filter_before_changes_which_rows_are_evaluated(scored):
     rows = scored.filter(nw.col("mobile"))
     found = ps.evaluate(rows, [ERROR], slices=["mobile"]).slices["mobile"]

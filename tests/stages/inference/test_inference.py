@@ -59,6 +59,7 @@ def test_scores_are_those_of_pytorch(form, digits, engine):
     np.testing.assert_allclose(predictions(table), digits.scores, atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_a_saved_model_scores_without_the_files(form, digits, local, tmp_path):
     data = local.from_arrow(digits.table.slice(0, 50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from penstock.stages.inference._resnet import Block
@@ -23,6 +24,7 @@ def test_parameters_are_those_of_torchvision():
     assert not [name for name in shapes if name.startswith(("layer1.0.downsample", "layer2.1.downsample"))]
 
 
+@pytest.mark.thorough
 def test_each_layer_halves_the_image():
     module = module_factory("resnet18")(num_classes=7).eval()
     seen = []

@@ -112,6 +112,7 @@ def test_what_libraries_compute_otherwise_goes_by_a_frame(expression: str) -> No
     assert row_value("x + 1", pa.schema({"x": pa.float32()})) is None
 
 
+@pytest.mark.thorough
 def test_what_has_no_value_is_null_also_inside() -> None:
     table = pa.table({"x": [0.0, 1.0, -1.0], "y": [0.0, 0.0, 4.0]})
     assert derived("x / y", table).to_pylist() == [None, float("inf"), -0.25]
@@ -146,6 +147,7 @@ def test_what_is_wrong_is_told_before_anything_is_read(expression: Any, kind: ty
         derived(expression)
 
 
+@pytest.mark.thorough
 def test_columns_are_derived_of_derived_ones_saved_and_scored(tmp_path: Path) -> None:
     steps: tuple[Stage, ...] = (
         st.Cast({"fare": "float64"}, errors="null"),

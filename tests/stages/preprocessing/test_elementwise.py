@@ -46,6 +46,7 @@ def test_logarithms_of_whole_powers_are_whole(apply, base, powers):
     assert made["x"].to_pylist() == list(powers)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stage", STAGES, ids=str)
 def test_a_row_alone_gets_the_bits_that_it_gets_among_others(learn, stage):
     bound, _ = learn(stage, pa.table({"x": POSITIVE}))

@@ -89,6 +89,7 @@ def test_quarantine_keeps_row_number_reason_and_all_columns():
     }
 
 
+@pytest.mark.thorough
 def test_quarantine_through_a_pipeline_is_written_beside_the_output(local, tmp_path):
     data = local.from_arrow(AGES, fragment_bytes=40)
     model = ps.Pipeline(Expect("age < 120", action="quarantine")).fit(data)

@@ -29,6 +29,7 @@ def distances(apply, *rows, **options):
     return apply(HaversineDistance(*COLUMNS, **options), table(*rows))["distance"].to_pylist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("unit", "radius"), [("km", 6371.0088), ("m", 6371008.8), ("mi", 6371.0088 / 1.609344)])
 def test_agrees_with_scikit_learn(apply, unit, radius):
     oracle = [haversine_distances([place[:2]], [place[2:]])[0, 0] * radius for place in np.radians(PLACES)]

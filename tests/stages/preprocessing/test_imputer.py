@@ -241,6 +241,7 @@ VALUES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("strategy", ["mean", "median", "mode", "constant"])
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 def test_a_missing_value_is_as_null_to_the_bit(local, kind, strategy):

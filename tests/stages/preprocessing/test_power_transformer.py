@@ -54,6 +54,7 @@ def test_box_cox_agrees_with_scipy(learn, shape):
     np.testing.assert_allclose(made, scipy.stats.boxcox(x, fitted["lambdas"]["x"]), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("draw", "shape"), [("lognormal", (3, 2)), ("standard_t", (4,))])
 def test_more_values_than_cells_cost_less_than_a_millionth(learn, draw, shape):
     x = getattr(np.random.default_rng(3), draw)(*shape, size=60_000)

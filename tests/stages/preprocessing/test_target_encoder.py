@@ -214,6 +214,7 @@ def test_each_fold_is_encoded_by_the_others_as_by_scikit_learn(target_type, smoo
     assert np.allclose(np.column_stack(made.columns), expected, rtol=1e-12, atol=0)
 
 
+@pytest.mark.thorough
 def test_rows_are_dealt_to_folds_by_their_number_however_they_are_cut():
     table = pa.table({"c": LETTERS, "n": NUMBERS, "y": TARGETS["continuous"]})
     whole, cut, other = (

@@ -47,6 +47,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     monkeypatch.setattr(Rank, "report", reports)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("after", [2, 6, 7])
 def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupted(
     make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
@@ -70,6 +71,7 @@ def test_a_training_that_goes_on_gives_the_model_of_one_that_was_never_interrupt
     assert resumed.fitted[0] == undisturbed.fitted[0]
 
 
+@pytest.mark.thorough
 def test_early_stopping_goes_on_where_it_was(
     make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,7 @@ def test_early_stopping_goes_on_where_it_was(
     assert Pipeline(stage).fit(make(y=y), validation=make(y=watched), options=options).fitted[0] == undisturbed
 
 
+@pytest.mark.thorough
 def test_the_checkpoint_of_other_data_is_not_taken(
     make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +104,7 @@ def test_the_checkpoint_of_other_data_is_not_taken(
 # How a rank trains
 
 
+@pytest.mark.thorough
 def test_data_that_is_read_again_gives_the_model_of_data_that_is_kept(
     make: Callable[..., Dataset], y: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ STAGES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("class_weight", ["balanced", {"seldom": 3.0, "so so": 0.5}], ids=["balanced", "given"])
@@ -90,6 +91,7 @@ def test_balanced_weights_are_scikit_learns(local):
     np.testing.assert_allclose(bound.target.learn({"labels": counted})["class_weights"], expected, rtol=1e-15)
 
 
+@pytest.mark.thorough
 def test_a_class_of_no_weight_does_not_count_as_a_class(local):
     weight = np.where(LABEL == 2, 0.0, 1.0)
     table = rows(LABEL).set_column(3, "w", pa.array(weight))
@@ -100,6 +102,7 @@ def test_a_class_of_no_weight_does_not_count_as_a_class(local):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_validation_rows_are_weighed_too(local):
     of_class = {0: 0.01, 1: 1.0, 2: 1.0}
     table = rows(LABEL, both=np.array(list(of_class.values()))[LABEL])
@@ -113,6 +116,7 @@ def test_validation_rows_are_weighed_too(local):
     assert history(class_weight=of_class)[0] != pytest.approx(history()[0], rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_a_search_varies_them_as_fits_one_by_one_do(local):
     data, values = local.from_arrow(rows((LABEL > 0).astype(int))), [None, "balanced", {1: 9.0}]
     pipeline = ps.Pipeline(("model", STAGES["logistic"]()))
@@ -128,11 +132,13 @@ def test_a_search_varies_them_as_fits_one_by_one_do(local):
     assert len({round(loss, 6) for loss in together}) == 6
 
 
+@pytest.mark.thorough
 def test_every_engine_weighs_classes_alike(local, engine):
     digests = [fit(each, STAGES["logistic"](class_weight="balanced"), rows(LABEL)).digest for each in (local, engine)]
     assert digests[0] == digests[1]
 
 
+@pytest.mark.thorough
 def test_weights_are_stored_with_the_stage(local, tmp_path):
     model = fit(local, STAGES["xgboost"](class_weight={0: 2.0, 2: 5.0}), rows(LABEL))
     model.save(tmp_path / "model")

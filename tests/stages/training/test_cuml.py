@@ -138,6 +138,7 @@ def test_what_is_to_be_taken_instead_of_the_refused_is_there():
 # What becomes a stage
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", list(PRECISION))
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}], ids=["intercept", "none"])
 @pytest.mark.parametrize("name", ["LinearRegression", "Ridge", "Lasso", "ElasticNet"])
@@ -160,6 +161,7 @@ def test_principal_components_are_those_of_scikit_learn(names, whiten, dtype, cu
     np.testing.assert_allclose(found[0] if len(names) == 1 else np.column_stack(found), expected, **near)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", list(PRECISION))
 def test_singular_vectors_are_those_of_scikit_learn(dtype, cuml):
     estimator = cuml.TruncatedSVD(n_components=2, random_state=0)
@@ -168,6 +170,7 @@ def test_singular_vectors_are_those_of_scikit_learn(dtype, cuml):
     np.testing.assert_allclose(scores(fit(estimator, dtype=dtype), "transformed"), expected, **near)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 @pytest.mark.parametrize("dtype", list(PRECISION))
 def test_clusters_are_those_of_scikit_learn_on_either_device(dtype, device, cuml):
@@ -197,6 +200,7 @@ def test_a_logistic_regression_scores_as_that_of_scikit_learn(label, intercept, 
     np.testing.assert_allclose(raw, expected.decision_function(X), rtol=PRECISION[dtype], atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_only_the_columns_of_the_method_are_added_and_others_stay(cuml):
     data = dataset(size=SIZE, rawPrediction=np.arange(len(X)))
     model = fit(cuml.LogisticRegression(max_iter=2000), "size", data=data)
@@ -205,6 +209,7 @@ def test_only_the_columns_of_the_method_are_added_and_others_stay(cuml):
     assert made["rawPrediction"].to_pylist() == list(range(len(X)))
 
 
+@pytest.mark.thorough
 def test_a_row_with_a_null_has_null_and_others_what_they_had(cuml):
     holes = X.copy()
     holes[3, 1] = np.nan
@@ -221,6 +226,7 @@ def test_a_row_with_a_null_has_null_and_others_what_they_had(cuml):
         assert found == [*whole[:3], None, *whole[4:]]
 
 
+@pytest.mark.thorough
 def test_weights_are_passed_on(cuml):
     weight = np.arange(len(X)) % 3
     expected = values_of(cuml.Ridge(), "float64", Y, weight.astype(float)).predict(X)
@@ -228,6 +234,7 @@ def test_weights_are_passed_on(cuml):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_stage_is_returned_with_its_state_and_scores_by_itself(cuml):
     model = fit(cuml.KMeans(n_clusters=4, random_state=0), prediction="cluster")
     stage, state = model.stages[0].as_stage(model.fitted[0])
@@ -241,6 +248,7 @@ def test_a_stage_is_returned_with_its_state_and_scores_by_itself(cuml):
         other.stages[0].as_stage(other.fitted[0])
 
 
+@pytest.mark.thorough
 def test_a_fit_that_ended_early_is_told(cuml):
     model = fit(cuml.LogisticRegression(max_iter=2), "size")
     notes = model.stages[0].notes(model.fitted[0])
@@ -248,6 +256,7 @@ def test_a_fit_that_ended_early_is_told(cuml):
     assert any("not converged after 2 iterations" in note for note in notes)
 
 
+@pytest.mark.thorough
 def test_coefficients_that_are_no_numbers_are_refused(cuml, monkeypatch):
     fitted = cuml.Ridge.as_sklearn
 
@@ -269,6 +278,7 @@ def of_two_classes(name: str) -> dict[str, Any]:
     return {"classifier": {"label": "big"}, "regressor": {"label": "y"}}.get(kind, {})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BY_SKOPS)
 def test_an_estimator_of_scikit_learn_is_kept_and_scores_what_it_scores(name, cuml, tmp_path):
     options = {"random_state": 0} if "random_state" in getattr(cuml, name)().get_params() else {}
@@ -287,6 +297,7 @@ def test_an_estimator_of_scikit_learn_is_kept_and_scores_what_it_scores(name, cu
     np.testing.assert_array_equal(scores(again, column), scores(model, column))
 
 
+@pytest.mark.thorough
 def test_distances_and_several_labels_are_kept_by_scikit_learn(cuml):
     distances = fit(cuml.KMeans(n_clusters=4, random_state=0), method="transform")
     assert scores(distances, "transformed").shape == (len(X), 4)
@@ -295,6 +306,7 @@ def test_distances_and_several_labels_are_kept_by_scikit_learn(cuml):
     assert all("estimator" in model.fitted[0] for model in (distances, several))
 
 
+@pytest.mark.thorough
 def test_classes_have_the_values_of_the_label(cuml):
     model = fit(cuml.RandomForestClassifier(n_estimators=5, random_state=0), "size")
     found = scores(model, "prediction")
@@ -302,6 +314,7 @@ def test_classes_have_the_values_of_the_label(cuml):
     assert (found == SIZE).mean() > 0.95
 
 
+@pytest.mark.thorough
 def test_more_than_two_classes_are_refused_before_the_fit_where_they_could_not_be_kept(cuml):
     with pytest.raises(ConfigError, match=r"label 'size' has 3 classes, and cuml\.SVC is kept of two only"):
         fit(cuml.SVC(), "size")
@@ -312,6 +325,7 @@ def test_more_than_two_classes_are_refused_before_the_fit_where_they_could_not_b
 # Saved, and loaded where nothing of this is installed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "label", "column"),
     [
@@ -395,6 +409,7 @@ def test_a_function_among_the_parameters_is_refused(cuml):
 # What is said of the rows of the fit alone
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options"), [("DBSCAN", {"eps": 2.0}), ("SpectralClustering", {"n_clusters": 4, "random_state": 0})]
 )
@@ -406,6 +421,7 @@ def test_labels_are_what_the_estimator_says_of_the_rows_on_its_gpu(name, options
     assert [(seen.dtype, seen.shape) for seen in cuml_stand_in.SEEN] == [(np.float32, X.shape)]
 
 
+@pytest.mark.thorough
 def test_vectors_are_what_the_estimator_says_of_the_rows_on_its_gpu(cuml):
     estimator = cuml.SpectralEmbedding(n_components=2, affinity="rbf", random_state=0)
     found = ps.fit_transform(dataset(), estimator, features=FEATURES).to_arrow()["embedding"]
@@ -459,6 +475,7 @@ def test_a_proxy_of_the_accelerator_stands_for_what_it_would_fit(cuml):
 # On the device
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", list(PRECISION))
 def test_rows_stay_on_the_device_in_their_order(dtype, cuml, monkeypatch):
     brought: list[tuple[int, ...]] = []
@@ -473,6 +490,7 @@ def test_rows_stay_on_the_device_in_their_order(dtype, cuml, monkeypatch):
     assert (len(X), 3) not in brought
 
 
+@pytest.mark.thorough
 def test_a_matrix_larger_than_a_quarter_of_the_gpu_is_refused_before_it_is_read(cuml, monkeypatch):
     monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 0, memory=4 * 2000))
     problem = (
@@ -485,6 +503,7 @@ def test_a_matrix_larger_than_a_quarter_of_the_gpu_is_refused_before_it_is_read(
         fit(cuml.KMeans(), memory_limit=2879)
 
 
+@pytest.mark.thorough
 def test_values_too_large_for_float32_are_refused(cuml):
     large = X.copy()
     large[5, 1] = 1e39
@@ -493,6 +512,7 @@ def test_values_too_large_for_float32_are_refused(cuml):
     fit(cuml.PCA(n_components=1), data=dataset(x=large), dtype="float64")
 
 
+@pytest.mark.thorough
 def test_all_weights_of_zero_are_refused(cuml):
     with pytest.raises(DataValueError, match="all weights in column 'w' are 0"):
         fit(cuml.KMeans(), weight="w", data=dataset(w=np.zeros(len(X))))

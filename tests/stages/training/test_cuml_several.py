@@ -98,6 +98,7 @@ def alike(found: Fitted, expected: Fitted) -> None:
 # What ranks learn together
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("name", BY_ALL)
 def test_ranks_learn_together_what_one_learns(name, size, several):
@@ -119,12 +120,14 @@ def test_the_page_names_what_several_gpus_fit():
     assert named == set(_several._TAKEN)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_weights_of_clusters_are_those_of_the_rows(dtype, several):
     trainer = stage(several, "KMeans", weight="w", dtype=dtype)
     alike(fitted_by(3, trainer), Pipeline(trainer).fit(dataset()).fitted[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("first", "last"), [(100, 240), (0, 150), (0, 70), (170, 240)])
 @pytest.mark.parametrize("name", ["KMeans", "RandomForestClassifier", "PCA"])
 def test_ranks_without_rows_fit_nothing_and_rank_0_has_what_was_learned(name, first, last, several):
@@ -133,6 +136,7 @@ def test_ranks_without_rows_fit_nothing_and_rank_0_has_what_was_learned(name, fi
     alike(fitted_by(3, trainer, data), Pipeline(trainer).fit(data).fitted[0])
 
 
+@pytest.mark.thorough
 def test_a_share_of_the_rows_may_have_no_weight_and_all_of_them_have_to_have_some(several):
     trainer = stage(several, "KMeans", weight="w")
     data = dataset(w=np.repeat([0.0, 1.0], len(X) // 2))
@@ -141,6 +145,7 @@ def test_a_share_of_the_rows_may_have_no_weight_and_all_of_them_have_to_have_som
         fitted_by(2, trainer, dataset(w=np.zeros(len(X))))
 
 
+@pytest.mark.thorough
 def test_ranks_draw_alike_where_nothing_says_from_what(several):
     clusters = {**BY_ALL["KMeans"][0], "random_state": None}
     assert fitted_by(3, stage(several, "KMeans", clusters))["learned"]["sizes"]
@@ -152,6 +157,7 @@ def test_rows_that_come_and_go_are_refused(several):
         LocalGang(2).run(lambda rank: trainer.train(rank, {"rows": 241}), {"train": dataset()})
 
 
+@pytest.mark.thorough
 def test_vectors_are_features_of_all_ranks(several):
     data = dataset(v=pa.FixedSizeListArray.from_arrays(X.ravel(), 3))
     for name in ("PCA", "KNeighborsRegressor"):
@@ -179,6 +185,7 @@ ALONE: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "options", "more", "reason"), ALONE)
 def test_one_gpu_fits_what_several_cannot_and_a_note_says_so(name, options, more, reason, several):
     trainer = stage(several, name, options, **more)
@@ -204,6 +211,7 @@ def test_parameters_that_only_cuml_has_are_looked_at_too():
 # What is refused
 
 
+@pytest.mark.thorough
 def test_ranks_that_share_a_gpu_are_refused_before_anything_is_read(several, monkeypatch):
     monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 0, uuid="GPU-5d0c"))
     with pytest.raises(ConfigError, match="2 of 2 ranks have one GPU, GPU-5d0c: NCCL needs one for each") as refused:
@@ -215,6 +223,7 @@ def test_ranks_that_share_a_gpu_are_refused_before_anything_is_read(several, mon
     assert nccl.meetings == {}
 
 
+@pytest.mark.thorough
 def test_without_raft_dask_it_is_told_how_to_install_it(several, hide_modules):
     hide_modules("raft_dask")
     with pytest.raises(MissingExtraError, match="raft-dask cannot be imported") as refused:
@@ -229,6 +238,7 @@ def test_partitions_on_a_cpu_are_refused(several):
         fitted_by(2, stage(several, "PCA"), LocalEngine(device="cpu").from_arrow(table))
 
 
+@pytest.mark.thorough
 def test_a_share_larger_than_a_quarter_of_its_gpu_is_refused(several):
     share = 4 * 3 * len(X) // 2
     fitted_by(2, stage(several, "PCA", memory_limit=share))
@@ -236,6 +246,7 @@ def test_a_share_larger_than_a_quarter_of_its_gpu_is_refused(several):
         fitted_by(2, stage(several, "PCA", memory_limit=share - 1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options", "problem"),
     [
@@ -248,6 +259,7 @@ def test_what_cannot_be_fitted_is_refused_on_every_rank(name, options, problem, 
     assert nccl.ended == ["abort"] * 2
 
 
+@pytest.mark.thorough
 def test_clusters_that_a_rank_has_too_few_rows_to_begin_are_refused_on_every_rank(several):
     data = dataset(place=np.arange(len(X))).filter((nw.col("place") < 82) | (nw.col("place") >= 160))
     clusters = {**BY_ALL["KMeans"][0], "n_clusters": 9}
@@ -259,6 +271,7 @@ def test_clusters_that_a_rank_has_too_few_rows_to_begin_are_refused_on_every_ran
 # What goes wrong between them
 
 
+@pytest.mark.thorough
 def test_nccl_is_not_waited_for_longer_than_the_options_allow(several, monkeypatch):
     never = threading.Event()
     monkeypatch.setattr(nccl, "init", lambda self, *_: never.wait())
@@ -267,6 +280,7 @@ def test_nccl_is_not_waited_for_longer_than_the_options_allow(several, monkeypat
     never.set()
 
 
+@pytest.mark.thorough
 def test_what_connecting_raises_is_raised(several, monkeypatch):
     def broken(self: nccl, *_: Any) -> None:
         raise RuntimeError("NCCL_ERROR: unhandled system error")
@@ -276,6 +290,7 @@ def test_what_connecting_raises_is_raised(several, monkeypatch):
         fitted_by(2, stage(several, "PCA"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("error", "ended"), [(MemoryError, ["abort"]), (RuntimeError, [])])
 def test_a_rank_that_fails_lets_the_others_go(error, ended, several, monkeypatch):
     kind = sys.modules["cuml.decomposition.pca_mg"].PCAMG
@@ -296,6 +311,7 @@ def test_a_rank_that_fails_lets_the_others_go(error, ended, several, monkeypatch
 # Labels of the rows that are fitted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 3])
 def test_ranks_label_rows_together_as_one_does(size, several):
     trainer = _TransductiveEstimator(several.DBSCAN(eps=2.0, algorithm="brute"), "fit_predict", features=FEATURES)

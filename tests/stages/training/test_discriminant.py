@@ -98,6 +98,7 @@ def test_coefficients_are_scikit_learns(local):
     np.testing.assert_allclose(table["value"], [*other.coef_[0], *other.intercept_], rtol=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [LINEAR, QUADRATIC])
 def test_whole_weights_are_repeated_rows_and_zero_is_none(local, kind):
     x, label = sample(3)
@@ -109,6 +110,7 @@ def test_whole_weights_are_repeated_rows_and_zero_is_none(local, kind):
     np.testing.assert_allclose(scored(weighed, data)[1], scored(repeated, data)[1], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_data_far_from_zero_lose_nothing(local):
     x = np.round(sample(2)[0] * 64) / 64  # so that no bit is lost in adding
     label = sample(2)[1]
@@ -133,6 +135,7 @@ def test_labels_keep_their_type_and_thresholds_move_predictions(local):
     assert predicted.tolist() == np.where(probability > 0.9, "yes", "no").tolist()
 
 
+@pytest.mark.thorough
 def test_a_feature_constant_in_all_classes_takes_no_part(local):
     x, label = sample(2)
     x[:, 2] = np.where(label == 1, 7.0, 3.0)

@@ -45,6 +45,7 @@ def test_each_class_has_its_trees(make: Callable[..., Dataset], y: np.ndarray) -
     assert len(dump(Pipeline(st.RandomForestClassifier("label", num_trees=7)).fit(make(label=label)))) == 21
 
 
+@pytest.mark.thorough
 def test_a_seed_decides_what_is_drawn(make: Callable[..., Dataset], y: np.ndarray) -> None:
     first, again, other = (
         Pipeline(st.RandomForestRegressor("y", seed=seed)).fit(make(y=y)).fitted[0]["booster"] for seed in (1, 1, 2)
@@ -112,6 +113,7 @@ def test_a_probability_is_the_share_of_a_leaf(local: Engine) -> None:
     np.testing.assert_allclose(found["probability"], [0.25] * 40 + [0.9] * 60, rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_weight_counts_as_so_many_rows(make: Callable[..., Dataset], y: np.ndarray) -> None:
     options = {"num_trees": 2, "feature_subset_strategy": "all", "subsampling_rate": 1.0, "weight": "w"}
     stage = st.RandomForestRegressor("y", min_child_weight=50.0, **options)
@@ -120,6 +122,7 @@ def test_a_weight_counts_as_so_many_rows(make: Callable[..., Dataset], y: np.nda
     assert trees == dump(Pipeline(halved).fit(make(y=y, w=np.ones(ROWS))))
 
 
+@pytest.mark.thorough
 def test_a_stored_forest_is_loaded_without_trust(make: Callable[..., Dataset], y: np.ndarray, tmp_path: Path) -> None:
     model = Pipeline(st.RandomForestClassifier("label")).fit(make(label=np.digitize(y, [-1, 0.5])))
     model.save(tmp_path / "model")

@@ -79,6 +79,7 @@ def oracle(local: Engine) -> Any:
     return after
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("steps", [1, 30])
 def test_after_the_same_steps_all_is_as_in_scikit_learn(local: Engine, oracle: Any, steps: int) -> None:
     theirs, model = oracle(steps), fitted(local, tol=0.0, max_iter=steps)
@@ -140,6 +141,7 @@ def test_a_feature_in_small_units_tells_components_apart(local: Engine) -> None:
     assert sorted(parameters(model)[1][:, 1].round(3)) == [0, 1]
 
 
+@pytest.mark.thorough
 def test_weights_count_as_repeated_rows(local: Engine) -> None:
     repeats = np.random.default_rng(1).integers(0, 3, len(X))
     weighted = fitted(local, more={"w": repeats.astype(float)}, weight="w", tol=1e-6)
@@ -152,11 +154,13 @@ def test_weights_count_as_repeated_rows(local: Engine) -> None:
 # Steps
 
 
+@pytest.mark.thorough
 def test_every_step_raises_the_likelihood(local: Engine) -> None:
     found = [fitted(local, tol=0.0, max_iter=steps).fitted[0]["log_likelihood"] for steps in range(6)]
     assert found == sorted(found)
 
 
+@pytest.mark.thorough
 def test_it_stops_once_a_step_changes_little(local: Engine) -> None:
     found = fitted(local, tol=0.01).fitted[0]
     before = fitted(local, tol=0.01, max_iter=found["iterations"] - 1).fitted[0]
@@ -194,17 +198,20 @@ def test_there_are_no_more_components_than_points(local: Engine) -> None:
 # Partitions and ranks
 
 
+@pytest.mark.thorough
 def test_fragments_change_nothing(local: Engine) -> None:
     models = [Pipeline(st.GaussianMixture(NAMES, k=3)).fit(dataset(local, size=size)) for size in (700, 10**9)]
     assert models[0].fitted[0] == models[1].fitted[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size: int) -> None:
     stage, data = st.GaussianMixture(NAMES, k=3, max_iter=10), dataset(local)
     assert LocalGang(size, shuffle_sums=True).train(stage, data) == [Pipeline(stage).fit(data).fitted[0]] * size
 
 
+@pytest.mark.thorough
 def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     stage, data = st.GaussianMixture(NAMES, k=3, tol=0.0, max_iter=8), dataset(local)
     gang = LocalGang(1, options=SpmdOptions(checkpoint_interval=3))

@@ -160,12 +160,14 @@ def test_coefficients_are_those_of_scikit_learn(
     assert 1 - summary["deviance"] / summary["null_deviance"] == pytest.approx(share, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_penalty_on_a_gamma_family_with_the_log_link_is_scikit_learns(local: Engine) -> None:
     x = np.column_stack([SAMPLE[name] for name in NAMES])
     theirs = linear_model.GammaRegressor(alpha=0.3, solver="newton-cholesky", tol=1e-10).fit(x, SAMPLE["gamma"])
     close(fitted(local, "gamma", family="gamma", link="log", reg_param=0.3).fitted[0]["coefficients"], theirs.coef_)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("reg_param", [0.0, 0.2])
 def test_the_gaussian_family_is_linear_regression(local: Engine, reg_param: float, fit_intercept: bool) -> None:
@@ -217,6 +219,7 @@ def test_a_unit_deviance_is_the_integral_of_the_scaled_residual(power: float) ->
     assert family.deviance(np.array([label]), np.array([mean]))[0] == pytest.approx(integral, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_weights_of_a_gamma_family_count_as_repeated_rows(local: Engine) -> None:
     repeats = SAMPLE["w"].astype(int) - 1  # 0 among them
     weighted = fitted(local, "gamma", {**SAMPLE, "w": repeats}, family="gamma", link="log", weight="w").fitted[0]
@@ -227,6 +230,7 @@ def test_weights_of_a_gamma_family_count_as_repeated_rows(local: Engine) -> None
     assert weighted["summary"]["num_instances"] == (repeats > 0).sum()
 
 
+@pytest.mark.thorough
 def test_an_offset_is_exposure(local: Engine) -> None:
     exposure = SAMPLE["w"]
     columns = {**SAMPLE, "o": np.log(exposure), "rate": SAMPLE["poisson"] / exposure}
@@ -237,6 +241,7 @@ def test_an_offset_is_exposure(local: Engine) -> None:
     close(counts["summary"]["null_deviance"], rates["summary"]["null_deviance"], 1e-9)
 
 
+@pytest.mark.thorough
 def test_a_constant_feature_has_coefficient_0_and_is_named(local: Engine) -> None:
     found = fitted(local, "poisson", {**SAMPLE, "k": [0.1] * ROWS}, family="poisson", features=(*NAMES, "k")).fitted[0]
     plain = fitted(local, "poisson", family="poisson").fitted[0]
@@ -248,6 +253,7 @@ def test_a_constant_feature_has_coefficient_0_and_is_named(local: Engine) -> Non
     assert found["summary"]["rank"] == 4
 
 
+@pytest.mark.thorough
 def test_features_that_explain_each_other_share_a_coefficient(local: Engine) -> None:
     columns = {**SAMPLE, "twice": 2 * SAMPLE["a"]}
     found = fitted(local, "poisson", columns, family="poisson", features=(*NAMES, "twice")).fitted[0]
@@ -258,6 +264,7 @@ def test_features_that_explain_each_other_share_a_coefficient(local: Engine) -> 
     assert found["summary"]["degrees_of_freedom"] == ROWS - 4
 
 
+@pytest.mark.thorough
 def test_features_far_from_zero_cost_no_digits(local: Engine) -> None:
     rounded = {**SAMPLE, **{name: np.round(SAMPLE[name], 4) for name in NAMES}}
     far = {**rounded, **{name: rounded[name] + 2.0**20 for name in NAMES}}
@@ -344,6 +351,7 @@ def test_two_ranks_on_a_cluster_give_the_model_of_one_to_the_bit(
     assert Pipeline(stage).fit(dataset(engines.get(name)), options=options).fitted[0] == alone
 
 
+@pytest.mark.thorough
 def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     stage = st.GeneralizedLinearRegression("poisson", features=NAMES, family="poisson", tol=1e-9)
     gang = LocalGang(1, options=SpmdOptions(checkpoint_interval=2))
@@ -407,6 +415,7 @@ def test_a_model_without_a_possible_beginning_is_refused(local: Engine) -> None:
 # Scoring
 
 
+@pytest.mark.thorough
 def test_a_null_feature_or_offset_gives_null_and_nothing_else_changes(local: Engine) -> None:
     model = fitted(local, "poisson", family="poisson", offset="o", link_prediction="eta")
     whole = model.transform(dataset(local)).to_arrow().slice(0, 4)

@@ -58,6 +58,7 @@ def close_in_any_order(found: np.ndarray, expected: np.ndarray, atol: float) -> 
 # Lloyd's algorithm
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
 def test_lloyd_is_scikit_learns_from_the_same_centres(
     local: Engine, monkeypatch: pytest.MonkeyPatch, weighted: bool
@@ -127,6 +128,7 @@ def test_a_cluster_without_rows_keeps_its_centre(local: Engine, monkeypatch: pyt
     assert found["sizes"] == [2, 2, 0]
 
 
+@pytest.mark.thorough
 def test_far_from_zero_clusters_are_the_same(local: Engine) -> None:
     x = np.round(blobs() * 64) / 64  # so that 2**30 can be added without rounding
     near, far = (fit(local, table(x + offset), k=5, tol=0) for offset in (0.0, 2.0**30))
@@ -135,6 +137,7 @@ def test_far_from_zero_clusters_are_the_same(local: Engine) -> None:
     np.testing.assert_allclose(centres_of(far) - 2.0**30, centres_of(near), atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_weights_count_as_repeated_rows(local: Engine) -> None:
     x, weight = blobs(), np.random.default_rng(2).integers(0, 3, ROWS)
     names = ("x0", "x1", "x2")
@@ -232,6 +235,7 @@ def test_candidates_are_drawn_in_proportion_to_their_distance() -> None:
     assert count == pytest.approx(20 * tries, abs=4 * np.sqrt(20 * tries))
 
 
+@pytest.mark.thorough
 def test_few_draws_are_made_up_with_rows_at_random(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_seeding, "GATHERED", 0)
     x = blobs()
@@ -355,6 +359,7 @@ def test_a_training_goes_on_from_a_checkpoint_to_the_same_model(local: Engine) -
     assert again == expected
 
 
+@pytest.mark.thorough
 def test_every_engine_learns_the_same_to_the_bit(engine: Engine, local: Engine) -> None:
     x = np.round(blobs(rows=12_000, spread=1.5), 2)
     found, expected = (fit(each, table(x), 8 * 3 * 2500, k=6) for each in (engine, local))
@@ -438,6 +443,7 @@ def test_a_row_with_a_null_has_no_cluster(local: Engine) -> None:
     assert made.schema.field("prediction").type == pa.int32()
 
 
+@pytest.mark.thorough
 def test_distances_add_up_to_the_cost(local: Engine) -> None:
     data = local.from_arrow(table(blobs()), fragment_bytes=24 * 100)
     model = Pipeline(st.KMeans(k=4, distance="apart")).fit(data)
@@ -466,6 +472,7 @@ def parquet(local: Engine, folder: Path, x: np.ndarray, **more: Any) -> Dataset:
     return local.read_parquet(str(folder / "*.parquet"), fragment_bytes=24 * 100)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("bad", "message"), [(np.nan, "null"), (np.inf, "infinite"), (1e160, "too large")], ids=["null", "inf", "large"]
 )
@@ -482,6 +489,7 @@ def test_a_feature_that_is_no_number_is_told_with_file_and_row(
     assert bad == bad or "Imputer" in str(caught.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("bad", "message"), [(np.nan, "null"), (np.inf, "infinite"), (-1.0, "negative")])
 def test_a_weight_that_is_none_is_told_with_file_and_row(
     local: Engine, tmp_path: Path, bad: float, message: str
@@ -493,6 +501,7 @@ def test_a_weight_that_is_none_is_told_with_file_and_row(
     assert (caught.value.path, caught.value.row) == (str(tmp_path / "1.parquet"), 33)
 
 
+@pytest.mark.thorough
 def test_no_row_and_no_weight_are_nothing_to_learn_from(local: Engine) -> None:
     with pytest.raises(EmptyInputError, match="nothing to learn from"):
         fit(local, table(blobs()[:0]))

@@ -103,6 +103,7 @@ def test_the_first_of_equal_penalties_is_taken(local, table):
     assert fit(local, table, reg_params=(5.0, 0.01, 0.01))["reg_param"] == 0.01
 
 
+@pytest.mark.thorough
 def test_rows_are_dealt_as_the_dataset_deals_its_folds(local, table):
     data = local.from_arrow(table.append_column("row", pa.array(range(ROWS))))
     dealt = np.empty(ROWS, np.int64)

@@ -92,6 +92,7 @@ def test_coefficients_are_those_of_scikit_learn(
     assert (coefficients(found) == 0).sum() == (oracle.coef_ == 0).sum()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [True, False])
 def test_quality_is_that_of_the_predictions(local: Engine, weighted: bool) -> None:
     model = Pipeline(stage(FEATURES, weight="w" if weighted else None)).fit(dataset(local, table(w=WEIGHT)))
@@ -109,6 +110,7 @@ def test_quality_is_that_of_the_predictions(local: Engine, weighted: bool) -> No
 # The closed form, of standardised features
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("standardization", [True, False])
 def test_ridge_is_the_solution_of_the_normal_equations(local: Engine, standardization: bool) -> None:
     total = WEIGHT.sum()
@@ -136,6 +138,7 @@ def test_by_default_eight_digits_are_those_of_the_closed_form(local: Engine, fit
     np.testing.assert_allclose(coefficients(found) * SCALE / Y.std(), oracle.coef_ * SCALE / Y.std(), atol=1e-8)
 
 
+@pytest.mark.thorough
 def test_two_numbers_that_nearly_explain_each_other_are_told_apart(local: Engine) -> None:
     near = X[:, 0] + DRAW.normal(size=ROWS) * 1e-4  # a thousandth of the deviation
     oracle = linear_model.LinearRegression().fit(np.column_stack([WHOLE, near]), Y)
@@ -224,6 +227,7 @@ def test_mllibs_other_solver_takes_the_deviations_of_a_sample(local: Engine, spa
 # The dense columns: the same objective, whose minimum is solved for there
 
 
+@pytest.mark.thorough
 @pytest.mark.pairwise
 @pytest.mark.parametrize("standardization", [False, True])
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -247,6 +251,7 @@ def test_the_model_is_that_of_dense_columns(
     np.testing.assert_array_equal(coefficients(found) == 0, expected == 0)
 
 
+@pytest.mark.thorough
 def test_a_feature_and_a_label_far_from_zero_cost_few_digits(local: Engine) -> None:
     near = np.round(DRAW.normal(size=ROWS), 3)
     y = np.round(near + DRAW.normal(size=ROWS), 3)
@@ -258,6 +263,7 @@ def test_a_feature_and_a_label_far_from_zero_cost_few_digits(local: Engine) -> N
     assert slopes[1] == pytest.approx(slopes[0], rel=1e-8)
 
 
+@pytest.mark.thorough
 def test_what_has_one_value_in_all_rows_has_no_coefficient_and_is_named(local: Engine) -> None:
     ones = scipy.sparse.hstack([MATRIX, np.full((ROWS, 1), 0.1)], format="csr")
     rows = pa.table({"a": np.full(ROWS, 0.1), **lists(ones), "y": Y})
@@ -287,6 +293,7 @@ def test_one_row_is_an_intercept(local: Engine) -> None:
     assert model.fitted[0]["summary"] == {"num_instances": 1, "rmse": 0.0, "r2": None}
 
 
+@pytest.mark.thorough
 def test_rows_of_weight_0_are_as_if_absent_however_large_their_numbers(local: Engine) -> None:
     weight = np.where(np.arange(ROWS) % 3 == 0, 0.0, WEIGHT)
     absent = weight == 0
@@ -327,6 +334,7 @@ def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size
     assert LocalGang(size, shuffle_sums=True).train(trainer, data) == [alone] * size
 
 
+@pytest.mark.thorough
 def test_a_rank_without_rows_takes_part(local: Engine) -> None:
     rows, half = table().sort_by("a"), float(np.median(X[:, 0]))  # of three ranks, the first is left without rows
     trainer, data = stage(FEATURES, reg_param=0.02), dataset(local, rows).filter(nw.col("a") > half)
@@ -348,6 +356,7 @@ def test_every_engine_gives_the_model_of_one_rank_to_the_bit(
     assert theirs.equals(alone.transform(dataset(local, rows)).to_arrow())
 
 
+@pytest.mark.thorough
 def test_a_training_goes_on_from_its_checkpoint(local: Engine) -> None:
     data, gang = dataset(local, table()), LocalGang(1, options=SpmdOptions(checkpoint_interval=2))
     undisturbed, checkpoints = gang.train(stage(FEATURES), data), gang.checkpoints
@@ -369,6 +378,7 @@ def test_what_has_not_converged_says_so(local: Engine) -> None:
     assert history == sorted(history, reverse=True)
 
 
+@pytest.mark.thorough
 def test_numbers_are_learned_in_one_scan_and_a_vector_by_a_trainer_after_it(local: Engine) -> None:
     data = dataset(local, table())
     of_numbers, of_vector = (Pipeline(stage(names)).fit(data) for names in (NUMBERS, FEATURES))
@@ -399,6 +409,7 @@ def test_a_model_of_a_vector_that_was_saved_by_a_class_of_its_own_is_the_same() 
 # Texts
 
 
+@pytest.mark.thorough
 def test_texts_become_numbers_without_a_dense_matrix(local: Engine, tmp_path: Path) -> None:
     words = np.array([f"word{place}" for place in range(300)])
     draw = np.random.default_rng(6)
@@ -428,6 +439,7 @@ def test_texts_become_numbers_without_a_dense_matrix(local: Engine, tmp_path: Pa
 # Scoring
 
 
+@pytest.mark.thorough
 def test_predictions_are_sums_of_what_was_learned(local: Engine) -> None:
     model = Pipeline(stage(FEATURES, reg_param=0.1)).fit(dataset(local, table()))
     made = model.transform(dataset(local, table())).to_arrow()
@@ -436,6 +448,7 @@ def test_predictions_are_sums_of_what_was_learned(local: Engine) -> None:
     assert made.schema.field("prediction").type == pa.float64()
 
 
+@pytest.mark.thorough
 def test_a_row_by_itself_is_scored_the_same(local: Engine) -> None:
     model = Pipeline(stage(FEATURES, reg_param=0.1)).fit(dataset(local, table()))
     together = model.transform(dataset(local, table())).to_arrow()["prediction"].to_pylist()
@@ -453,11 +466,13 @@ def test_a_row_without_a_vector_or_a_number_has_null(local: Engine) -> None:
     assert found.to_pylist() == [whole[0].as_py(), None, None]
 
 
+@pytest.mark.thorough
 def test_no_rows_are_scored_as_none(local: Engine) -> None:
     model = Pipeline(stage(FEATURES)).fit(dataset(local, table()))
     assert model.transform(local.from_arrow(table().slice(0, 0))).to_arrow().num_rows == 0
 
 
+@pytest.mark.thorough
 def test_indices_that_training_had_not_count_for_nothing(local: Engine) -> None:
     model = Pipeline(stage()).fit(dataset(local, table()))
     longer = scipy.sparse.hstack([MATRIX, np.ones((ROWS, 3))], format="csr")
@@ -526,6 +541,7 @@ def test_numbers_label_and_weights_are_checked(local: Engine, column: str, value
     assert (caught.value.row, caught.value.stage) == (333, "LinearRegression")
 
 
+@pytest.mark.thorough
 def test_an_infinite_number_beside_a_vector_is_not_scored(local: Engine) -> None:
     model = Pipeline(stage(FEATURES)).fit(dataset(local, table()))
     rows = table().slice(0, 2).to_pylist()

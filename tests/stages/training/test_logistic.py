@@ -256,6 +256,7 @@ def test_only_constant_features_give_the_odds_of_the_classes(local: Engine) -> N
     assert model.transform(data).to_arrow()["prediction"].to_pylist() == ["b"] * 4
 
 
+@pytest.mark.thorough
 def test_weights_count_as_repeated_rows(local: Engine) -> None:
     x, label, _ = sample(3)
     weight = np.random.default_rng(2).integers(0, 4, ROWS)
@@ -275,6 +276,7 @@ def test_features_far_from_zero_cost_no_digits(local: Engine) -> None:
 # Partitions, ranks and engines
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_fragments_change_nothing_but_rounding(local: Engine, classes: int) -> None:
     x, label, _ = sample(classes)
@@ -298,6 +300,7 @@ def test_sums_are_equal_to_the_bit_in_any_order(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(whole.sum(axis=0), [math.fsum(row) for row in terms], rtol=1e-15)
 
 
+@pytest.mark.thorough
 def test_threads_of_a_rank_change_nothing(local: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     x, label, _ = sample(3)
     models = []
@@ -397,6 +400,7 @@ def test_too_few_iterations_are_recorded_and_told(local: Engine) -> None:
     assert any(detail.endswith("not converged") for _, detail in gang.reports[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_separable_classes_without_a_penalty_end_and_are_told(local: Engine, classes: int) -> None:
     x, _, _ = sample(2, scaled=True)

@@ -167,6 +167,7 @@ def test_the_model_is_that_of_dense_columns(
     np.testing.assert_allclose(model.fitted[0]["intercepts"], dense["intercepts"], atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_feature_far_from_zero_in_every_row_costs_few_digits(local: Engine) -> None:
     near = np.round(DRAW.normal(size=ROWS), 3)
     label = (near + DRAW.logistic(size=ROWS) > 0).astype(int)
@@ -178,6 +179,7 @@ def test_a_feature_far_from_zero_in_every_row_costs_few_digits(local: Engine) ->
     assert second == pytest.approx(first, rel=1e-8)
 
 
+@pytest.mark.thorough
 def test_what_has_one_value_in_all_rows_has_no_coefficient_and_is_named(local: Engine) -> None:
     ones = scipy.sparse.hstack([MATRIX, np.full((ROWS, 1), 0.1)], format="csr")
     rows = pa.table({"a": np.full(ROWS, 0.1), **lists(ones), "label": labels(2)})
@@ -187,6 +189,7 @@ def test_what_has_one_value_in_all_rows_has_no_coefficient_and_is_named(local: E
     assert SIZE not in fitted["vector_coefficients"]["index"].to_pylist()
 
 
+@pytest.mark.thorough
 def test_rows_of_weight_0_are_as_if_absent(local: Engine) -> None:
     weight = np.where(np.arange(ROWS) % 3 == 0, 0.0, 1.0)
     kept = weight > 0
@@ -224,6 +227,7 @@ def test_every_rank_of_any_number_learns_the_same_to_the_bit(local: Engine, size
     assert LocalGang(size, shuffle_sums=True).train(trainer, data) == [alone] * size
 
 
+@pytest.mark.thorough
 def test_a_rank_without_rows_takes_part(local: Engine) -> None:
     rows, half = table().sort_by("a"), float(np.median(X[:, 0]))  # of three ranks, the first is left without rows
     trainer, data = stage(FEATURES, reg_param=0.02), dataset(local, rows).filter(nw.col("a") > half)
@@ -263,6 +267,7 @@ def test_sums_by_column_are_equal_to_the_bit_in_any_order() -> None:
 # Texts
 
 
+@pytest.mark.thorough
 def test_texts_become_classes_without_a_dense_matrix(local: Engine, tmp_path: Any) -> None:
     words = np.array([f"word{place}" for place in range(300)])
     draw = np.random.default_rng(6)
@@ -298,6 +303,7 @@ def test_a_row_by_itself_is_scored_the_same(local: Engine, classes: int) -> None
     assert [model.predict(row)["rawPrediction"] for row in table(classes).to_pylist()[:20]] == together[:20]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_row_without_a_vector_or_a_number_has_nulls(local: Engine, classes: int) -> None:
     model = Pipeline(stage(FEATURES, reg_param=0.02)).fit(dataset(local, table(classes)))
@@ -310,12 +316,14 @@ def test_a_row_without_a_vector_or_a_number_has_nulls(local: Engine, classes: in
         assert found.schema.field(name).type == whole.schema.field(name).type
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 def test_no_rows_are_scored_as_none(local: Engine, classes: int) -> None:
     model = Pipeline(stage(FEATURES, reg_param=0.02)).fit(dataset(local, table(classes)))
     assert model.transform(local.from_arrow(table(classes).slice(0, 0))).to_arrow().num_rows == 0
 
 
+@pytest.mark.thorough
 def test_indices_that_training_had_not_count_for_nothing(local: Engine) -> None:
     model = Pipeline(stage(reg_param=0.02)).fit(dataset(local, table()))
     longer = scipy.sparse.hstack([MATRIX, np.ones((ROWS, 3))], format="csr")
@@ -323,6 +331,7 @@ def test_indices_that_training_had_not_count_for_nothing(local: Engine) -> None:
     np.testing.assert_array_equal(scored(model, dataset(local, rows))[0], scored(model, dataset(local, table()))[0])
 
 
+@pytest.mark.thorough
 def test_a_penalty_that_leaves_no_coefficient_leaves_the_odds_of_the_classes(local: Engine) -> None:
     model = Pipeline(stage(reg_param=10.0, elastic_net_param=1.0)).fit(dataset(local, table()))
     assert model.fitted[0]["vector_coefficients"].num_rows == 0

@@ -159,6 +159,7 @@ def test_it_is_fitted_in_one_scan(local: Engine, model_type: str) -> None:
     assert model.report.scans == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model_type", TYPES)
 def test_yesterdays_statistics_and_todays_are_the_refit(local: Engine, model_type: str) -> None:
     x, label, weight = sample(model_type, 3)
@@ -204,6 +205,7 @@ def test_a_row_is_scored_as_if_alone(local: Engine, model_type: str) -> None:
 # Columns
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "values",
     [["x", "é"], [True, False], [-7, 2**60], [3.0, 8.0], ["a", "b", "c"], [5, -5, 0]],

@@ -61,6 +61,7 @@ def scored(model: PipelineModel, data: Dataset) -> list[np.ndarray]:
     return [np.array(made[name].to_pylist()) for name in COLUMNS]
 
 
+@pytest.mark.thorough
 @pytest.mark.pairwise
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -141,6 +142,7 @@ def test_the_largest_index_tells_the_size_unless_it_is_given(local: Engine) -> N
     assert caught.value.row is not None
 
 
+@pytest.mark.thorough
 def test_every_engine_learns_and_scores_the_same_to_the_bit(engine: Engine, local: Engine) -> None:
     rows = table(matrix("multinomial"))
     trainer = stage("multinomial", ("x", *VECTOR), weight="w")
@@ -168,6 +170,7 @@ def test_a_row_without_a_vector_has_nulls(local: Engine) -> None:
     assert [made[name].is_null().to_pylist() for name in COLUMNS] == [[False, True]] * 3
 
 
+@pytest.mark.thorough
 def test_indices_beyond_the_size_count_for_nothing(local: Engine) -> None:
     given = matrix("multinomial")
     model = Pipeline(stage("multinomial", vector_size=SIZE)).fit(dataset(local, table(given)))
@@ -182,6 +185,7 @@ def faulty(model_type: str, indices: Any, values: Any) -> pa.Table:
     return pa.Table.from_pylist(rows, table(matrix(model_type)).schema)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model_type", "indices", "values", "message"),
     [
@@ -206,6 +210,7 @@ def test_vectors_out_of_the_domain_are_refused_with_their_place(
     assert (caught.value.row, caught.value.stage) == (150, "NaiveBayes")
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_learned_from_is_refused(local: Engine) -> None:
     given = matrix("multinomial")
     with pytest.raises(DataValueError, match="'v_indices' has 1 values that are null") as caught:

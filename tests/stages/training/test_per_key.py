@@ -60,6 +60,7 @@ def test_coefficients_are_numpys_of_each_key(local, weight):
         np.testing.assert_allclose(model_of(model, store)["intercept"], intercept, rtol=1e-11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "stage",
     [
@@ -107,6 +108,7 @@ def test_components_are_numpys_of_each_key(local):
         np.testing.assert_allclose(np.abs(made), np.abs(centred @ first), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_trees_are_scikit_learns_of_each_key(local):
     tree = DecisionTreeRegressor(max_depth=3, random_state=0)
     model = fitted(local, st.SklearnEstimator(tree, "y", features=("x", "z")))
@@ -132,6 +134,7 @@ def test_every_engine_learns_the_same_bits(engine, local, stage, handle_invalid)
     assert scored.equals(expected.transform(in_parts(local)).to_arrow())
 
 
+@pytest.mark.thorough
 def test_a_trainer_watches_the_rows_of_its_key_alone(local):
     stage = st.XGBoostRegressor("y", features=("x", "z"), num_boost_round=400, early_stopping_rounds=2, max_depth=2)
     model = Pipeline(st.PerKey(stage, by="store")).fit(
@@ -144,6 +147,7 @@ def test_a_trainer_watches_the_rows_of_its_key_alone(local):
         assert model_of(model, store)["rounds"] == expected["rounds"] < 400
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 5])
 def test_models_do_not_depend_on_the_number_of_ranks(local, size):
     stage = st.PerKey(st.KMeans(("x", "z"), k=2, seed=3), by="store")
@@ -178,6 +182,7 @@ def test_kept_rows_without_a_model_are_scored_by_that_of_all_rows(local):
     assert "140 row(s) have a null key, and no model of a key learns from them" in model.report.notes[1]
 
 
+@pytest.mark.thorough
 def test_a_trainer_of_all_rows_is_trained_on_all_of_them(local):
     stage = st.XGBoostRegressor("y", features=("x", "z"), num_boost_round=3, max_depth=2)
     model = fitted(local, stage, handle_invalid="keep")

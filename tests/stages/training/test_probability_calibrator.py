@@ -81,6 +81,7 @@ def test_every_engine_learns_the_same_of_several_classes(distributed_engine: Eng
     assert len(digests) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_a_saved_model_scores_rows_of_several_classes_as_frames(local: Engine, method: str, tmp_path: Path) -> None:
     scores, label, _ = sample(3)
@@ -93,6 +94,7 @@ def test_a_saved_model_scores_rows_of_several_classes_as_frames(local: Engine, m
     assert loaded.predict({"rawPrediction": None}) == {"probability": None, "prediction": None}
 
 
+@pytest.mark.thorough
 def test_of_lists_of_two_the_second_element_counts(local: Engine) -> None:
     scores, label, _ = sample(2)
     plain = Pipeline(st.ProbabilityCalibrator("y")).fit(dataset(local, scores, y=label))
@@ -116,6 +118,7 @@ def test_scores_that_are_one_give_the_share_of_positives(local: Engine) -> None:
     assert model.predict({"rawPrediction": 0.0})["probability"] == pytest.approx(smoothed, rel=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("factor", [1e-200, 1e140])
 def test_the_scale_of_scores_does_not_matter(local: Engine, factor: float) -> None:
     scores, label, _ = sample(2)
@@ -126,6 +129,7 @@ def test_the_scale_of_scores_does_not_matter(local: Engine, factor: float) -> No
     assert one["probability"] == pytest.approx(other["probability"], rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_cells_hardly_change_probabilities(local: Engine) -> None:
     scores, label, _ = sample(3)
     data = dataset(local, scores, y=label)

@@ -63,6 +63,7 @@ def test_with_the_inverse_of_the_hessian_one_step_reaches_the_minimum_of_a_quadr
     np.testing.assert_allclose(course.x, target, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_an_inverse_that_is_wrong_costs_steps_and_no_digits(quadratic) -> None:
     matrix, target = quadratic
     course = run(of_quadratic(matrix, target), inverse=lambda vector: np.geomspace(0.1, 10, N) * vector)
@@ -102,6 +103,7 @@ def test_an_l1_penalty_of_its_own_for_each_parameter(quadratic) -> None:
     assert (np.abs(gradient[zero]) <= l1[zero] + 1e-12).all()
 
 
+@pytest.mark.thorough
 def test_the_objective_never_rises(quadratic) -> None:
     matrix, target = quadratic
     history = np.array(run(of_quadratic(matrix, target), l1=0.05).history)

@@ -76,6 +76,7 @@ def values(table: pa.Table, name: str) -> np.ndarray:
 # What the estimator makes of the matrix itself
 
 
+@pytest.mark.thorough
 def test_a_classifier_gives_classes_and_their_probabilities(make, x, size):
     found = made(make(size=size), LogisticRegression(C=0.5, max_iter=500), "size")
     expected = LogisticRegression(C=0.5, max_iter=500).fit(x, size)
@@ -84,6 +85,7 @@ def test_a_classifier_gives_classes_and_their_probabilities(make, x, size):
     assert found["prediction"].to_pylist() == expected.predict(x).tolist()
 
 
+@pytest.mark.thorough
 def test_the_probability_of_two_classes_is_that_of_the_second(make, x):
     label = x[:, 0] > 0
     found = made(make(label=label), LogisticRegression(), "label")
@@ -94,6 +96,7 @@ def test_the_probability_of_two_classes_is_that_of_the_second(make, x):
     assert found["prediction"].to_pylist() == expected.predict(x).tolist()
 
 
+@pytest.mark.thorough
 def test_classes_have_the_values_of_the_label(make, x, size):
     weights = {"large": 1.0, "medium": 20.0, "small": 1.0}
     forest = RandomForestClassifier(10, class_weight=weights, max_depth=2, random_state=0)
@@ -102,6 +105,7 @@ def test_classes_have_the_values_of_the_label(make, x, size):
     assert found.count("medium") > np.count_nonzero(size == "medium") * 1.2
 
 
+@pytest.mark.thorough
 def test_a_pipeline_is_an_estimator(make, x, size):
     found = made(make(size=size), make_pipeline(StandardScaler(), SVC(C=3.0)), "size")
     expected = make_pipeline(StandardScaler(), SVC(C=3.0)).fit(x, size)
@@ -109,6 +113,7 @@ def test_a_pipeline_is_an_estimator(make, x, size):
     assert found["prediction"].to_pylist() == expected.predict(x).tolist()
 
 
+@pytest.mark.thorough
 def test_nulls_are_missing_to_an_estimator_that_takes_them(make, x):
     y = x[:, 0] * 2
     holes = np.where(np.random.default_rng(5).random(ROWS) < 0.2, np.nan, x[:, 0])
@@ -143,6 +148,7 @@ def test_a_sparse_result_is_a_list_too(make, x):
     np.testing.assert_array_equal(values(found, "transformed"), np.eye(3)[kind])
 
 
+@pytest.mark.thorough
 def test_what_learns_without_a_label_gives_numbers(make, x):
     clusters = KMeans(3, n_init=1, random_state=0)
     found = made(make(), clusters)["prediction"]
@@ -156,11 +162,13 @@ def test_what_learns_without_a_label_gives_numbers(make, x):
     np.testing.assert_allclose(values(mixture, "probability").sum(axis=1), 1.0)
 
 
+@pytest.mark.thorough
 def test_a_transformer_may_learn_from_a_label(make, x, size):
     found = made(make(size=size), SelectKBest(k=1), "size", output_columns="best")
     np.testing.assert_array_equal(found["best"], x[:, 0])
 
 
+@pytest.mark.thorough
 def test_weights_are_those_of_the_estimator(make, x, size):
     weight = np.random.default_rng(1).integers(0, 5, ROWS).astype(float)
     data = make(size=size, w=weight)
@@ -189,6 +197,7 @@ def test_it_is_fitted_on_one_rank_whatever_is_asked_for(local, make, size):
     assert "on one rank, which reads" in Pipeline(stage(LogisticRegression(), "size")).explain(make(size=size))
 
 
+@pytest.mark.thorough
 def test_an_engine_is_told_of_the_size(make, size, monkeypatch):
     told = []
     monkeypatch.setattr(Rank, "report", lambda self, rounds, detail="": told.append(detail))
@@ -206,6 +215,7 @@ def test_too_large_a_matrix_is_refused_before_it_is_read(make, size, monkeypatch
         Pipeline(stage(LogisticRegression(), "size")).fit(make(size=size))
 
 
+@pytest.mark.thorough
 def test_a_matrix_as_large_as_the_limit_is_fitted(make, size):
     assert made(make(size=size), DecisionTreeClassifier(), "size", memory_limit=ROWS * 32).num_rows == ROWS
 

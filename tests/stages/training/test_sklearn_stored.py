@@ -109,6 +109,7 @@ def test_what_is_read_predicts_the_same_to_the_bit(estimator):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.thorough
 def test_the_same_estimator_is_the_same_file():
     first, second = (store(RandomForestClassifier(3, random_state=0).fit(X, Y)) for _ in range(2))
     assert first == second != store(RandomForestClassifier(3, random_state=1).fit(X, Y))

@@ -47,6 +47,7 @@ def fitted(local: Engine, stage: st.ThresholdTuner, **more: Any) -> PipelineMode
     return Pipeline(stage).fit(local.from_arrow(table, fragment_bytes=table.nbytes // 3))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_threshold_has_a_better_metric(local: Engine, metric: str) -> None:
     learned = fitted(local, st.ThresholdTuner("y", metric=metric, beta=2.0, weight="w")).fitted[0]
@@ -90,6 +91,7 @@ def test_a_recall_out_of_reach_beside_a_precision_is_told(local: Engine) -> None
         fitted(local, st.ThresholdTuner("y", min_precision=0.6, min_recall=1.0))
 
 
+@pytest.mark.thorough
 def test_costs_decide_and_gains_are_negative_costs(local: Engine) -> None:
     costs = {"fp": 1.0, "fn": 4.0, "tp": -0.5}
     learned = fitted(local, st.ThresholdTuner("y", costs=costs)).fitted[0]

@@ -85,6 +85,7 @@ def test_every_classifier_predicts_by_thresholds(
     assert expected != [CLASSES[place] for place in whole.argmax(axis=1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("stage", "options"), CLASSIFIERS[:4], ids=NAMES[:4])
 def test_a_row_gets_the_class_that_it_gets_in_a_batch(

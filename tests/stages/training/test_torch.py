@@ -92,6 +92,7 @@ def registered() -> Iterator[None]:
 # What is learned
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_linear_module_learns_what_gradient_descent_in_numpy_does(local: Engine, weighted: bool) -> None:
     rows = table()
@@ -126,16 +127,19 @@ def test_a_rank_without_rows_takes_part(engines: Any) -> None:
     demand_close(*(fitted(rows, regressor(**EXACT), world_size=size) for size in (2, 1)), atol=0)
 
 
+@pytest.mark.thorough
 def test_partitioning_changes_nothing(local: Engine) -> None:
     demand_same(*(fitted(data(local, fragment_bytes=size), tabular()) for size in (500, 10**6)))
 
 
+@pytest.mark.thorough
 def test_the_seed_decides_the_order_of_rows(local: Engine) -> None:
     options = {"module_options": {"hidden": []}, "optimizer": "sgd", "batch_size": 8, "epochs": 1}
     losses = [fitted(data(local), regressor(seed=seed, **options)).fitted[0]["history"]["loss"] for seed in (0, 1)]
     assert losses[0] != losses[1]
 
 
+@pytest.mark.thorough
 def test_accumulated_batches_are_one_large_batch(local: Engine) -> None:
     small = fitted(data(local), tabular(batch_size=8, accumulate=4))
     demand_close(small, fitted(data(local), tabular(batch_size=32)), atol=1e-6)
@@ -151,6 +155,7 @@ def test_clipping_bounds_the_norm_of_a_step(local: Engine, norm: float) -> None:
     assert step == pytest.approx(norm, rel=1e-4) if norm < 1 else 0.1 < step < 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_reduced_precision_trains_float32_weights(local: Engine, precision: str) -> None:
     options = {**EXACT, "epochs": 8}  # the first updates of float16 are skipped, until the gradients' scale suits
@@ -205,6 +210,7 @@ def opposed(engine: Engine) -> Dataset:
     return data(engine, y=2.0 - table()["y"].to_numpy())
 
 
+@pytest.mark.thorough
 def test_early_stopping_keeps_the_weights_of_the_best_epoch(local: Engine) -> None:
     stage = {**EXACT, "learning_rate": 0.002, "epochs": 30}
     model = Pipeline(regressor(**stage, early_stopping_rounds=3)).fit(data(local), validation=opposed(local))
@@ -215,6 +221,7 @@ def test_early_stopping_keeps_the_weights_of_the_best_epoch(local: Engine) -> No
     assert learned["weights"] == best.fitted[0]["weights"]
 
 
+@pytest.mark.thorough
 def test_a_validation_loss_is_that_of_the_model(local: Engine) -> None:
     model = Pipeline(regressor(**EXACT, weight="w")).fit(data(local), validation=opposed(local))
     scored = model.transform(opposed(local)).to_arrow()
@@ -283,6 +290,7 @@ print(ps.PipelineModel.load(sys.argv[1]).stages[0].module)
     assert done.stdout.strip() == "tabular", done.stderr
 
 
+@pytest.mark.thorough
 def test_scores_are_the_softmax_of_the_module(local: Engine) -> None:
     model = fitted(data(local), tabular())
     module = modules.tabular(inputs=3, outputs=3, cardinalities=[5])
@@ -296,6 +304,7 @@ def test_scores_are_the_softmax_of_the_module(local: Engine) -> None:
     assert scored["prediction"].to_pylist() == names[expected.argmax(axis=1)].tolist()
 
 
+@pytest.mark.thorough
 def test_a_code_not_seen_at_fit_has_an_embedding_of_zeros(local: Engine) -> None:
     model = fitted(data(local), tabular())
     assert not weights(model)["embeddings.0.weight"][0].any()
@@ -304,6 +313,7 @@ def test_a_code_not_seen_at_fit_has_an_embedding_of_zeros(local: Engine) -> None
     assert one == other
 
 
+@pytest.mark.thorough
 def test_a_null_gives_null_predictions(local: Engine) -> None:
     model = fitted(data(local), tabular())
     holes = {"f1": [None, 0.5] + [0.0] * (ROWS - 2), "color": [0, None] + [1] * (ROWS - 2)}
@@ -336,6 +346,7 @@ def test_a_module_of_ones_own_goes_to_the_workers(engines: Any) -> None:
     assert model.transform(data(engines.get("dask"))).to_arrow()["prediction"].null_count == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("registered")
 def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Path) -> None:
     register_module("gone")(lambda inputs, outputs: torch.nn.Linear(inputs, outputs))
@@ -346,6 +357,7 @@ def test_a_loaded_model_needs_its_module_registered(local: Engine, tmp_path: Pat
         model.transform(data(local)).to_arrow()
 
 
+@pytest.mark.thorough
 def test_progress_tells_the_losses(local: Engine) -> None:
     gang = LocalGang(1)
     [fitted] = gang.train(regressor(**EXACT), data(local), validation=opposed(local))
@@ -355,6 +367,7 @@ def test_progress_tells_the_losses(local: Engine) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_random_numbers_and_threads_of_others_are_left_alone(local: Engine) -> None:
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     fitted(data(local), regressor(module_options={"dropout": 0.5}, epochs=1)).transform(data(local)).to_arrow()

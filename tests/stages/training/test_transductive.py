@@ -72,6 +72,7 @@ def vectors(data: Dataset, estimator: Any, **options: Any) -> np.ndarray:
 # What the estimator says of the matrix itself
 
 
+@pytest.mark.thorough
 def test_labels_are_those_of_scikit_learn_and_all_else_stays(engine):
     made = ps.fit_predict(cut(engine), DENSITY, features=FEATURES).to_arrow()
     expected = clone(DENSITY).fit_predict(X)
@@ -87,6 +88,7 @@ def test_vectors_are_those_of_scikit_learn_and_all_else_stays(engine):
     np.testing.assert_array_equal(np.array(made["embedding"].to_pylist()), clone(embedding).fit_transform(X))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -104,6 +106,7 @@ def test_an_estimator_labels_its_rows_as_by_hand(estimator, local):
     assert labels(cut(local), estimator) == clone(estimator).fit_predict(X).tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -118,17 +121,20 @@ def test_an_estimator_places_its_rows_as_by_hand(estimator, local):
     np.testing.assert_array_equal(vectors(cut(local), estimator), clone(estimator).fit_transform(X))
 
 
+@pytest.mark.thorough
 def test_a_dense_vector_stands_for_its_elements(engine):
     table = pa.table({"a": X[:, 0], "v": X[:, 1:].tolist()})
     assert labels(cut(engine, table), features=("a", "v")) == clone(DENSITY).fit_predict(X).tolist()
 
 
+@pytest.mark.thorough
 def test_all_numeric_columns_are_features_unless_they_are_named(local):
     data = cut(local)
     assert labels(data, features=None) == labels(data)
     assert labels(data, features="b") == clone(DENSITY).fit_predict(X[:, 1:2]).tolist() != labels(data)
 
 
+@pytest.mark.thorough
 def test_nulls_are_missing_to_an_estimator_that_takes_them(local):
     holes = X.copy()
     holes[::7, 1] = np.nan
@@ -148,6 +154,7 @@ def test_results_that_are_no_arrays_of_numpy_are_taken(sparse, local):
     assert vectors(data, encoder, features="a").tolist() == [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
 
 
+@pytest.mark.thorough
 def test_an_estimator_that_is_passed_is_left_as_it_is(local):
     estimator = clone(DENSITY)
     assert labels(cut(local), estimator) == labels(cut(local), estimator)
@@ -163,6 +170,7 @@ def test_rows_that_a_filter_keeps_have_their_own_results(engine):
     assert labels(kept) == expected.tolist()
 
 
+@pytest.mark.thorough
 def test_the_matrix_is_in_the_order_of_the_dataset(engine):
     ordered = np.argsort(X[:, 0])
     made = ps.fit_predict(cut(engine).sort("a"), OPTICS(min_samples=5), features=FEATURES).to_arrow()
@@ -170,6 +178,7 @@ def test_the_matrix_is_in_the_order_of_the_dataset(engine):
     assert made["cluster"].to_pylist() == OPTICS(min_samples=5).fit_predict(X[ordered]).tolist()
 
 
+@pytest.mark.thorough
 def test_results_stay_with_their_rows_in_all_that_follows(local):
     expected = dict(zip(TABLE["name"].to_pylist(), clone(DENSITY).fit_predict(X).tolist(), strict=True))
     made = ps.fit_predict(cut(local), DENSITY, features=FEATURES)
@@ -180,18 +189,21 @@ def test_results_stay_with_their_rows_in_all_that_follows(local):
         assert table["cluster"].to_pylist() == [expected[name] for name in table["name"].to_pylist()]
 
 
+@pytest.mark.thorough
 def test_a_sample_is_fitted_by_itself(local):
     data = cut(local).sample(0.6, seed=2)
     rows = [int(name[4:]) for name in data.to_arrow()["name"].to_pylist()]
     assert labels(data) == clone(DENSITY).fit_predict(X[rows]).tolist()
 
 
+@pytest.mark.thorough
 def test_labels_are_a_column_for_a_pipeline(local):
     made = ps.fit_predict(cut(local), KMeans(3, n_init=1, random_state=0), features=FEATURES, output_column="label")
     model = ps.Pipeline(st.LogisticRegression("label", features=FEATURES)).fit(made)
     assert model.transform(made).to_arrow()["prediction"].to_pylist() == made.to_arrow()["label"].to_pylist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["row", "v0", "a cluster"])
 def test_the_column_has_the_name_that_is_asked_for(name, local):
     made = ps.fit_predict(cut(local), DENSITY, features=FEATURES, output_column=name)
@@ -199,6 +211,7 @@ def test_the_column_has_the_name_that_is_asked_for(name, local):
     assert made.select(name).to_arrow()[name].to_pylist() == clone(DENSITY).fit_predict(X).tolist()
 
 
+@pytest.mark.thorough
 def test_two_columns_stand_side_by_side(local):
     once = ps.fit_predict(cut(local), DENSITY, features=FEATURES)
     twice = ps.fit_predict(once, AgglomerativeClustering(2), features=FEATURES, output_column="other").to_arrow()
@@ -206,6 +219,7 @@ def test_two_columns_stand_side_by_side(local):
     assert twice["other"].to_pylist() == AgglomerativeClustering(2).fit_predict(X).tolist()
 
 
+@pytest.mark.thorough
 def test_many_results_lie_in_files_that_go_with_the_last_dataset(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(relational, "TABLE_BYTES", 0)
     monkeypatch.setattr(engine, "staging_dir", tmp_path)
@@ -347,6 +361,7 @@ def test_scikit_learn_is_not_needed_until_it_is(local, hide_modules):
 # What is refused, before the fit and after it
 
 
+@pytest.mark.thorough
 def test_a_matrix_beyond_the_limit_is_refused_before_it_is_read(engine):
     error = refused(ps.fit_predict, cut(engine), DENSITY, features=FEATURES, memory_limit=2159)
     assert "90 rows x 3 columns x 8 bytes = 2,160 bytes do not fit on one rank" in error.message

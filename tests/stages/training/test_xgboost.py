@@ -85,6 +85,7 @@ def test_as_many_rows_as_one_thread_scores_get_what_more_get(
     assert few.tolist() == more[:-1].tolist() == score(booster, matrix[:-1]).astype("float64").tolist()
 
 
+@pytest.mark.thorough
 def test_a_multiclass_classifier_gives_what_xgboost_gives(
     make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_multiclass_classifier_gives_what_xgboost_gives(
     np.testing.assert_allclose(found["probability"].sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batches", [1, 4])
 def test_weights_count_as_repeated_rows(local: Engine, x: np.ndarray, y: np.ndarray, batches: int) -> None:
     weight = np.random.default_rng(9).integers(0, 4, ROWS)
@@ -117,6 +119,7 @@ def test_weights_count_as_repeated_rows(local: Engine, x: np.ndarray, y: np.ndar
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_weights_are_those_of_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
     weight = np.random.default_rng(9).random(ROWS)
     stage = st.XGBoostRegressor("y", features=["f0", "f1", "f2"], weight="w", num_boost_round=ROUNDS)
@@ -129,6 +132,7 @@ def test_weights_are_no_feature_unless_they_are_asked_for(make: Callable[..., Da
     assert st.XGBoostRegressor("y", weight="w").bind(data.schema).inputs() == ("f0", "f1", "f2")
 
 
+@pytest.mark.thorough
 def test_parameters_reach_xgboost(make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray) -> None:
     given = {
         "learning_rate": 0.2,
@@ -149,6 +153,7 @@ def test_parameters_reach_xgboost(make: Callable[..., Dataset], x: np.ndarray, y
     assert not np.allclose(found, score(oracle(x, y, {}), x), rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.thorough
 def test_a_seed_decides_what_is_sampled(make: Callable[..., Dataset], y: np.ndarray) -> None:
     def trained(seed: int) -> Blob:
         stage = st.XGBoostRegressor("y", num_boost_round=3, subsample=0.5, seed=seed)
@@ -160,6 +165,7 @@ def test_a_seed_decides_what_is_sampled(make: Callable[..., Dataset], y: np.ndar
 # Labels
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -195,6 +201,7 @@ def test_no_rows_are_scored_to_no_rows(make: Callable[..., Dataset], y: np.ndarr
     assert model.transform(make()).head(1).height == 1
 
 
+@pytest.mark.thorough
 def test_what_was_fitted_is_typed_by_the_classes(make: Callable[..., Dataset], y: np.ndarray) -> None:
     model = Pipeline(st.XGBoostClassifier("label", num_boost_round=2)).fit(make(label=np.arange(ROWS) % 3))
     assert model.transform(make()).schema.field("probability").type == pa.list_(pa.float64())
@@ -228,6 +235,7 @@ def test_early_stopping_keeps_the_best_round(
     assert len(fitted["history"][metric]) == fitted["rounds"] + patience
 
 
+@pytest.mark.thorough
 def test_a_metric_of_which_more_is_better_is_maximised(
     make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray
 ) -> None:

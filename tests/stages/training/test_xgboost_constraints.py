@@ -25,6 +25,7 @@ def fitted(data: Dataset, features: tuple[str, ...] = FEATURES, **params: Any) -
     return load_booster(Pipeline(stage).fit(data).fitted[0]["booster"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "signs",
     [[0, 1, 0], (0, 1, 0), "(0,1,0)", "[0, 1, 0]", {"f1": 1}],

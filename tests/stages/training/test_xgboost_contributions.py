@@ -30,6 +30,7 @@ def own(model: PipelineModel, x: np.ndarray) -> np.ndarray:
     return _boosting.load_booster(model.fitted[0]["booster"]).predict(data, pred_contribs=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     "make_stage",
@@ -60,6 +61,7 @@ def test_contributions_add_up_before_the_link(make: Callable[..., Dataset], y: n
     np.testing.assert_allclose(found["contributions"].sum(axis=1), np.log(found["prediction"]), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_each_quantile_has_its_contributions(make: Callable[..., Dataset], y: np.ndarray) -> None:
     stage = st.XGBoostRegressor(
         "y", objective="reg:quantileerror", quantile_alpha=(0.2, 0.5), num_boost_round=4, contributions=True

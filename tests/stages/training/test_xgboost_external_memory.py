@@ -26,6 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [{}, {"subsample": 0.5, "weight": "w"}])
 def test_external_memory_gives_the_model_of_memory(
     make: Callable[..., Dataset], y: np.ndarray, folder: Path, monkeypatch: pytest.MonkeyPatch, more: Any
@@ -54,6 +55,7 @@ def test_no_batch_is_kept(make: Callable[..., Dataset], y: np.ndarray, monkeypat
     assert kept == [None]
 
 
+@pytest.mark.thorough
 def test_validation_is_followed_from_external_memory(make: Callable[..., Dataset], y: np.ndarray, folder: Path) -> None:
     label = (y > 0).astype(int)
     found, expected = (

@@ -86,6 +86,7 @@ def test_no_rows_have_no_quantiles(make: Callable[..., Dataset], y: np.ndarray) 
     assert scored.to_arrow().equals(scored.schema.empty_table())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
 def test_survival_times_are_those_of_xgboost(
     make: Callable[..., Dataset], x: np.ndarray, y: np.ndarray, distribution: str

@@ -72,6 +72,7 @@ def margins(model: PipelineModel, data: Dataset) -> np.ndarray:
     return model.transform(data).to_arrow()["rawPrediction"].to_numpy()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("external", [False, True])
 def test_the_model_is_xgboosts_own_of_the_sparse_matrix(local, external):
     found = margins(Pipeline(classifier(external_memory=external)).fit(dataset(local)), dataset(local))
@@ -79,6 +80,7 @@ def test_the_model_is_xgboosts_own_of_the_sparse_matrix(local, external):
     np.testing.assert_allclose(found, expected.inplace_predict(whole(), predict_type="margin"), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_predictions_are_those_of_the_dense_matrix_without_what_is_missing(model, local):
     dense = np.full((ROWS, SIZE + 1), np.nan, np.float32)
     entries = whole().tocoo()
@@ -88,6 +90,7 @@ def test_predictions_are_those_of_the_dense_matrix_without_what_is_missing(model
     np.testing.assert_array_equal(margins(model, dataset(local)), expected.astype(float))
 
 
+@pytest.mark.thorough
 def test_a_regressor_takes_a_vector_alone(local):
     stage = st.XGBoostRegressor("y", features=VECTOR, num_boost_round=ROUNDS, max_depth=3)
     data = dataset(local, table(y=LABEL * 2.0))
@@ -96,6 +99,7 @@ def test_a_regressor_takes_a_vector_alone(local):
     np.testing.assert_allclose(found, expected.inplace_predict(MATRIX.astype(np.float32)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_several_classes_have_a_margin_each(local):
     rows = table(kind=np.resize(["a", "b", "c"], ROWS))
     stage = st.XGBoostClassifier("kind", features=FEATURES, num_boost_round=2, max_depth=2)
@@ -103,6 +107,7 @@ def test_several_classes_have_a_margin_each(local):
     assert {len(each) for each in made["probability"].to_pylist()} == {3}
 
 
+@pytest.mark.thorough
 def test_a_ranker_brings_the_vectors_of_a_group_together(local):
     rows = table(group=np.arange(ROWS) % 20)
     options: dict[str, Any] = {"group": "group", "features": VECTOR, "num_boost_round": 3, "max_depth": 2}
@@ -117,6 +122,7 @@ def test_a_ranker_brings_the_vectors_of_a_group_together(local):
     np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_row_by_itself_is_scored_the_same(model, local):
     together = model.transform(dataset(local)).to_arrow()["rawPrediction"].to_pylist()
     rows = table().to_pylist()
@@ -124,6 +130,7 @@ def test_a_row_by_itself_is_scored_the_same(model, local):
     assert [row["rawPrediction"] for row in model.predict(rows)] == together
 
 
+@pytest.mark.thorough
 def test_longer_and_shorter_vectors_are_scored_by_what_the_model_knows(model, local):
     short = MATRIX[:, :30]
     longer = scipy.sparse.hstack([short, scipy.sparse.csr_matrix((ROWS, 30)), np.ones((ROWS, 3))], format="csr")
@@ -131,6 +138,7 @@ def test_longer_and_shorter_vectors_are_scored_by_what_the_model_knows(model, lo
     np.testing.assert_array_equal(found[0], found[1])
 
 
+@pytest.mark.thorough
 def test_validation_data_may_have_what_training_data_has_not(local):
     more = scipy.sparse.hstack([MATRIX, scipy.sparse.csr_matrix(np.ones((ROWS, 9)))], format="csr")
     data, other = dataset(local), dataset(local, table(more))
@@ -158,6 +166,7 @@ def spread(matrix: Any, step: int = 1_000_003) -> Any:
     return scipy.sparse.csr_matrix(kept, shape=(matrix.shape[0], 6 + matrix.shape[1] * step))
 
 
+@pytest.mark.thorough
 def test_a_vector_costs_what_its_indices_cost_however_long_it_is(model, local):
     data = dataset(local, table(spread(MATRIX)))
     longer = Pipeline(classifier()).fit(data)
@@ -251,6 +260,7 @@ def test_two_ranks_have_the_features_of_both(request, engines):
     np.testing.assert_allclose(margins(model, dataset(dask)), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_pipeline_from_texts_to_classes_scores_rows_as_it_scores_frames(local, tmp_path):
     words = np.array(["good", "bad", "film", "plot", "the", "a"])
     draw = np.random.default_rng(6)
