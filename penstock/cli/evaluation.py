@@ -10,6 +10,7 @@ from typing import Any
 from penstock.cli.requests import EvaluationRequest
 from penstock.core.errors import ConfigError
 from penstock.core.locations import is_url, read_location
+from penstock.core.recording import step
 from penstock.dataset.dataset import Dataset
 from penstock.engines.base import Engine
 from penstock.io.sinks import OutputFile, output_file
@@ -18,6 +19,7 @@ from penstock.stages.evaluation.base import Evaluators
 from penstock.stages.evaluation.result import Evaluation
 
 
+@step("evaluate")
 def evaluated(model: PipelineModel, dataset: Dataset, evaluators: Evaluators, request: EvaluationRequest) -> Evaluation:
     """Return what the evaluators say of the transformed rows, with the slices and the bootstrap asked for."""
     wanted = [evaluators] if isinstance(evaluators, Mapping) else evaluators
