@@ -27,6 +27,9 @@ LEAST_SPREAD = 0.05
 """The least `spread` that is believed: by how much a run differs from the same run on another day."""
 _OF_PARTS = 1.5
 """Phases differ so many times as much as the span that they are parts of: what one takes less, another takes more."""
+_BEYOND = 0.05
+"""Beyond the rows of the records a time may grow with their number to the power 1 plus or minus this: what no longer fits
+a cache is slower, and no smaller run tells."""
 _NEAR_BEST = 1.05
 _MOST_WORKERS = 1024
 
@@ -49,6 +52,8 @@ class ScalingModel:
         Bytes of a worker, by 1 and its rows.
     spread : float
         Standard deviation of the time of a span, relative to what is predicted of the runs that it was fitted to.
+    rows : int
+        Of the largest of these runs.
     fragment_rows : int
         Of the largest fragment of these runs.
     workers : tuple of int
@@ -77,6 +82,7 @@ class ScalingModel:
     driver: LeastSquares
     memory: LeastSquares
     spread: float
+    rows: int
     fragment_rows: int
     workers: tuple[int, ...]
     start: float = 0.0
@@ -108,6 +114,7 @@ class ScalingModel:
             driver=LeastSquares.fit([(1, run.rows) for run in observed], [run.driver for run in observed]),
             memory=LeastSquares.fit(rows_of_worker, [run.memory for run in observed]),
             spread=LEAST_SPREAD,
+            rows=max(run.rows for run in observed),
             fragment_rows=max(rows for run in observed for rows in run.fragments),
             workers=tuple(sorted({run.workers for run in observed})),
             start=start,
@@ -134,7 +141,7 @@ class ScalingModel:
             Of a worker, relative to those of the records.
         level : float, default 0.95
             Confidence of the intervals. They hold what the lines through the records may be off, how much tasks
-            differ, and how much runs do: `spread`.
+            differ, how much runs do (`spread`), and that a time need not grow as rows do beyond those of the records.
 
         Raises
         ------
@@ -146,7 +153,8 @@ class ScalingModel:
             raise ConfigError(f"level is {level!r}, expected a number between 0 and 1")
         deviations = NormalDist().inv_cdf((1 + level) / 2)
         parts = self._parts(size)
-        spans = tuple(self._span(name, part, deviations) for name, part in parts.items())
+        beyond = _BEYOND * max(0.0, math.log(size.rows / self.rows)) if self.rows else 0.0
+        spans = tuple(self._span(name, part, deviations, beyond) for name, part in parts.items())
         trainings = [part for name, part in parts.items() if isinstance(self.spans.get(name), TrainModel)]
         return Prediction(
             rows=size.rows,
@@ -226,9 +234,9 @@ class ScalingModel:
     def _seconds(self, size: Size) -> float:
         return sum(part.seconds for part in self._parts(size).values())
 
-    def _span(self, name: str, part: SpanParts, deviations: float) -> SpanPrediction:
+    def _span(self, name: str, part: SpanParts, deviations: float, beyond: float) -> SpanPrediction:
         deviation = math.hypot(self.spread * part.deviation, self.spread * part.seconds, part.spread)
-        relative = deviations * deviation / part.seconds if part.seconds else 0.0
+        relative = deviations * deviation / part.seconds + beyond if part.seconds else 0.0
         phases = {phase: _estimate(seconds, _OF_PARTS * relative) for phase, seconds in part.phases.items()}
         whole = _estimate(part.seconds, relative)
         return SpanPrediction(seconds=whole.seconds, interval=whole.interval, name=name, phases=phases)
