@@ -25,7 +25,7 @@ from penstock.engines.base import Item, Reduction, Result, State, TreeReduction
 from penstock.engines.dask import session
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.ranks import RankTasks
-from penstock.engines.dask.tasks import Tasks, apply, merge_states, prune_state
+from penstock.engines.dask.tasks import TaskOptions, Tasks, merge_states, prune_state
 from penstock.engines.querying import QueryEngine, read_staged
 from penstock.engines.relational import RelationalEngine
 from penstock.io import persisted
@@ -57,6 +57,14 @@ class DaskEngine(RelationalEngine):
         Seconds without a sign of life after which a worker is taken for lost while tasks run: it is named in a warning
         and started again by its nanny, or given up, and its tasks are run elsewhere. A worker that is only slow gives
         signs of life. In trainings the timeout of `SpmdOptions` counts.
+    priority : int, default 0
+        Of what this engine runs, among all that share the cluster: where tasks wait, those of a higher priority run
+        first, whoever was there first. One that runs is not interrupted.
+    speculation : bool, default True
+        Run a task of a scan that takes more than two seconds and twice the median on a second worker too, once half of
+        those begun are done and that worker has a free thread. The first result is taken, and is the same to the
+        bit; the other task runs to its end, and its result is dropped. So a task may run twice: one with effects of its
+        own has to bear that, as it has to where a worker is lost. Ranks of a training are never run twice.
     staging_dir : path or URL, optional
         Where the rows that queries make are kept: a directory that this machine and all workers share, or a folder of a
         store. On one machine the temporary directory, unless given.
@@ -103,12 +111,14 @@ class DaskEngine(RelationalEngine):
         allow_insecure: bool = False,
         no_workers_timeout: float = 300.0,
         timeout: float = 120.0,
+        priority: int = 0,
+        speculation: bool = True,
         staging_dir: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.staging_dir, self.storage_options = staging_dir, storage_options
         self.progress = progress or usual_progress()
-        self._no_workers_timeout, self._timeout = no_workers_timeout, timeout
+        self._options = TaskOptions(no_workers_timeout, timeout, priority, speculation)
         with ExitStack() as started:
             self.client = session.connect(cluster, started, allow_insecure, no_workers_timeout)
             dask_workers.await_workers(self.client, 1, no_workers_timeout)
@@ -134,7 +144,7 @@ class DaskEngine(RelationalEngine):
     def map(self, task: Callable[[Item], Result], items: Sequence[Item], *, label: str = "map") -> Iterator[Result]:
         """Call `task` on the workers, results in order, a few for each thread ahead of the caller."""
         with self.progress.track(label, len(items)) as track, self._tasks(label, task) as tasks:
-            for future in tasks.each(apply, items):
+            for future in tasks.each(items):
                 yield tasks.result(future)
                 track.advance()
 
@@ -149,7 +159,7 @@ class DaskEngine(RelationalEngine):
         """Merge on the workers by the tree itself, whose partial results are futures; only the root comes here."""
         with self.progress.track(label, len(items)) as track, self._tasks(label, Reduction(task, merge)) as tasks:
             tree = TreeReduction(lambda states: tasks.submit(merge_states, tasks.shared, list(states)))
-            for future in tasks.each(apply, items):
+            for future in tasks.each(items):
                 tree.push(future)
                 track.advance()
             root: State = tasks.result(tree.result())
@@ -164,7 +174,7 @@ class DaskEngine(RelationalEngine):
                 TreeReduction(lambda states: tasks.submit(merge_states, tasks.shared, list(states)))
                 for _ in range(work.parts)
             ]
-            for future in tasks.each(apply, items):
+            for future in tasks.each(items):
                 for place, tree in enumerate(trees):
                     tree.push(tasks.submit(operator.getitem, future, place))
                 track.advance()
@@ -282,4 +292,4 @@ class DaskEngine(RelationalEngine):
             return tasks.result(tasks.compute(work))
 
     def _tasks(self, label: str, shared: object) -> Tasks:
-        return Tasks(self.client, label, shared, self._no_workers_timeout, self._timeout, self.progress.note)
+        return Tasks(self.client, label, shared, self._options, self.progress.note)

@@ -25,7 +25,7 @@ class RankTasks:
         self._tasks, self._client = tasks, tasks.client
         self._next_look = 0.0
         self._workers = {
-            tasks.submit(run_rank, place, tasks.shared, worker=worker): worker
+            tasks.submit(run_rank, place, tasks.shared, workers=[worker]): worker
             for place, worker in zip(places, workers, strict=True)
         }
 

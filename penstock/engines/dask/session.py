@@ -121,6 +121,8 @@ def _settings(environment: Mapping[str, Any], no_workers_timeout: float) -> dict
         "distributed.nanny.pre-spawn-environ": environment,
         "distributed.scheduler.allowed-failures": 2,
         "distributed.scheduler.no-workers-timeout": no_workers_timeout,
+        # No task waits on a slow worker while a thread of another is free; the scheduler keeps it until then.
+        "distributed.scheduler.worker-saturation": 1.0,
     }
 
 

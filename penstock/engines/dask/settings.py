@@ -17,5 +17,7 @@ class DaskSettings(OwnEngineSettings, frozen=True):
     allow_insecure: bool | None = None
     no_workers_timeout: float | None = Field(default=None, gt=0)
     timeout: float | None = Field(default=None, ge=1)
+    priority: int | None = None
+    speculation: bool | None = None
     staging_dir: str | None = None
     storage_options: dict[str, Any] | None = Field(default=None, repr=False)

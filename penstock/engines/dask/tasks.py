@@ -6,7 +6,8 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 from uuid import uuid4
@@ -25,14 +26,38 @@ from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors, translated
 from penstock.engines.base import Reduction
 from penstock.engines.dask.losses import Losses
+from penstock.engines.dask.speculation import Speculation
 from penstock.engines.dask.times import WorkerTimes, timed
 from penstock.engines.dask.watch import Watch
 from penstock.engines.dask.workers import too_few
 from penstock.engines.stragglers import Stragglers
+from penstock.engines.task_items import long_ones
 from penstock.io.fragments import Fragment
 
 _AHEAD = 2
-_TICK = 2.0
+_TICK = 0.5
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """How the tasks of an engine run.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds to wait while there is no worker.
+    timeout : float
+        Seconds without a sign of life after which a worker is taken for lost.
+    priority : int
+        Dask's: tasks of a higher one run first.
+    speculation : bool
+        Whether tasks of a scan that take far longer than the others are run on a second worker too.
+    """
+
+    patience: float
+    timeout: float
+    priority: int
+    speculation: bool
 
 
 @timed
@@ -54,10 +79,10 @@ def prune_state(work: PartitionedWork[Any, Any], state: Any) -> Any:
     return work.prune(state)
 
 
-def _home(item: Any, workers: Sequence[str]) -> str | None:
-    """Return the worker that a fragment always goes to as long as the workers are the same, if that is of use."""
+def _home(item: Any, workers: Sequence[str]) -> list[str]:
+    """Return the worker that a fragment always goes to as long as the workers are the same; none if it is of no use."""
     persisted = isinstance(item, Fragment) and item.persisted
-    return workers[item.index % len(workers)] if persisted and workers else None
+    return [workers[item.index % len(workers)]] if persisted and workers else []
 
 
 class Tasks:
@@ -71,10 +96,8 @@ class Tasks:
     shared : object
         What `Tasks.shared` gives to each of them: pickled into the graph once, however large, and unpickled by a task
         of its own. Unlike scattered data it can be made again when its worker is lost.
-    patience : float
-        Seconds to wait while there is no worker.
-    timeout : float
-        Seconds without a sign of life after which a worker is taken for lost, while this is entered.
+    options : TaskOptions
+        Its timeout counts while this is entered.
     tell : callable
         Is given lines about tasks that take far longer than the others, while this is entered.
     """
@@ -84,17 +107,17 @@ class Tasks:
         client: distributed.Client,
         label: str,
         shared: object,
-        patience: float,
-        timeout: float,
+        options: TaskOptions,
         tell: Callable[[str], object],
     ) -> None:
         self.client, self.label = client, label
-        self._shared, self._patience, self._tell = shared, patience, tell
+        self._shared, self._options, self._tell = shared, options, tell
         self._call, self._count = uuid4().hex, itertools.count()
         self._futures: WeakSet[distributed.Future] = WeakSet()
         self._items: dict[Any, Any] = {}
+        self._speculation = Speculation(client, self._start_again)
         self.losses = Losses(client, label)
-        self._watch = Watch(client, label, timeout)
+        self._watch = Watch(client, label, options.timeout)
 
     def __enter__(self) -> Self:
         self._watch.__enter__()
@@ -117,14 +140,38 @@ class Tasks:
         return self.submit(loads, cloudpickle.dumps(self._shared) if by_value else dumps(self._shared))
 
     def submit(
-        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None, elsewhere: bool = False
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        workers: Sequence[str] = (),
+        elsewhere: bool = False,
+        spread: bool = False,
     ) -> distributed.Future:
-        """Start a task, on one worker when it is named: alone, or `elsewhere` where that is gone or has too much."""
+        """Start a task.
+
+        Parameters
+        ----------
+        function : callable
+        *arguments : object or distributed.Future
+        workers : sequence of str
+            On one of these, where any are named.
+        elsewhere : bool
+            Or on others, where they are gone.
+        spread : bool
+            On the first worker that has a free thread, where none are named: not on one that has what the task needs.
+        """
         key = (self._group(function), next(self._count))
         # Tables in memory and vocabularies travel in the graph on purpose.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             future = self.client.submit(
-                function, *arguments, key=key, pure=False, workers=worker and [worker], allow_other_workers=elsewhere
+                function,
+                *arguments,
+                key=key,
+                pure=False,
+                workers=list(workers) or None,
+                allow_other_workers=elsewhere,
+                priority=self._options.priority,
+                **({"_data_producer": True} if spread else {}),  # so Dask calls what is queued until a thread is free
             )
         self._futures.add(future)
         return future
@@ -139,14 +186,15 @@ class Tasks:
 
     def compute(self, collection: Any) -> distributed.Future:
         """Start what Dask has planned."""
-        future: distributed.Future = self.client.compute(collection)
+        future: distributed.Future = self.client.compute(collection, priority=self._options.priority)
         self._futures.add(future)
         return future
 
     def start(self, planned: Sequence[Delayed | distributed.Future]) -> list[distributed.Future]:
         """Start what Dask has planned, results left where they are; what is started already goes on."""
         waiting = [each for each in planned if isinstance(each, Delayed)]
-        started = (distributed.futures_of(each)[0] for each in (self.client.persist(waiting) if waiting else ()))
+        begun = self.client.persist(waiting, priority=self._options.priority) if waiting else ()
+        started = (distributed.futures_of(each)[0] for each in begun)
         futures = [next(started) if isinstance(each, Delayed) else each for each in planned]
         self._futures.update(futures)
         return futures
@@ -158,21 +206,55 @@ class Tasks:
         sizes = self.client.nbytes([future.key for future in futures], summary=False)
         return sum(max(0, size) for size in sizes.values())
 
-    def each(self, function: Callable[..., Any], items: Sequence[Any]) -> Iterator[distributed.Future]:
-        """Call `function` with the shared object and each item; yield complete futures, in order, few held."""
-        times = WorkerTimes(self.client, self._group(function))
+    def each(self, items: Sequence[Any]) -> Iterator[distributed.Future]:
+        """Call the shared object with each item; yield complete futures, in order, few held.
+
+        Of two attempts at an item it is the one that is done first.
+        """
+        times = WorkerTimes(self.client, self._group(apply))
+        if self._options.speculation:
+            self._watch.looks.append(self._speculation.look)
         self._watch.looks.append(Stragglers(self.label, self._items, len(items), times, self._tell).look)
         threads = self.client.nthreads()
-        workers, window = sorted(threads), _AHEAD * sum(threads.values()) + 2
+        workers, self._watch.threads = sorted(threads), sum(threads.values())
         waiting: deque[distributed.Future] = deque()
-        for item in items:
-            home = _home(item, workers)
-            waiting.append(self.submit(function, self.shared, item, worker=home, elsewhere=home is not None))
-            self._items[waiting[-1].key] = item
-            if len(waiting) == window:
-                yield self.complete(waiting.popleft())
+        for future in self._started(items, workers):
+            waiting.append(future)
+            while len(waiting) >= _AHEAD * self._watch.threads + 2:
+                yield self._first(waiting.popleft())
         while waiting:
-            yield self.complete(waiting.popleft())
+            yield self._first(waiting.popleft())
+
+    def _started(self, items: Sequence[Any], workers: Sequence[str]) -> Iterator[distributed.Future]:
+        """Start a task for each item when its future is asked for; the longest of all at once, so that none is last."""
+        early = {place: self._start(items[place], workers) for place in long_ones(items, self._watch.threads)}
+        for place, item in enumerate(items):
+            future = early.pop(place, None)
+            yield self._start(item, workers) if future is None else future
+
+    def _start(self, item: Any, workers: Sequence[str]) -> distributed.Future:
+        future = self._send(item, _home(item, workers))
+        self._speculation.add(future)
+        return future
+
+    def _start_again(self, key: Any, worker: str) -> distributed.Future:
+        return self._send(self._items[key], [worker])
+
+    def _send(self, item: Any, workers: Sequence[str]) -> distributed.Future:
+        future = self.submit(apply, self.shared, item, workers=workers, elsewhere=bool(workers), spread=True)
+        self._items[future.key] = item
+        return future
+
+    def _first(self, future: distributed.Future) -> distributed.Future:
+        """Wait for a task or for the second attempt at it; return the one that is done, and give up the other."""
+        with self._told():
+            done = self._wait(future)
+        for attempt in self._speculation.take(future):
+            if attempt is not done:
+                self._futures.discard(attempt)
+                # No thread can be stopped. Released before, the scheduler would send others there to wait for it.
+                attempt.add_done_callback(distributed.Future.release)
+        return done
 
     def complete(self, future: distributed.Future) -> distributed.Future:
         """Wait until a task is done, its result left where it is, and raise what it raised.
@@ -214,19 +296,24 @@ class Tasks:
         except BaseException as error:  # of Dask's own, or of a graph that is not ours
             raise translated(error, self.label, engine="dask") from error
 
-    def _wait(self, future: distributed.Future) -> None:
+    def _wait(self, future: distributed.Future) -> distributed.Future:
+        """Wait for a task, or for a second attempt at it that succeeds; return the one that is done."""
         alone_since: float | None = None
-        while True:
-            try:
-                error = future.exception(timeout=_TICK)
-            except TimeoutError:
-                alone_since = None if self.client.nthreads() else alone_since or time.monotonic()
-            else:
-                break
-            if alone_since is not None and time.monotonic() - alone_since > self._patience:
-                raise too_few(self.client, 1, 0, self._patience)
+        while (done := self._done(future)) is None:
+            alone_since = None if self.client.nthreads() else alone_since or time.monotonic()
+            if alone_since is not None and time.monotonic() - alone_since > self._options.patience:
+                raise too_few(self.client, 1, 0, self._options.patience)
         # Not by future.result(): what is no Exception would end the loop that raises it, and be waited for forever.
-        if error is not None:
-            raise error.with_traceback(future.traceback())
-        if future.cancelled():
-            future.result()  # which raises
+        if (error := done.exception()) is not None:
+            raise error.with_traceback(done.traceback())
+        if done.cancelled():
+            done.result()  # which raises
+        return done
+
+    def _done(self, future: distributed.Future) -> distributed.Future | None:
+        """Return the attempt at a task that is done, waiting a moment for one."""
+        second = self._speculation.second(future)
+        with suppress(TimeoutError):
+            future.exception(timeout=_TICK if second is None else _TICK / 4)
+            return future
+        return second if second is not None and second.status == "finished" else None

@@ -15,6 +15,7 @@ import distributed
 from penstock.core.notices import get_logger
 
 _LOOKS = 4
+_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0
 _RESTART = 6.0
 
@@ -37,14 +38,18 @@ class Watch:
     Attributes
     ----------
     looks : list of callable
-        Called every few seconds, too.
+        Called every half second, too.
+    threads : int
+        Of all workers, as of a few seconds ago.
     """
 
     def __init__(self, client: distributed.Client, label: str, timeout: float) -> None:
         self._client, self._label, self._timeout = client, label, timeout
         self._heard: dict[str, tuple[float, float]] = {}
+        self._next_look = 0.0
         self._ended = threading.Event()
         self.looks: list[Callable[[], object]] = [self._look]
+        self.threads = 0
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._keep_looking, name="penstock-watch", daemon=True).start()
@@ -54,7 +59,7 @@ class Watch:
         self._ended.set()
 
     def _keep_looking(self) -> None:
-        while not self._ended.wait(min(self._timeout / _LOOKS, _LONGEST_PAUSE)):
+        while not self._ended.wait(_PAUSE):
             for look in list(self.looks):
                 try:
                     look()
@@ -63,7 +68,11 @@ class Watch:
 
     def _look(self) -> None:
         now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + min(self._timeout / _LOOKS, _LONGEST_PAUSE)
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        self.threads = sum(worker["nthreads"] for worker in workers.values())
         for address, worker in workers.items():
             last, since = self._heard.get(address, (None, now))
             self._heard[address] = worker["last_seen"], since if worker["last_seen"] == last else now

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from penstock.core.errors import ConfigError
 from penstock.engines.spark.session import is_connect
 
 if TYPE_CHECKING:
@@ -64,12 +65,24 @@ class Driver(Protocol):
         """Start the ranks of a gang, each a task of one stage, all at the same time."""
 
 
-def driver_of(session: SparkSession) -> Driver:
-    """Return the driver for a session, by its kind."""
+def driver_of(session: SparkSession, pool: str | None = None) -> Driver:
+    """Return the driver for a session, by its kind.
+
+    Raises
+    ------
+    ConfigError
+        The session is of Spark Connect, and `pool` is given.
+    """
     if is_connect(session):
+        if pool is not None:
+            raise ConfigError(
+                f"pool is {pool!r}, but a client of Spark Connect has no say in the pool of its jobs",
+                hint="Leave pool out, or use a session whose driver is this process.",
+                engine="spark",
+            )
         from penstock.engines.spark.connect.driver import FrameDriver
 
         return FrameDriver(session)
     from penstock.engines.spark.classic.driver import RddDriver
 
-    return RddDriver(session)
+    return RddDriver(session, pool)

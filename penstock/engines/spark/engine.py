@@ -59,6 +59,10 @@ class SparkEngine(RelationalEngine):
         ``spark.remote`` (or the variable ``SPARK_REMOTE``) has it started on a server of Spark Connect.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Asked of the workers; the driver needs no GPU.
+    pool : str, optional
+        The pool of Spark's scheduler for the jobs of this engine, where ``spark.scheduler.mode`` is ``FAIR``: pools
+        share the executors by the weights of the application's ``fairscheduler.xml``. A name that is not in it is a
+        pool of weight 1. Not on Spark Connect.
     progress : Progress, optional
     staging_dir : path or URL, optional
         Where the rows that queries make are kept: a directory that this machine and all workers share, or a folder of a
@@ -70,7 +74,7 @@ class SparkEngine(RelationalEngine):
     ------
     ConfigError
         There is no Java; Spark does not start; workers cannot import Penstock or have other versions; `device` is
-        "gpu" and a worker has none usable; the server of Spark Connect is older than Spark 4.1.
+        "gpu" and a worker has none usable; the server of Spark Connect is older than Spark 4.1, or `pool` is given.
 
     Notes
     -----
@@ -84,6 +88,9 @@ class SparkEngine(RelationalEngine):
     On a session of Spark Connect jobs are data frames. Slots are counted once, when the engine is made; an error of a
     task is raised when its job has ended, and slow tasks are not told. Ranks have to reach this process, so that
     trainers other than those of one scan are refused (ConfigError) where they cannot.
+
+    A session that is started here has ``spark.speculation`` on, unless `conf` says otherwise: a task that takes two
+    seconds and twice the median, when half are done, runs on another machine too, and the first result is taken.
 
     Results pass through the driver's JVM: ``spark.driver.maxResultSize`` bounds what `Dataset.to_arrow` can give.
     Settings for GPUs are in ``conf/engines/spark-gpu.yaml``: one GPU an executor, a share of it a task.
@@ -103,6 +110,7 @@ class SparkEngine(RelationalEngine):
         *,
         conf: Mapping[str, Any] | None = None,
         device: str = "auto",
+        pool: str | None = None,
         progress: Progress | None = None,
         staging_dir: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
@@ -115,7 +123,7 @@ class SparkEngine(RelationalEngine):
         self._owned = existing is None
         self._staged: WeakSet[StagingFolder] = WeakSet()
         self._held: list[object] = []
-        self._driver = driver_of(self.session)
+        self._driver = driver_of(self.session, pool)
         self._cluster = self._driver.cluster
         try:
             with self._driver.naming_lost("start"):

@@ -26,6 +26,11 @@ _DEFAULTS = {
     "spark.python.worker.reuse": "true",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.barrier.sync.timeout": "300",
+    # As the Dask engine has it; Spark leaves out barrier stages, and runs no task twice on one machine.
+    "spark.speculation": "true",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "2",
+    "spark.speculation.minTaskRuntime": "2s",
     # Fragments of tables in memory travel inside their tasks; Spark's own limit is half of one.
     "spark.rpc.message.maxSize": "1024",
 }

@@ -14,5 +14,6 @@ class SparkSettings(OwnEngineSettings, frozen=True):
 
     engine: Literal["spark"] = "spark"
     conf: dict[str, str | bool | int | float] | None = None
+    pool: str | None = None
     staging_dir: str | None = None
     storage_options: dict[str, Any] | None = Field(default=None, repr=False)

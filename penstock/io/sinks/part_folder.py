@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +75,14 @@ class LocalPartFolder(PartFolder):
     path: str
 
     def put(self, name: str, write: Callable[[str], None], *, rows: int | None, kind: str) -> FileEntry:
-        """Write beside the part's place, and rename: another attempt sees the whole file or none."""
+        """Write beside the part's place, and rename: another attempt sees the whole file or none.
+
+        One that comes when the folder is gone, as the output was sealed or given up, does not make it again.
+        """
         path = os.path.join(self.path, name)
         attempt = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._make_folders(name)
             write(attempt)
             os.replace(attempt, path)
             return file_entry(path, self.path, rows=rows, kind=kind)
@@ -90,3 +94,10 @@ class LocalPartFolder(PartFolder):
     def locate(self, name: str) -> str:
         """Return the path of a part."""
         return os.path.join(self.path, name)
+
+    def _make_folders(self, name: str) -> None:
+        folder = self.path
+        for part in name.split("/")[:-1]:
+            folder = os.path.join(folder, part)
+            with suppress(FileExistsError):
+                os.mkdir(folder)

@@ -83,6 +83,8 @@ class TemporaryFolder(Temporary):
 
     def parts(self, name: str) -> LocalPartFolder:
         """Return a folder in it, for workers."""
+        with translating(self.path):
+            (self.path / name).mkdir(parents=True, exist_ok=True)
         return LocalPartFolder(str(self.path / name))
 
     def discard(self, name: str) -> None:

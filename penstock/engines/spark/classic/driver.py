@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark import RDD, Accumulator, cloudpickle
+from pyspark import RDD, Accumulator, SparkContext, cloudpickle
 from pyspark.sql import SparkSession
 
+from penstock.core.notices import get_logger
 from penstock.core.progress import Progress
 from penstock.engines.spark.classic.cluster import RddCluster, fix_environment
 from penstock.engines.spark.classic.job import RddJob
@@ -23,6 +24,10 @@ from penstock.engines.spark.tasks import Outcome
 from penstock.engines.stragglers import Stragglers
 from penstock.frames import Kind
 from penstock.spmd import Assignment, Launch, RankAssignment
+
+_POOL = "spark.scheduler.pool"
+
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -40,17 +45,29 @@ class RddPieces:
 
 
 class RddDriver:
-    """A `penstock.engines.spark.driver.Driver` over the context of a session."""
+    """A `penstock.engines.spark.driver.Driver` over the context of a session.
 
-    def __init__(self, session: SparkSession) -> None:
-        self._context = session.sparkContext
+    Parameters
+    ----------
+    session : SparkSession
+    pool : str, optional
+        Of Spark's fair scheduler, for the jobs of this driver.
+    """
+
+    def __init__(self, session: SparkSession, pool: str | None = None) -> None:
+        self._context, self._pool = session.sparkContext, pool
         self.cluster = RddCluster(self._context)
+        mode = self._context.getConf().get("spark.scheduler.mode", "FIFO")
+        if pool is not None and mode != "FAIR":
+            logger.warning("pool is %r, and has no effect: spark.scheduler.mode is %s, not FAIR", pool, mode)
 
     def facts(self) -> dict[str, Any]:
         return {"master": self._context.master, "pages": self._context.uiWebUrl}
 
-    def naming_lost(self, label: str) -> AbstractContextManager[None]:
-        return naming_lost_jvm(self._context, label)
+    @contextmanager
+    def naming_lost(self, label: str) -> Iterator[None]:
+        with naming_lost_jvm(self._context, label), _in_pool(self._context, self._pool):
+            yield
 
     def describe(self, label: str | None) -> None:
         self._context.setJobDescription(label)
@@ -83,3 +100,17 @@ class RddDriver:
                 stragglers.look()
 
             return job.followed(track, total, look)
+
+
+@contextmanager
+def _in_pool(context: SparkContext, pool: str | None) -> Iterator[None]:
+    """Have the jobs that this thread starts inside, and threads that it makes there, run in a pool, if one is given."""
+    if pool is None:
+        yield
+        return
+    before: Any = context.getLocalProperty(_POOL)
+    context.setLocalProperty(_POOL, pool)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_POOL, before)
