@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = frozenset({"authoring", "errors", "frames", "rules", "runs", "selectors", "stages", "stat", "statistics", "testing"})
+_MODULES = frozenset(
+    ("authoring", "errors", "frames", "rules", "runs", "selectors", "stages", "stat", "statistics", "testing")
+)
 
 _get, _, _names = lazy_imports(__name__)
 __all__ = sorted(["__version__", *_names])

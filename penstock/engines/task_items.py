@@ -44,7 +44,7 @@ def long_ones(items: Sequence[Any], most: int) -> list[int]:
     Examples
     --------
     >>> from penstock.io.fragments import Piece
-    >>> rows = [10, 10, 25, 10, 40, 15]
+    >>> rows = [10, 10, 26, 10, 40, 15]
     >>> long_ones([Fragment(n, 0, (Piece("a", 0, count),)) for n, count in enumerate(rows)], most=8)
     [4, 2]
     """

@@ -266,30 +266,32 @@ def test_the_longest_fragments_are_begun_first_and_results_keep_their_order(dask
     assert max(begun.index(21), begun.index(22)) < 10 < begun.index(20)  # as many as there are threads
 
 
-def test_of_two_scans_the_one_of_higher_priority_ends_first_whichever_was_there_first(dask: DaskEngine) -> None:
+def test_a_scan_of_higher_priority_overtakes_those_that_were_there_first(dask: DaskEngine) -> None:
     low, high = uuid4().hex, uuid4().hex
     bodies.gates[high].set()
     urgent = DaskEngine(dask.client, device="cpu", priority=10)
-    results: dict[str, list[int]] = {}
 
-    def run(engine: DaskEngine, name: str) -> None:
-        results[name] = list(engine.map(bodies.Noting(name), range(20), label=name))
+    def run(engine: DaskEngine, name: str, count: int) -> threading.Thread:
+        scan = threading.Thread(target=lambda: list(engine.map(bodies.Noting(name), range(count), label=name)))
+        scan.start()
+        return scan
 
-    threads = [threading.Thread(target=run, args=pair) for pair in ((dask, low), (urgent, high))]
-    threads[0].start()
-    until(lambda: len(bodies.attempts[low]) == 2)  # it has both threads
-    threads[1].start()
-    until(lambda: sum(high in str(key) for key in _tasks(dask)) >= 6)
+    scans = [run(dask, low, 12) for _ in range(3)]
+    until(lambda: _submitted(dask, low) == 18 and len(bodies.attempts[low]) == 2)  # they have both threads
+    scans.append(run(urgent, high, 6))
+    until(lambda: _submitted(dask, high) == 6)
     bodies.gates[low].set()
-    for thread in threads:
-        thread.join()
-    assert results == {low: list(range(20)), high: list(range(20))}
-    assert [name for name in bodies.begun if name in (low, high)][-1] == low
+    for scan in scans:
+        scan.join()
+    order = [name for name in bodies.begun if name in (low, high)]
+    last = len(order) - order[::-1].index(high)
+    assert order.count(high) == 6
+    assert order[:last].count(low) < 10  # of the 18 that were there
 
 
-def _tasks(engine: DaskEngine) -> list[Any]:
-    found: list[Any] = engine.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
-    return found
+def _submitted(engine: DaskEngine, label: str) -> int:
+    keys = engine.client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+    return sum(str(key).startswith(f"('{label}-apply") for key in keys)
 
 
 def test_a_worker_that_comes_during_a_scan_does_tasks_of_it(dask: DaskEngine) -> None:

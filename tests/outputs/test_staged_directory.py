@@ -200,6 +200,15 @@ def test_attempt_that_wakes_after_the_commit_changes_nothing(tmp_path: Path) -> 
     assert (snapshot(target), os.listdir(tmp_path)) == (old, ["out"])
 
 
+def test_part_that_is_put_after_the_commit_is_refused_and_leaves_no_folder(tmp_path: Path) -> None:
+    with StagedDirectory(tmp_path / "out", run_id="r1") as staged:
+        staged.commit([write(staged, "a")])
+        for name in ("part-0.csv", "day=1/part-1.csv"):
+            with pytest.raises(OutputError, match=r"part-[01]\.csv"):
+                staged.parts.put(name, lambda path: Path(path).write_text("late"), rows=1, kind="csv")
+    assert os.listdir(tmp_path) == ["out"]
+
+
 @pytest.mark.parametrize("damage", ["gone", "grown"])
 def test_file_that_is_not_as_listed_stops_the_commit(tmp_path: Path, damage: str) -> None:
     target = tmp_path / "out"

@@ -28,8 +28,8 @@ LEAST_SPREAD = 0.05
 _OF_PARTS = 1.5
 """Phases differ so many times as much as the span that they are parts of: what one takes less, another takes more."""
 _BEYOND = 0.05
-"""Beyond the rows of the records a time may grow with their number to the power 1 plus or minus this: what no longer fits
-a cache is slower, and no smaller run tells."""
+"""Beyond the rows of the records a time may grow with their number to the power 1 plus or minus this: what no longer
+fits a cache is slower, and no smaller run tells."""
 _NEAR_BEST = 1.05
 _MOST_WORKERS = 1024
 
