@@ -1,4 +1,4 @@
-"""What is told of a run when its record is written: to systems that the environment names, and by alarms."""
+"""Where a run is sent when its record is written: to systems that the environment names, and to whom alarms notify."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class AlarmsResult:
     alarms : sequence of mapping
         As `AlarmResult.to_dict` has them.
     problems : sequence of str
-        Why somebody could not be told.
+        Why somebody could not be notified.
     """
 
     run_id: str

@@ -1,4 +1,4 @@
-"""Jobs that leave a record of their run, beside the project unless they are told where."""
+"""Jobs that leave a record of their run, beside the project unless they say where."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SUBJECTS = ("pipeline", "model", "challenger", "data")
 def recorded(job: Callable[[Request, Progress | None], Result]) -> Callable[..., Result]:
     """Return a job that leaves a record of its run in the folder of its request, see `runs_folder`.
 
-    What is to be told of the run is told when it has ended, well or not: a collector and a consumer of the environment,
-    see `penstock.cli.telemetry`, and who an alarm names.
+    When it has ended, well or not, it is sent to the collector and the consumer of the environment,
+    see `penstock.cli.telemetry`, and checked by alarms, which notify whom they name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What commands about runs are told."""
+"""What commands about runs take."""
 
 import os
 from collections.abc import Sequence

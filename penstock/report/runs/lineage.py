@@ -29,12 +29,12 @@ def lineage(run: Run) -> Figure:
     edge, (start, end) = FONT * _LABEL_EMS + 8, ((_WIDE - _MIDDLE) / 2, (_WIDE + _MIDDLE) / 2)
     middle = _HEAD + (height - _HEAD) / 2 - 4
     body = [words((edge, 14), "read", "key", "end"), words((_WIDE - edge, 14), "written", "key")]
-    for place, (name, told) in enumerate(left):
+    for place, (name, about) in enumerate(left):
         y = _HEAD + _LINE * (place + 0.5)
-        body += [*_entry(edge, y, name, told, "end"), _link((edge + 8, y), (start, middle))]
-    for place, (name, told) in enumerate(right):
+        body += [*_entry(edge, y, name, about, "end"), _link((edge + 8, y), (start, middle))]
+    for place, (name, about) in enumerate(right):
         y = _HEAD + _LINE * (place + 0.5)
-        body += [*_entry(_WIDE - edge, y, name, told, "start"), _link((end, middle), (_WIDE - edge - 8, y))]
+        body += [*_entry(_WIDE - edge, y, name, about, "start"), _link((end, middle), (_WIDE - edge - 8, y))]
     drawn = drawing(
         (_WIDE, height), title, f"{len(inputs)} inputs, {len(outputs)} outputs.", [*body, *_run(run, start, middle)]
     )

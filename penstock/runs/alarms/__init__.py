@@ -1,4 +1,4 @@
-"""Alarms of runs: what is recorded, or how it compares with runs before, beyond a threshold; and who is told."""
+"""Alarms of runs: what is recorded, or how it compares with runs before, beyond a threshold; and who is notified."""
 
 from penstock.runs.alarms.alarm import Alarm
 from penstock.runs.alarms.alarm_file import read_alarms

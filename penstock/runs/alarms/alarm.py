@@ -15,7 +15,7 @@ BASES = ("history", "prediction")
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """When a run is an alarm, and who is told.
+    """When a run is an alarm, and who is notified.
 
     Parameters
     ----------

@@ -40,14 +40,14 @@ class AlarmResult:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, without who is told."""
+        """Return plain values, without who is notified."""
         names = ("name", "value", "above", "below", "relative_to", "severity")
         alarm = {name: getattr(self.alarm, name) for name in names}
         return {**alarm, "raised": self.raised, "measured": self.measured, "base": self.base, "message": self.message}
 
 
 def check_alarms(run: Run, alarms: Iterable[Alarm], history: Sequence[Run] = ()) -> list[AlarmResult]:
-    """Return what becomes of each alarm that is about such a run; nobody is told.
+    """Return what becomes of each alarm that is about such a run; nobody is notified.
 
     An alarm about what the run does not have, or relative to what is not known, is not raised, and says so.
 

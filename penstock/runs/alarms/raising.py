@@ -31,7 +31,7 @@ def raise_alarms(results: Iterable[AlarmResult], run: Run, location: str, *, sec
     Returns
     -------
     list of str
-        Why somebody could not be told; these are logged, and raise nothing.
+        Why somebody could not be notified; these are logged, and raise nothing.
     """
     problems: list[str] = []
     for result in results:
@@ -49,8 +49,8 @@ def _send(result: AlarmResult, run: Run, location: str, seconds: float) -> Itera
     for send in (_run, _post):
         try:
             send(result, location, body, seconds)
-        except Exception as error:  # whatever goes wrong here, the run is as it was, and others are told
-            problem = redact(f"alarm {result.alarm.name}: not everybody was told: {type(error).__name__}: {error}")
+        except Exception as error:  # whatever goes wrong here, the run is as it was, and others are notified
+            problem = redact(f"alarm {result.alarm.name}: not everybody was notified: {type(error).__name__}: {error}")
             logger.warning("%s", problem)
             yield problem
 

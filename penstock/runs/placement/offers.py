@@ -67,8 +67,8 @@ def offers_of(
         if all(reasons.values()):
             left_out[name] = str(reasons[devices[0]])
     if not offers:
-        told = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ConfigError(f"no machine can run a worker: {told}", hint="Add a larger type, or make fragments smaller.")
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ConfigError(f"no machine can run a worker: {why}", hint="Add a larger type, or make fragments smaller.")
     return offers, left_out
 
 

@@ -169,19 +169,19 @@ def _limited_by(problem: _Problem, best: ClusterPlan, alternatives: Mapping[str,
 
 def _infeasible(problem: _Problem) -> InfeasiblePlanError:
     """Return the error that names the plans nearest to the limits."""
-    asked, told, hints = [], [], ["raise max of a type of machine"]
+    asked, nearby, hints = [], [], ["raise max of a type of machine"]
     for name, limit in problem.limits.items():
         asked.append(f"{'takes' if name == 'time' else 'costs'} at most {_shown(name, limit)}")
         others = replace(problem.without(name), goal=name)
         if (nearest := others.best) is not None:
             within = "".join(f" within the {_LIMITS[each]}" for each in others.limits)
-            told.append(f"the {'fastest' if name == 'time' else 'cheapest'}{within} {_told(nearest)}")
+            nearby.append(f"the {'fastest' if name == 'time' else 'cheapest'}{within} {_described(nearest)}")
             hints.insert(-1, f"allow a {_LIMITS[name]} of {_shown(name, others.value(nearest))}")
     hint = f"{', or '.join(hints)}."
-    return InfeasiblePlanError(f"no plan {' and '.join(asked)}: {'; '.join(told)}", hint=hint[0].upper() + hint[1:])
+    return InfeasiblePlanError(f"no plan {' and '.join(asked)}: {'; '.join(nearby)}", hint=hint[0].upper() + hint[1:])
 
 
-def _told(plan: ClusterPlan) -> str:
+def _described(plan: ClusterPlan) -> str:
     machines = ", ".join(f"{count} {name}" for name, count in plan.counts.items())
     return f"takes {_shown('time', plan.seconds)} and costs {_shown('cost', plan.cost)}, on {machines}"
 

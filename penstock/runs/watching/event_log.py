@@ -24,7 +24,7 @@ _PAUSE = 0.5
 
 
 class EventLog:
-    """Appends what a recorder is told to a file, from a thread of its own; to be used in a ``with`` statement.
+    """Appends what a recorder takes to a file, from a thread of its own; to be used in a ``with`` statement.
 
     A listener only puts things aside, so that it costs what is recorded a microsecond; texts are made and written by
     the thread.

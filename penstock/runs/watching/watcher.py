@@ -87,7 +87,7 @@ class Watcher:
 
 
 def _as_recorded(run: Run) -> RunProgress:
-    """Return the whole of a run, as events would have told it."""
+    """Return the whole of a run, as events would have it."""
     progress = RunProgress()
     spans = [[at, span.name, span.kind, span.start, span.items, span.seconds] for at, span in enumerate(run.spans)]
     names = ("span", "worker", "start", "seconds", "rows_in")

@@ -60,7 +60,7 @@ def test_a_command_that_fails_keeps_no_webhook_from_being_told(monkeypatch: pyte
     posted: list[Any] = []
     monkeypatch.setattr(drift_alarm, "post", lambda *told: posted.append(told))
     (problem,) = tell(command=FAIL, webhook="https://host/hook")
-    assert problem.startswith("alarm slow: not everybody was told: CalledProcessError")
+    assert problem.startswith("alarm slow: not everybody was notified: CalledProcessError")
     assert len(posted) == 1
 
 
