@@ -37,6 +37,9 @@ from penstock.io.fragments import Fragment
 _AHEAD = 2
 _TICK = 0.5
 
+_given_up: WeakSet[distributed.Future] = WeakSet()
+"""Tasks of this process whose result nobody waits for, each with a thread all the same until it is done."""
+
 
 @dataclass(frozen=True)
 class TaskOptions:
@@ -159,6 +162,7 @@ class Tasks:
             Or on others, where they are gone.
         spread : bool
             On the first worker that has a free thread, where none are named: not on one that has what the task needs.
+            So is each while there are tasks that were given up: Dask expects them to end soon, and lets others wait.
         """
         key = (self._group(function), next(self._count))
         # Tables in memory and vocabularies travel in the graph on purpose.
@@ -171,7 +175,9 @@ class Tasks:
                 workers=list(workers) or None,
                 allow_other_workers=elsewhere,
                 priority=self._options.priority,
-                **({"_data_producer": True} if spread else {}),  # so Dask calls what is queued until a thread is free
+                **(
+                    {"_data_producer": True} if spread or _given_up else {}
+                ),  # so Dask calls what is queued until a thread is free
             )
         self._futures.add(future)
         return future
@@ -252,6 +258,7 @@ class Tasks:
         for attempt in self._speculation.take(future):
             if attempt is not done:
                 self._futures.discard(attempt)
+                _given_up.add(attempt)
                 # No thread can be stopped. Released before, the scheduler would send others there to wait for it.
                 attempt.add_done_callback(distributed.Future.release)
         return done
