@@ -43,7 +43,8 @@ class Straggling:
         which = attempt(self.name, number)
         if number == self.at:
             gates[f"{self.name} begins {which}"].set()
-            gates[f"{self.name} {which}"].wait(PATIENCE)
+            if not gates[f"{self.name} {which}"].wait(PATIENCE):
+                gates[f"{self.name} late"].set()
         return 10.0 ** (number % 7) / 3.0
 
 

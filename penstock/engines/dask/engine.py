@@ -158,7 +158,8 @@ class DaskEngine(RelationalEngine):
     ) -> State:
         """Merge on the workers by the tree itself, whose partial results are futures; only the root comes here."""
         with self.progress.track(label, len(items)) as track, self._tasks(label, Reduction(task, merge)) as tasks:
-            tree = TreeReduction(lambda states: tasks.submit(merge_states, tasks.shared, list(states)))
+            # Merged where a thread is free: where states are, a straggler may have the only one.
+            tree = TreeReduction(lambda states: tasks.submit(merge_states, tasks.shared, list(states), spread=True))
             for future in tasks.each(items):
                 tree.push(future)
                 track.advance()

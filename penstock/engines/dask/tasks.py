@@ -165,6 +165,8 @@ class Tasks:
             So is each while there are tasks that were given up: Dask expects them to end soon, and lets others wait.
         """
         key = (self._group(function), next(self._count))
+        # Dask has what produces data wait at the scheduler until a thread is free.
+        queued = {"_data_producer": True} if spread or _given_up else {}
         # Tables in memory and vocabularies travel in the graph on purpose.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             future = self.client.submit(
@@ -175,9 +177,7 @@ class Tasks:
                 workers=list(workers) or None,
                 allow_other_workers=elsewhere,
                 priority=self._options.priority,
-                **(
-                    {"_data_producer": True} if spread or _given_up else {}
-                ),  # so Dask calls what is queued until a thread is free
+                **queued,
             )
         self._futures.add(future)
         return future

@@ -28,7 +28,7 @@ _GROUP_BYTES = 64 * 2**20
 def write_rows(frame: DataFrame, folder: PartFolder) -> None:
     """Run the query of a frame, and write a file a partition; their names are in the order of the rows."""
     if not is_url(folder.location):
-        frame.write.parquet(f"file://{folder.location}")
+        frame.write.mode("append").parquet(f"file://{folder.location}")  # the folder is there, and empty
         return
     schema = to_arrow_schema(frame.schema, timezone="UTC")
     with no_pandas_warning():
