@@ -129,6 +129,7 @@ class Tasks:
     def __exit__(self, *_: object) -> None:
         self._watch.__exit__()
         self.release()
+        self._shared = None  # the thread that watches may still have this, and with it files that are to go
 
     def release(self) -> None:
         """Give up all futures, whoever holds them: what has not started is cancelled, results are forgotten."""
