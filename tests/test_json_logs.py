@@ -64,6 +64,7 @@ def test_a_command_logs_what_it_does_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "a.parquet")
+    monkeypatch.chdir(tmp_path)  # where there are no alarms
     monkeypatch.setenv("PENSTOCK_LOG", "json")
     options = ["--device", "cpu", "--json", "--runs", str(tmp_path / "runs")]
     assert main(["describe", f"{tmp_path}/a.parquet", *options]) == 0
