@@ -14,8 +14,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from penstock.core.locations import is_url, read_location
-from penstock.io.sinks import OutputCommit, new_run_id, output_file
+from penstock.core.locations import read_location
+from penstock.io.sinks import write_file
 from penstock.report.sections import Section, split
 from penstock.report.text import show_count, show_label
 from penstock.stages.evaluation.result import Evaluation
@@ -107,11 +107,7 @@ def write_report(
 
 def write_page(page: str, path: str | os.PathLike[str]) -> Path | str:
     """Write a page, whole or not at all; errors are those of `write_report`."""
-    target = read_location(path, "report")
-    with OutputCommit(staged := output_file(target, run_id=new_run_id())) as joint:
-        staged.seal(page.encode())
-        joint.commit()
-    return target if is_url(target) else Path(target)
+    return write_file(read_location(path, "report"), page.encode())
 
 
 def _detail(value: Any) -> str:

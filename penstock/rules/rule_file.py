@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock import rules
-from penstock.config import strict_yaml
-from penstock.config.strict_yaml import Places, shorten
+from penstock.config.strict_yaml import shorten
+from penstock.config.yaml_entries import read_entries
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.rules.base import DatasetRule
 
@@ -50,24 +50,10 @@ def read_rules(path: str | Path) -> list[DatasetRule]:
     ...     [each.title for each in read_rules(path)]
     ["Unique(['id'])", "Between('age', least=0)"]
     """
-    values, places = strict_yaml.read(path)
-    entries = values.get("rules")
-    unknown = [name for name in values if name != "rules"]
-    if unknown or not isinstance(entries, list) or not entries:
-        found = f"has {unknown[0]!r}" if unknown else "has no list of rules"
-        raise ConfigError(f"{path} {found}, expected 'rules:' and a list", hint=_EXAMPLE, path=str(path))
-    return [_rule_of(entry, place, places, str(path)) for place, entry in enumerate(entries)]
+    return read_entries(path, "rules", _EXAMPLE, _rule_of)
 
 
-def _rule_of(entry: Any, place: int, places: Places, path: str) -> DatasetRule:
-    try:
-        return _made(entry)
-    except ConfigError as error:
-        problem = f"{places['rules', place].where}: rule {place + 1}: {error.message}"
-        raise ConfigError(problem, hint=error.hint, path=path) from error
-
-
-def _made(entry: Any) -> DatasetRule:
+def _rule_of(entry: Any) -> DatasetRule:
     if not isinstance(entry, Mapping) or len(entry) != 1:
         raise ConfigError(f"found {shorten(entry)}, expected one rule and what it takes", hint=_EXAMPLE)
     ((name, given),) = entry.items()

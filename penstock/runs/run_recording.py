@@ -76,7 +76,7 @@ class RunRecording:
             "engine": self.recorder.engine,
             "inputs": self.recorder.inputs,
             "outputs": self.recorder.outputs,
-            "notes": [redact(note) for note in self.recorder.notes],
+            "notes": [],
             "energy": self.meter.energy(self.recorder.tasks, tasks, seconds).to_dict(),
             **self.facts,
             "spans": [asdict(span) for span in self._ended(seconds)],

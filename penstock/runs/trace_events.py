@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.locations import is_url, read_location
+from penstock.core.locations import read_location
 from penstock.core.recording import PHASES, Span
-from penstock.io.sinks import OutputCommit, new_run_id, output_file
+from penstock.io.sinks import write_file
 from penstock.runs.analysis.task_arrays import TaskArrays
 from penstock.runs.run import Run
 
@@ -79,10 +79,7 @@ def write_chrome_trace(run: Run, path: str | os.PathLike[str]) -> Path | str:
     """
     target = read_location(path, "trace")
     content = json.dumps(chrome_trace(run), allow_nan=False, separators=(",", ":")).encode()
-    with OutputCommit(staged := output_file(target, run_id=new_run_id())) as joint:
-        staged.seal(gzip.compress(content, 6, mtime=0) if target.endswith(".gz") else content)
-        joint.commit()
-    return target if is_url(target) else Path(target)
+    return write_file(target, gzip.compress(content, 6, mtime=0) if target.endswith(".gz") else content)
 
 
 def _driver_events(run: Run) -> Iterator[Event]:

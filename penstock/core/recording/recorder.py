@@ -61,7 +61,6 @@ class Recorder:
     listeners: list[Callable[[Span | TaskRecord], object]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     tasks: list[TaskRecord] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
     engine: dict[str, Any] = field(default_factory=dict)

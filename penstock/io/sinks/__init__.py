@@ -4,7 +4,14 @@ from penstock.io.sinks.files import MANIFEST_NAME, FileEntry, file_entry
 from penstock.io.sinks.joint_commit import JointCommit
 from penstock.io.sinks.manifest import DATASET, MODEL, Manifest, read_manifest
 from penstock.io.sinks.os_errors import error_number, translate_os_error, translating
-from penstock.io.sinks.outputs import OutputCommit, OutputDirectory, OutputFile, output_directory, output_file
+from penstock.io.sinks.outputs import (
+    OutputCommit,
+    OutputDirectory,
+    OutputFile,
+    output_directory,
+    output_file,
+    write_file,
+)
 from penstock.io.sinks.staged_directory import StagedDirectory
 from penstock.io.sinks.staged_file import StagedFile
 from penstock.io.sinks.staging import new_run_id
@@ -40,4 +47,5 @@ __all__ = [
     "translate_os_error",
     "translating",
     "verify_files",
+    "write_file",
 ]

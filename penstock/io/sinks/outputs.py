@@ -13,6 +13,7 @@ from penstock.io.sinks.joint_commit import JointCommit
 from penstock.io.sinks.staged import Staged
 from penstock.io.sinks.staged_directory import StagedDirectory
 from penstock.io.sinks.staged_file import StagedFile
+from penstock.io.sinks.staging import new_run_id
 from penstock.io.sinks.stores import StoreCommit, StoreDirectory, StoreFile
 from penstock.io.sinks.stores.output import StoreOutput
 from penstock.io.sinks.target import check_apart
@@ -111,3 +112,37 @@ class OutputCommit:
     def changed(self) -> list[StoreOutput | Staged]:
         """Return the outputs, of those that are still to be committed, whose targets another run has changed."""
         return [output for commit in self._pending for output in commit.outputs if not output.is_unchanged()]
+
+
+def write_file(target: Location, content: bytes) -> Path | str:
+    """Write one file, whole or not at all; one that is there is replaced.
+
+    Parameters
+    ----------
+    target : path or URL
+        Folders that are missing are made.
+    content : bytes
+
+    Returns
+    -------
+    pathlib.Path or str
+        The path; a URL as text.
+
+    Raises
+    ------
+    OutputError, DiskFullError, CommitConflictError
+        It cannot be written, or another run wrote one meanwhile; what was there before still is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_file(f"{folder}/a/b.txt", b"x")
+    ...     path.name, path.read_bytes()
+    ('b.txt', b'x')
+    """
+    text = read_location(target, "target")
+    with OutputCommit(staged := output_file(text, run_id=new_run_id())) as joint:
+        staged.seal(content)
+        joint.commit()
+    return text if is_url(text) else Path(text)

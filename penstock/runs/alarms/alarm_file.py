@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from penstock.config import strict_yaml
 from penstock.config.strict_yaml import shorten
+from penstock.config.yaml_entries import read_entries
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.runs.alarms.alarm import Alarm
 
@@ -32,20 +32,7 @@ def read_alarms(path: str | Path) -> list[Alarm]:
     ...     [alarm.above for alarm in read_alarms(path)]
     [3600]
     """
-    values, places = strict_yaml.read(path)
-    entries = values.get("alarms")
-    unknown = [name for name in values if name != "alarms"]
-    if unknown or not isinstance(entries, list) or not entries:
-        found = f"has {unknown[0]!r}" if unknown else "has no list of alarms"
-        raise ConfigError(f"{path} {found}, expected 'alarms:' and a list", hint=_EXAMPLE, path=str(path))
-    alarms = []
-    for place, entry in enumerate(entries):
-        try:
-            alarms.append(_alarm_of(entry))
-        except ConfigError as error:
-            problem = f"{places['alarms', place].where}: alarm {place + 1}: {error.message}"
-            raise ConfigError(problem, hint=error.hint, path=str(path)) from error
-    return alarms
+    return read_entries(path, "alarms", _EXAMPLE, _alarm_of)
 
 
 def _alarm_of(entry: Any) -> Alarm:
