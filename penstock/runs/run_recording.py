@@ -17,7 +17,7 @@ from penstock.core.errors import PenstockError
 from penstock.core.locations import read_location
 from penstock.core.notices import get_logger
 from penstock.core.recording import Recorder, recording
-from penstock.core.recording.task_record import host_name, peak_memory
+from penstock.core.recording.process import host_name, peak_memory
 from penstock.core.redaction import redact
 from penstock.devices.energy import energy_counters
 from penstock.io.sinks import new_run_id

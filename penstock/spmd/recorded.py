@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.recording import active_recorder
-from penstock.core.recording.recorded import Recorded, Ticket
+from penstock.core.recording.recorded import Recorded
+from penstock.core.recording.task_recording import Ticket
 
 if TYPE_CHECKING:
     from penstock.core.scheduler import Scheduler

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from penstock.core.recording.task_record import Counters, Recording, TaskRecord
+from penstock.core.recording.task_record import TaskRecord
+from penstock.core.recording.task_recording import Ticket
 
 Value = TypeVar("Value")
 
@@ -17,21 +18,6 @@ class Recorded(Generic[Value]):
 
     value: Value
     records: list[TaskRecord] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """What tasks of one scan or training are recorded under, and how."""
-
-    span: int
-    device: str
-    counters: Counters | None = None
-    run_id: str = ""
-
-    def record(self, kind: str, phase: str, item: Any = None) -> Recording:
-        """Return what measures a task; of an item with an index, a fragment or a rank, that is in the record."""
-        fragment = getattr(item, "index", None)
-        return Recording(self.span, kind, fragment, phase, self.device, self.counters, self.run_id)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.recording.recorded import Recorded, Ticket
-from penstock.core.recording.task_record import Counters, TaskRecord
+from penstock.core.recording.recorded import Recorded
+from penstock.core.recording.task_record import TaskRecord
+from penstock.core.recording.task_recording import Counters, Ticket
 
 if TYPE_CHECKING:
     from penstock.core.scheduler import Scheduler

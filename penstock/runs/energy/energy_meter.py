@@ -11,7 +11,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from penstock.core.recording import TaskRecord
-from penstock.core.recording.task_record import Counters, host_name, peak_memory
+from penstock.core.recording.process import host_name, peak_memory
+from penstock.core.recording.task_recording import Counters
 from penstock.devices.energy import RANGE, energy_counters
 from penstock.runs.energy.cpu_power import cpu_name
 from penstock.runs.energy.energy import Energy

@@ -15,7 +15,7 @@ from penstock.core.locations import is_url
 from penstock.core.notices import get_logger
 from penstock.core.progress import following
 from penstock.core.recording import Recorder, Span, TaskRecord
-from penstock.core.recording.task_record import host_name
+from penstock.core.recording.process import host_name
 from penstock.runs.run import INFO
 
 logger = get_logger(__name__)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import MissingInputError
 from penstock.core.recording import PHASES
-from penstock.core.recording.task_record import host_name
+from penstock.core.recording.process import host_name
 from penstock.runs.run import INFO, Run
 from penstock.runs.watching.event_log import EVENTS
 from penstock.runs.watching.run_progress import RunProgress

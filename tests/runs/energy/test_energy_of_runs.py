@@ -12,7 +12,7 @@ from energy_records import task
 
 import penstock as ps
 from penstock.core.recording import Recorder, Span, TaskRecord, recording
-from penstock.core.recording.task_record import host_name
+from penstock.core.recording.process import host_name
 from penstock.runs.energy import Energy, EnergyMeter, run_energy
 from penstock.runs.energy.cpu_power import CPUS, WATTS_OF_UNKNOWN, cpu_name, watts_of_thread
 from penstock.runs.energy.estimate import Process, estimate

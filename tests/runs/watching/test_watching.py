@@ -15,8 +15,8 @@ import penstock as ps
 from penstock.cli.commands import main
 from penstock.core.progress import Progress, RichProgress, following
 from penstock.core.recording import Recorder, TaskRecord
+from penstock.core.recording.process import host_name
 from penstock.core.recording.recorded import Recorded
-from penstock.core.recording.task_record import host_name
 from penstock.errors import ConfigError, MissingInputError
 from penstock.runs.watching import EVENTS, EventLog, Watcher
 

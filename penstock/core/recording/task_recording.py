@@ -1,0 +1,94 @@
+"""Measuring a task: what it is recorded under, and the record of what is done inside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.recording.meter import Meter
+from penstock.core.recording.process import host_name, peak_memory
+from penstock.core.recording.task_record import TaskRecord
+
+Counters = Callable[[], Mapping[str, float]]
+"""Gives what devices of this machine have used since some time, in joules, by the device."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What tasks of one scan or training are recorded under, and how.
+
+    Attributes
+    ----------
+    span : int
+    device : str
+    counters : callable, optional
+        Read at the start and at the end of each task.
+    run_id : str
+        Log records of the tasks name it.
+    """
+
+    span: int
+    device: str
+    counters: Counters | None = None
+    run_id: str = ""
+
+    def record(self, kind: str, phase: str, item: Any = None) -> TaskRecording:
+        """Return what measures a task; of an item with an index, a fragment or a rank, that is in the record.
+
+        Parameters
+        ----------
+        kind : {"task", "merge", "rank"}
+        phase : str
+            What the task does as long as it says nothing else.
+        item : object, optional
+        """
+        return TaskRecording(self, kind, getattr(item, "index", None), phase)
+
+
+class TaskRecording:
+    """Measures what is done inside, as one task; parameters are those of `Ticket.record`.
+
+    Attributes
+    ----------
+    record : TaskRecord
+        There after the end.
+    """
+
+    record: TaskRecord
+
+    def __init__(self, ticket: Ticket, kind: str, fragment: int | None, phase: str) -> None:
+        self._ticket, self._kind, self._fragment, self._phase = ticket, kind, fragment, phase
+
+    def __enter__(self) -> TaskRecording:
+        self._energy = self._counters()
+        self._start, self._cpu = time.time(), time.process_time()
+        of_run = {"run_id": self._ticket.run_id or None, "span": self._ticket.span}
+        ids = {**of_run, "kind": self._kind, "fragment": self._fragment}
+        self._meter = Meter(self._phase, ids={name: value for name, value in ids.items() if value is not None})
+        self._meter.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._meter.__exit__()
+        ended = self._counters()
+        self.record = TaskRecord(
+            span=self._ticket.span,
+            kind=self._kind,
+            fragment=self._fragment,
+            host=host_name(),
+            pid=os.getpid(),
+            start=self._start,
+            seconds=sum(self._meter.seconds.values()),
+            phases=self._meter.seconds,
+            counts=self._meter.counts,
+            cpu=(self._cpu, time.process_time()),
+            peak_memory=peak_memory(),
+            device=self._ticket.device,
+            energy={name: (self._energy[name], value) for name, value in ended.items() if name in self._energy},
+        )
+
+    def _counters(self) -> Mapping[str, float]:
+        return {} if self._ticket.counters is None else self._ticket.counters()
