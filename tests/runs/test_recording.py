@@ -19,6 +19,7 @@ from penstock.core.recording import Recorder, count, measure, recording, step
 from penstock.core.recording.meter import Meter, measured
 from penstock.core.scheduler import map_all, reduce_partitioned_all
 from penstock.engines.base import Engine
+from penstock.engines.local import results
 
 ROWS, FRAGMENT_BYTES = 4000, 48_000
 PIPELINE = ps.Pipeline(
@@ -166,6 +167,15 @@ class TestRun:
         assert run.status == "failed"
         assert run.info["error"].startswith("MissingInputError: ")
 
+    @pytest.mark.parametrize(("error", "calls"), [(None, 1), (ValueError("bad"), 1), (KeyboardInterrupt(), 0)])
+    def test_who_waits_for_its_end_is_given_a_run_that_was_not_interrupted(self, tmp_path, error, calls):
+        ended: list[ps.runs.Run] = []
+        with suppress(ValueError, KeyboardInterrupt), ps.runs.record(tmp_path, on_end=ended.append):
+            if error is not None:
+                raise error
+        assert [run.status for run in ended] == ["done" if error is None else "failed"] * calls
+        assert len(ps.runs.RunStore(tmp_path).ids()) == 1
+
     def test_a_folder_that_cannot_be_written_is_warned_of(self, local, tmp_path, caplog):
         (tmp_path / "file").touch()
         with ps.runs.record(tmp_path / "file"):
@@ -182,7 +192,8 @@ class TestRun:
         assert (copied.info, copied.tasks) == (stored.info, stored.tasks)
         assert recorded.path.endswith(copied.id)
 
-    def test_a_query_is_a_span_and_its_rows_are_no_inputs(self, local, files, tmp_path):
+    def test_a_query_is_a_span_and_its_rows_are_no_inputs(self, local, files, monkeypatch):
+        monkeypatch.setattr(results, "TABLE_BYTES", 0)  # so that its rows are staged
         with recording(Recorder()) as recorder:
             sums = local.read_parquet(files).group_by("kind").agg(x=nw.col("x").sum())
             assert sums.sort("kind").to_arrow()["kind"].to_pylist() == [f"k{each}" for each in range(7)]
