@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import narwhals as nw
@@ -15,7 +16,8 @@ import pytest
 import penstock as ps
 from penstock import stages as st
 from penstock.core.errors import InputError
-from penstock.core.recording import Recorder, count, measure, recording, step
+from penstock.core.recording import PHASES, Recorder, active_recorder, count, measure, recording, step
+from penstock.core.recording import recorder as recorder_module
 from penstock.core.recording.meter import Meter, measured
 from penstock.core.scheduler import map_all, reduce_partitioned_all
 from penstock.engines.base import Engine
@@ -96,6 +98,15 @@ class TestEvery:
         reference, same = recorded_fit(local, files, tmp_path / "reference")
         assert counted(run) == counted(reference)
         assert model.preprocessing_digest == same.preprocessing_digest
+
+    def test_tasks_of_a_scan_name_what_they_did(self, engine, files, tmp_path):
+        run, _ = recorded_fit(engine, files, tmp_path)
+        phases: dict[str, set[str]] = {label: set() for label in SCANS}
+        for row in run.tasks.to_pylist():
+            if row["kind"] == "task" and row["label"] in phases:
+                phases[row["label"]] |= {phase for phase in PHASES if row[phase] > 0}
+        scan = {"decode", "compute"}
+        assert phases == {SCANS[0]: scan, SCANS[1]: scan, SCANS[2]: scan | {"encode", "write"}}
 
     def test_every_fragment_of_every_scan_is_there_once(self, engine, files, tmp_path):
         run, _ = recorded_fit(engine, files, tmp_path)
@@ -199,6 +210,21 @@ class TestRun:
             assert sums.sort("kind").to_arrow()["kind"].to_pylist() == [f"k{each}" for each in range(7)]
         assert "query" in {span.kind for span in recorder.spans}
         assert len(recorder.inputs) == 4
+
+    def test_a_span_is_as_long_as_what_is_done_inside(self, monkeypatch):
+        now = iter([100.0, 107.5])
+        monkeypatch.setattr(recorder_module, "time", SimpleNamespace(time=lambda: next(now)))
+        recorder = Recorder()
+        with recorder.span("plan"):
+            pass
+        assert [(span.start, span.seconds) for span in recorder.spans] == [(100.0, 7.5)]
+
+    def test_threads_that_work_for_a_run_are_recorded_with_it(self, local):
+        with recording(Recorder()) as recorder:
+            assert list(map_all(local, lambda _: active_recorder() is recorder, [1, 2], label="threads")) == [
+                True,
+                True,
+            ]
 
     def test_a_scan_in_a_step_is_a_part_of_it(self, local):
         with recording(Recorder()) as recorder, step("fit"):
