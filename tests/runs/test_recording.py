@@ -19,9 +19,13 @@ from penstock.core.errors import InputError
 from penstock.core.recording import PHASES, Recorder, active_recorder, count, measure, recording, step
 from penstock.core.recording import recorder as recorder_module
 from penstock.core.recording.meter import Meter, measured
+from penstock.core.recording.task_recording import Ticket
 from penstock.core.scheduler import map_all, reduce_partitioned_all
 from penstock.engines.base import Engine
 from penstock.engines.local import results
+from penstock.spmd.fingerprint import fingerprint
+from penstock.spmd.recorded import RecordedBody
+from penstock.testing import LocalGang
 
 ROWS, FRAGMENT_BYTES = 4000, 48_000
 PIPELINE = ps.Pipeline(
@@ -141,6 +145,18 @@ class TestEvery:
             assert reduce_partitioned_all(engine, Halves(), range(10), label="halves") == [20, 25]
         tasks = [task for task in recorder.tasks if task.kind == "task"]
         assert len(tasks) == 10
+
+
+class TestTraining:
+    def test_rank_0_returns_the_records_of_all_ranks(self, local):
+        body = RecordedBody(lambda rank: rank.index, Ticket(0, "cpu"))
+        first, _ = LocalGang(2).run(body, {"train": local.from_arrow(table())})
+        assert first.value == 0
+        assert [(record.kind, record.fragment) for record in first.records] == [("rank", 0), ("rank", 1)]
+
+    def test_a_checkpoint_is_gone_on_from_whether_or_not_a_training_is_recorded(self, local):
+        data = {"train": local.from_arrow(table())}
+        assert fingerprint(RecordedBody(abs, Ticket(0, "cpu")), data, 1) == fingerprint(abs, data, 1)
 
 
 @dataclass(frozen=True)
