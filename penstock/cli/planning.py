@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from penstock.cli.requests import DataRequest, ExplainRequest
+from penstock.cli.requests import ExplainRequest, PipelineRequest
 from penstock.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ FILES = {"spark_submit": "spark-submit.args", "dask": "dask.yaml", "slurm": "slu
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRequest(DataRequest):
+class PlanRequest(PipelineRequest):
     """Machines for a fit of `pipeline` to `data`, by what records of smaller fits predict.
 
     Parameters
@@ -115,14 +115,15 @@ def plan(request: PlanRequest, progress: "Progress | None" = None) -> "PlanResul
 
 
 def _fragment_rows(request: PlanRequest) -> list[int]:
-    """Return the rows of each fragment, from what files say of themselves."""
-    from penstock.cli.job_setup import read_data
-    from penstock.cli.project import load_pipeline
+    """Return the rows of each fragment, from what files say of themselves; data that a fit refuses is refused here."""
+    from penstock.cli.job_setup import JobSetup
     from penstock.engines.local.engine import LocalEngine
 
-    schema = load_pipeline(request.pipeline, request.pipelines).schema
+    setup = JobSetup.of(request, request.pipeline)
     with LocalEngine(device="cpu") as engine:
-        return [fragment.rows for fragment in read_data(request, engine, schema).fragments]
+        source = setup.read(request, engine)
+        setup.pipeline().plan(setup.prepared(source))
+        return [fragment.rows for fragment in source.fragments]
 
 
 def _workload(request: PlanRequest, rows: list[int]) -> "Workload":

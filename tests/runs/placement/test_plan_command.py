@@ -13,7 +13,20 @@ import penstock as ps
 from penstock.cli.commands import main
 from penstock.runs.scaling import ScalingModel
 
-ROOT = Path(__file__).parents[3]
+PIPELINE = """
+import penstock as ps
+from penstock import stages as st
+from pydantic import BaseModel
+
+class Parameters(BaseModel, extra="forbid"):
+    pass
+
+def build(parameters):
+    return ps.Pipeline(st.StandardScaler("x"))
+
+def evaluators(parameters):
+    return []
+"""
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +38,9 @@ def folder(tmp_path_factory) -> Path:
         with ps.runs.record(made / "runs", kind="fit", name="clicks"):
             engine.from_arrow(pa.table({"x": range(rows)}), fragment_bytes=4_000).to_arrow()
     pq.write_table(pa.table({"x": range(500)}), made / "rows.parquet")
+    pq.write_table(pa.table({"z": range(500)}), made / "others.parquet")
+    (made / "pipelines").mkdir()
+    (made / "pipelines" / "clicks.py").write_text(PIPELINE)
     cores = "cores: {0}, memory: {0}GiB, price: {0}.5, max: 3"
     types = [f"  {name}: {{{cores.format(count)}}}" for name, count in (("small", 2), ("large", 8))]
     (made / "machines.yaml").write_text("\n".join(["machines:", *types]))
@@ -33,12 +49,12 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def call(capsys, folder, monkeypatch):
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(folder)
 
     def run(*options: str):
-        data = ("--data", f"{folder}/rows.parquet", "--runs", f"{folder}/runs", "--worker-memory", "512MiB")
-        machines = ("--machines", f"{folder}/machines.yaml")
-        code = main(["plan", "clicks", *data, *machines, *map(str, options), "--json"])
+        given = ("--runs", f"{folder}/runs", "--worker-memory", "512MiB", "--machines", f"{folder}/machines.yaml")
+        data = () if "--data" in options else ("--data", f"{folder}/rows.parquet")
+        code = main(["plan", "clicks", *data, *given, *map(str, options), "--json"])
         return code, json.loads(capsys.readouterr().out.splitlines()[-1])
 
     return run
@@ -80,6 +96,13 @@ def test_options_that_mean_nothing_are_refused(call, option, value) -> None:
     code, result = call(option, value)
     assert (code, result["error"]["type"]) == (2, "ConfigError")
     assert value in result["error"]["message"]
+
+
+def test_rows_that_a_fit_refuses_are_refused_alike(call, capsys, folder) -> None:
+    code, result = call("--data", f"{folder}/others.parquet")
+    explained = main(["explain", "clicks", "--data", f"{folder}/others.parquet", "--json"])
+    assert (code, explained, result["error"]["type"]) == (3, 3, "SchemaError")
+    assert result["error"]["message"] == json.loads(capsys.readouterr().out.splitlines()[-1])["error"]["message"]
 
 
 def test_a_plan_without_records_is_refused_with_what_to_do(call, tmp_path) -> None:
