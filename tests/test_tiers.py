@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,15 +42,21 @@ def test_dask(): ...
 PRODUCT = """
 import pytest
 
-@pytest.mark.pairwise
+@pytest.mark.MARK
 @pytest.mark.parametrize("a", [0, 1, 2])
 @pytest.mark.parametrize("b, c", [(0, 0), (1, 1)])
 @pytest.mark.parametrize("d", [0, 1])
 @pytest.mark.parametrize("e", [0, 1])
 def test_product(a, b, c, d, e): ...
+"""
+OTHER = """
+import pytest
 
 @pytest.mark.parametrize("a", [0, 1])
 def test_other(a): ...
+"""
+JOINT = """
+import pytest
 
 @pytest.mark.parametrize(("a", "b"), [(0, None), (0, True), (1, True), (1, None)])
 def test_joint(a, b): ...
@@ -62,6 +71,14 @@ def test_rows(engine, a): ...
 @pytest.mark.one_cluster
 def test_alone(distributed_engine): ...
 """
+FILES = {
+    "marked": MARKED,
+    **{mark: PRODUCT.replace("MARK", mark) for mark in ("pairwise", "each_value", "exhaustive")},
+    "unmarked": PRODUCT.replace("@pytest.mark.MARK\n", ""),
+    "other": OTHER,
+    "joint": JOINT,
+    "above": ABOVE_ENGINES,
+}
 SHARED = """
 import os, pathlib, pytest
 
@@ -102,49 +119,71 @@ MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask", "test_store[s3
 CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "test_cluster[spark]"]
 
 
-@pytest.fixture
-def collected(pytester: pytest.Pytester):
-    """A function that returns the tests that are collected with some options."""
-    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory):
+    """A function that returns the tests of a file that are collected with some options, in a process of its own."""
+    folder = tmp_path_factory.mktemp("tiers")
+    configure(folder)
+    for name, code in FILES.items():
+        (folder / f"test_{name}.py").write_text(code)
+
+    @functools.cache
+    def collect(*options: str) -> list[str]:
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:cacheprovider",
+            "--collect-only",
+            "-q",
+        ]
+        done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return sorted(line for line in done.stdout.splitlines() if "::" in line)
+
+    def collected_of(name: str, *options: str) -> list[str]:
+        file = f"test_{name}.py::"
+        return [line.removeprefix(file) for line in collect(*options) if line.startswith(file)]
+
+    return collected_of
+
+
+def configure(folder: Path) -> None:
+    """Give the tests of a folder this suite's conftest and marks."""
     names = "slow", "thorough", "pairwise", "each_value", "one_cluster", "exhaustive", "spark", "dask"
     marks = "\n".join(f"    {name}" for name in names)
-    pytester.makeini(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
-    pytester.makepyfile(MARKED)
-
-    def collect(*options: str) -> list[str]:
-        lines = pytester.runpytest_inprocess("-p", "no:randomly", "--collect-only", "-q", *options).outlines
-        return sorted(line.rpartition("::")[2] for line in lines if "::" in line)
-
-    return collect
+    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
+    (folder / "conftest.py").write_text(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
 
 
 def test_the_fast_tier_is_what_is_not_marked_on_the_local_engine(collected):
-    assert collected("--fast") == sorted(LOCAL)
+    assert collected("marked", "--fast") == sorted(LOCAL)
 
 
 def test_the_whole_suite_is_everything_on_every_engine(collected):
-    assert collected() == sorted(LOCAL + MARKS + CLUSTERS)
+    assert collected("marked") == sorted(LOCAL + MARKS + CLUSTERS)
 
 
 def test_on_the_local_engine_alone_no_test_asks_for_a_cluster(collected):
-    assert collected("--engines", "local") == sorted(LOCAL + MARKS)
+    assert collected("marked", "--engines", "local") == sorted(LOCAL + MARKS)
 
 
 def test_the_fast_tier_may_be_asked_for_on_an_engine(collected):
-    assert collected("--fast", "--engines", "dask") == sorted(
+    assert collected("marked", "--fast", "--engines", "dask") == sorted(
         ["test_plain", "test_here", "test_store[disk]", "test_engine[dask]", "test_cluster[dask]", "test_dask"]
     )
 
 
-def test_an_engine_that_is_not_known_is_refused(pytester, collected):
-    pytester.runpytest("-p", "no:randomly", "--engines", "flink").stdout.fnmatch_lines(
-        ["*flink is not one of local, dask*"]
-    )
+def test_an_engine_that_is_not_known_is_refused(collected):
+    with pytest.raises(AssertionError, match="flink is not one of local, dask"):
+        collected("marked", "--engines", "flink")
 
 
-def test_of_a_marked_product_every_pair_of_values_is_tried(pytester, collected):
-    pytester.makepyfile(PRODUCT)
-    some, every = collected("-k", "test_product"), collected("--products", "-k", "test_product")
+def test_of_a_marked_product_every_pair_of_values_is_tried(collected):
+    some, every = collected("pairwise"), collected("pairwise", "--products")
     assert len(some) <= 8 < len(every) == 24
     assert pairs(some) == pairs(every)
 
@@ -154,41 +193,41 @@ def pairs(names: list[str]) -> set[tuple[tuple[int, str], ...]]:
     return {pair for row in rows for pair in itertools.combinations(enumerate(row), 2)}
 
 
-def test_what_is_exhaustive_is_tried_only_with_all_products(pytester, collected):
-    pytester.makepyfile(PRODUCT.replace("pairwise", "exhaustive"))
-    assert (len(collected("-k", "test_product")), len(collected("--products", "-k", "test_product"))) == (0, 24)
+def test_what_is_exhaustive_is_tried_only_with_all_products(collected):
+    assert (len(collected("exhaustive")), len(collected("exhaustive", "--products"))) == (0, 24)
 
 
-def test_of_any_product_the_fast_tier_tries_every_value(pytester, collected):
-    pytester.makepyfile(PRODUCT.replace("@pytest.mark.pairwise", ""))
-    some, every = collected("--fast", "-k", "test_product"), collected("-k", "test_product")
+def test_of_any_product_the_fast_tier_tries_every_value(collected):
+    some, every = collected("unmarked", "--fast"), collected("unmarked")
     assert len(some) == 3 < len(every) == 24
     assert values(some) == values(every)
 
 
-def test_of_a_product_so_marked_every_value_is_tried(pytester, collected):
-    pytester.makepyfile(PRODUCT.replace("pairwise", "each_value"))
-    some, every = collected("-k", "test_product"), collected("--products", "-k", "test_product")
+def test_of_a_product_so_marked_every_value_is_tried(collected):
+    some, every = collected("each_value"), collected("each_value", "--products")
     assert len(some) == 3 < len(every) == 24
     assert values(some) == values(every)
 
 
-def test_parameters_that_are_given_together_are_no_product(pytester, collected):
-    pytester.makepyfile(PRODUCT)
-    assert len(collected("--fast", "-k", "test_joint")) == 4
+def test_parameters_that_are_given_together_are_no_product(collected):
+    assert len(collected("joint", "--fast")) == 4
 
 
-def test_clusters_share_the_rows_of_a_test_that_says_nothing_of_an_engine(pytester, collected):
-    pytester.makepyfile(ABOVE_ENGINES)
+def test_clusters_share_the_rows_of_a_test_that_says_nothing_of_an_engine(collected):
     engines = {"local": [], "dask": [], "spark": []}
-    for name in collected("-k", "test_rows"):
+    rows, alone = of_rows_and_alone(collected("above"))
+    for name in rows:
         engine, row = name.removeprefix("test_rows[").removesuffix("]").split("-")
         engines[engine].append(row)
     assert engines["local"] == ["0", "1", "2", "3"] == sorted(engines["dask"] + engines["spark"])
     assert (len(engines["dask"]), len(engines["spark"])) == (2, 2)
-    assert len(collected("-k", "test_alone")) == 1
-    assert len(collected("--products", "-k", "test_rows or test_alone")) == 12 + 2
-    assert len(collected("--engines", "dask", "-k", "test_rows or test_alone")) == 4 + 1
+    assert len(alone) == 1
+    assert [len(names) for names in of_rows_and_alone(collected("above", "--products"))] == [12, 2]
+    assert [len(names) for names in of_rows_and_alone(collected("above", "--engines", "dask"))] == [4, 1]
+
+
+def of_rows_and_alone(names: list[str]) -> list[list[str]]:
+    return [[name for name in names if name.startswith(test)] for test in ("test_rows", "test_alone")]
 
 
 @pytest.mark.parametrize("together", [1, 2])
@@ -201,15 +240,15 @@ def values(names: list[str]) -> set[tuple[int, str]]:
     return {value for pair in pairs(names) for value in pair}
 
 
-def test_tests_that_are_not_marked_are_left_whole(pytester, collected):
-    pytester.makepyfile(PRODUCT)
-    assert collected("-k", "test_other") == ["test_other[0]", "test_other[1]"]
+def test_tests_that_are_not_marked_are_left_whole(collected):
+    assert collected("other") == ["test_other[0]", "test_other[1]"]
 
 
 @pytest.mark.thorough
-def test_one_process_runs_the_tests_of_a_cluster_a_group_or_a_module(pytester, collected):
+def test_one_process_runs_the_tests_of_a_cluster_a_group_or_a_module(pytester):
+    configure(pytester.path)
     pytester.makepyfile(test_one=SHARED, test_other=SHARED)
-    done = pytester.runpytest_inprocess("-n", "2", "--dist", "loadgroup", "test_one.py", "test_other.py")
+    done = pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup", "test_one.py", "test_other.py")
     done.assert_outcomes(passed=28)
     notes = set((pytester.path / "processes").read_text().splitlines())
     names = ["dask", "group", "on_dask", "on_spark", "spark", "test_one", "test_other"]
