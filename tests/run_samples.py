@@ -121,6 +121,16 @@ def full() -> Run:
     )
 
 
+def timed(
+    rows: int, *, engine: str = "local", read: int | None = None, seconds: float | None = None, **info: Any
+) -> Run:
+    """Return a run on one worker with one scan of four tasks: 2 seconds unless given, and one for each 1,000 rows."""
+    taken = 2 + rows / 1_000 if seconds is None else seconds
+    tasks = [task(place * taken / 4, {"compute": taken / 4}, rows_in=rows // 4) for place in range(4)]
+    about = {"engine": {"name": engine, "slots": 1}, "inputs": [{"rows": rows if read is None else read}]}
+    return run([span("scan", 0.0, taken)], tasks, taken, **about, **info)
+
+
 def many(tasks: int = 8_000, slots: int = 100) -> Run:
     """Return a run of very many short tasks of random phases."""
     drawn = np.random.default_rng(0)

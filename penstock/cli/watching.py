@@ -1,7 +1,9 @@
 """The command that follows a run in a terminal."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from penstock.runs.watching import Snapshot, Watcher
 
 LAST = "last"
+LOOKED_BACK = 10
+"""Runs before that a run under way is predicted from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,8 @@ def watch(request: WatchRequest, progress: "Progress | None" = None) -> "Snapsho
     """
     from penstock.runs.watching import Watcher
 
-    watcher = Watcher(_folder(request))
+    folder = _folder(request)
+    watcher = Watcher(folder, partial(_predicted_seconds, folder.parent))
     return watcher.look() if request.once else _follow(watcher, getattr(progress, "console", None))
 
 
@@ -62,6 +67,19 @@ def _folder(request: WatchRequest) -> Path:
         hint = f"The newest are {', '.join(each.name for each in runs[-3:])}." if runs else "It has no runs at all."
         raise MissingInputError(problem, hint=hint, path=str(folder))
     return found[0]
+
+
+def _predicted_seconds(folder: Path, about: Mapping[str, Any]) -> float | None:
+    """Return what a run under way will take in all, by the last runs of its kind and name; None where these are few."""
+    from itertools import islice
+
+    from penstock.runs import TASKS, Run, RunStore
+    from penstock.runs.alarms import runs_before
+    from penstock.runs.scaling import expected_time_under_way
+
+    before = list(islice(runs_before(RunStore(folder), Run(about, TASKS.empty_table())), LOOKED_BACK))
+    expected = expected_time_under_way(about, before)
+    return None if expected is None else expected.seconds
 
 
 def _follow(watcher: "Watcher", console: Any) -> "Snapshot":

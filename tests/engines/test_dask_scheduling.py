@@ -69,10 +69,10 @@ def straggling(median: float, tasks: int = 4) -> Scan:
     return scan
 
 
-@pytest.mark.parametrize(("median", "limit"), [(0.1, 2.0), (3.0, 9.0), (0.5, 2.0)])
-def test_a_task_may_take_two_seconds_and_twice_the_median(median: float, limit: float) -> None:
+@pytest.mark.parametrize(("median", "limit"), [(0.1, 1.0), (3.0, 9.0), (0.3, 1.0)])
+def test_a_task_may_take_a_second_and_twice_the_median(median: float, limit: float) -> None:
     scan = straggling(median)  # with a median of 3 seconds the others have taken 9, and twice that is less
-    assert scan.look_at(limit) == ([] if limit == 2.0 else [(0, "b")])
+    assert scan.look_at(limit) == ([] if limit == 1.0 else [(0, "b")])
     assert scan.look_at(limit + 0.1) == [(0, "b")]
 
 
@@ -100,8 +100,8 @@ def test_no_task_is_started_again_before_half_of_those_begun_are_done() -> None:
 def test_a_task_that_was_moved_to_another_worker_has_run_since_then() -> None:
     scan = straggling(0.1)
     scan.processing = {"a": [], "b": [0]}
-    assert scan.look_at(50.0) == scan.look_at(51.9) == []
-    assert scan.look_at(52.1) == [(0, "a")]
+    assert scan.look_at(50.0) == scan.look_at(50.9) == []
+    assert scan.look_at(51.1) == [(0, "a")]
 
 
 def test_a_task_that_waits_at_the_scheduler_is_not_slow() -> None:

@@ -61,7 +61,7 @@ class DaskEngine(RelationalEngine):
         Of what this engine runs, among all that share the cluster: where tasks wait, those of a higher priority run
         first, whoever was there first. One that runs is not interrupted.
     speculation : bool, default True
-        Run a task of a scan that takes more than two seconds and twice the median on a second worker too, once half of
+        Run a task of a scan that takes more than a second and twice the median on a second worker too, once half of
         those begun are done and that worker has a free thread. The first result is taken, and is the same to the
         bit; the other task runs to its end, and its result is dropped. So a task may run twice: one with effects of its
         own has to bear that, as it has to where a worker is lost. Ranks of a training are never run twice.

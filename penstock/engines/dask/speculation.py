@@ -13,7 +13,7 @@ import distributed
 
 from penstock.core.notices import get_logger
 
-LEAST = 2.0
+LEAST = 1.0
 """Seconds that a task may always take."""
 FACTOR = 2
 """How many times the median is far longer."""
@@ -22,7 +22,7 @@ logger = get_logger(__name__)
 
 
 class Speculation:
-    """Starts tasks again that have been on their worker for more than two seconds and twice the median.
+    """Starts tasks again that have been on their worker for more than a second and twice the median.
 
     Half of the tasks that were begun are done by then, and another worker has a free thread, which takes the second
     attempt. Dask's scheduler is asked where tasks are, and no worker, so that a frozen one is no hindrance. A task that

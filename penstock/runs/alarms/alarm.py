@@ -28,7 +28,8 @@ class Alarm:
         Only of runs of this kind, ``fit`` say, and of this pipeline or model; of all unless given.
     relative_to : {"history", "prediction"}, optional
         They are multiples: of the median of the last runs of the same kind and name that were done, or of what was
-        predicted of the run. Unless given they are limits themselves.
+        predicted of the run: by its record, or of its time by the rows of these runs and of this one. Unless given they
+        are limits themselves.
     last : int, default=10
         How many runs before are the history. Fewer than three are none.
     severity : {"error", "warn"}, default="error"

@@ -12,9 +12,7 @@ from penstock.runs.alarms.alarm import Alarm
 from penstock.runs.alarms.values import INFO, value_of
 from penstock.runs.run import Run
 from penstock.runs.run_store import RunStore
-
-_LEAST = 3
-"""Runs that make a history."""
+from penstock.runs.scaling.expected import LEAST, expected_time
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def _is_about(alarm: Alarm, run: Run) -> bool:
 
 def history_of(run: Run, alarms: Iterable[Alarm], store: RunStore) -> list[Run]:
     """Return as many runs before one as its alarms look back at, the newest first; see `runs_before`."""
-    most = max((alarm.last for alarm in alarms if alarm.relative_to == "history"), default=0)
+    most = max((alarm.last for alarm in alarms if alarm.relative_to is not None), default=0)
     return list(islice(runs_before(store, run), most)) if most else []
 
 
@@ -109,10 +107,20 @@ def _base(run: Run, alarm: Alarm, history: Sequence[Run]) -> tuple[float | None,
     if alarm.relative_to is None:
         return None, ""
     if alarm.relative_to == "prediction":
-        predicted = value_of(run, f"{INFO}prediction.{alarm.value}")
-        return predicted, "no prediction of it was recorded" if predicted is None else "as predicted"
+        return _predicted(run, alarm, history[: alarm.last])
     values = [value_of(each, alarm.value) for each in history[: alarm.last]]
     known = [value for value in values if value is not None]
-    if len(known) < _LEAST:
-        return None, f"{len(known)} runs before have it, and {_LEAST} make a history"
+    if len(known) < LEAST:
+        return None, f"{len(known)} runs before have it, and {LEAST} make a history"
     return median(known), f"the median of {len(known)} runs before"
+
+
+def _predicted(run: Run, alarm: Alarm, history: Sequence[Run]) -> tuple[float | None, str]:
+    """Return what was predicted of a value: as its record says, or of its time by the rows and times of runs before."""
+    recorded = value_of(run, f"{INFO}prediction.{alarm.value}")
+    if recorded is not None:
+        return recorded, "as predicted"
+    expected = expected_time(run, history) if alarm.value == "seconds" else None
+    if expected is None:
+        return None, f"no prediction of it was recorded, and {len(history)} runs before give none"
+    return expected.seconds, f"predicted from {len(history)} runs before for {expected.rows:,} rows"

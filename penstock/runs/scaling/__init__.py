@@ -1,5 +1,6 @@
 """The time of a run before it runs: what records of small runs say of any number of rows and workers."""
 
+from penstock.runs.scaling.expected import expected_time, expected_time_under_way
 from penstock.runs.scaling.laws import Amdahl, UniversalScalability
 from penstock.runs.scaling.model import ScaledRun, ScalingModel
 from penstock.runs.scaling.observation import RunObservation
@@ -15,5 +16,7 @@ __all__ = [
     "SpanPrediction",
     "TimeEstimate",
     "UniversalScalability",
+    "expected_time",
+    "expected_time_under_way",
     "first_rows",
 ]

@@ -40,7 +40,8 @@ class EventLog:
 
     Notes
     -----
-    A line is a JSON object with one name: ``run`` with what the run is; ``spans`` and ``ends`` with the places of spans
+    A line is a JSON object with one name: ``run`` with what the run is, its engine and the rows of its inputs as they
+    are known; ``spans`` and ``ends`` with the places of spans
     among those of the run; ``tasks``, of which each has span, worker, start, seconds, rows and the seconds of phases;
     ``done`` with how much of each scan or training under way is done, by label. Tasks of a scan that merges come when
     it ends, with its result; ``done`` comes as they are done, on Spark too. The file goes when the run has its record.
@@ -55,6 +56,7 @@ class EventLog:
         self._changed: set[str] = set()
         self._lock, self._over = Lock(), Event()
         self._places: dict[int, int] = {}
+        self._facts: dict[str, Any] = {}
         self._thread = Thread(target=self._write_on, name="penstock-events", daemon=True)
 
     def __enter__(self) -> EventLog:
@@ -98,6 +100,7 @@ class EventLog:
     def _write(self) -> None:
         seen = self._take_seen()
         lines, self._lines = self._lines, []
+        lines += self._new_facts()
         lines += self._spans_of(seen)
         tasks = [_task_line(each) for each in seen if isinstance(each, TaskRecord)]
         lines += [{"tasks": tasks}] if tasks else []
@@ -108,6 +111,16 @@ class EventLog:
         if lines:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write("".join(json.dumps(line) + "\n" for line in lines))
+
+    def _new_facts(self) -> list[dict[str, Any]]:
+        """Return a line of the engine and the rows of all inputs, if these are not as in the last one."""
+        recorder = self._recorder
+        rows = sum(int(each.get("rows") or 0) for each in list(recorder.inputs))
+        facts = {"engine": recorder.engine, "inputs": [{"rows": rows}]}
+        if not recorder.engine or facts == self._facts:
+            return []
+        self._facts = facts
+        return [{"run": facts}]
 
     def _spans_of(self, seen: list[Span | TaskRecord]) -> list[dict[str, Any]]:
         """Return lines of the spans that have begun since the last lines, and of those that have ended."""

@@ -23,7 +23,8 @@ class Snapshot:
     seconds : float
         Since it began.
     seconds_left : float or None
-        By what was predicted of it; else what the scan or training under way will take; None where neither is known.
+        By what was predicted of it, until it has taken that; else what the scan or training under way will take; None
+        where neither is known.
     spans : sequence of mapping
         The last scans, trainings and steps: name, kind, seconds, how much is done of how much, seconds left.
     workers : sequence of mapping
@@ -75,9 +76,9 @@ class Snapshot:
 
 
 def _left(progress: RunProgress, seconds: float, now: float) -> float | None:
-    predicted = progress.about.get("predicted_seconds")
-    if predicted is not None:
-        return max(0.0, float(predicted) - seconds)
+    predicted = progress.about.get("prediction", {}).get("seconds")
+    if predicted is not None and predicted > seconds:
+        return float(predicted) - seconds
     left = (progress.seconds_left(span, now) for span in reversed(progress.spans.values()))
     return next((each for each in left if each is not None), None)
 

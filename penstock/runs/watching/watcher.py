@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,9 @@ class Watcher:
     ----------
     folder : Path
         Of the run.
+    predict : callable, optional
+        Is called once, with what the run is, when its engine and the rows of its inputs are known; returns the seconds
+        that it will take in all, or None.
 
     Raises
     ------
@@ -34,8 +38,9 @@ class Watcher:
         It is no folder of a run, ended or under way.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, predict: Callable[[Mapping[str, Any]], float | None] | None = None) -> None:
         self.folder, self.progress = folder, RunProgress()
+        self._predict = predict
         self._read = 0
         if not any((folder / name).exists() for name in (EVENTS, INFO)):
             hint = f"A run that is followed has {EVENTS} in its directory, one that has ended {INFO}."
@@ -44,6 +49,7 @@ class Watcher:
     def look(self, now: float | None = None) -> Snapshot:
         """Return the run as it is."""
         self._take_events()
+        self._take_prediction()
         now, alive = time.time() if now is None else now, self._is_alive()
         # Events go when the record is whole, and stay where the process was killed.
         if (self.folder / INFO).exists() and not (alive and (self.folder / EVENTS).exists()):
@@ -71,6 +77,11 @@ class Watcher:
         self._read += len(whole)
         for line in whole.splitlines():
             self.progress.take(json.loads(line))
+
+    def _take_prediction(self) -> None:
+        about = self.progress.about
+        if self._predict is not None and "engine" in about and "prediction" not in about:
+            about["prediction"] = {"seconds": self._predict(about)}
 
     def _is_alive(self) -> bool:
         """Return whether the process of the run is there; True of another machine's."""

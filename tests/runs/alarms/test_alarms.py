@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from alarm_runs import run_of
+from run_samples import timed
 
 from penstock.errors import ConfigError
 from penstock.runs.alarms import Alarm, check_alarms, read_alarms, runs_before
@@ -50,6 +51,13 @@ def test_too_few_runs_are_no_history() -> None:
 def test_a_limit_may_be_a_multiple_of_the_prediction(predicted: float, expected: bool) -> None:
     run = run_of(prediction={"seconds": predicted})
     assert raised(run=run, above=2, relative_to="prediction") == [expected]
+
+
+@pytest.mark.parametrize(("taken", "expected"), [(30.0, True), (25.0, False)])
+def test_what_no_record_predicts_is_predicted_of_its_rows_by_runs_before(taken: float, expected: bool) -> None:
+    history = [timed(rows, seconds=2 + rows / 1_000) for rows in (4_000, 8_000, 12_000)]
+    run = timed(16_000, seconds=taken)  # 18 seconds by these
+    assert raised(*history, run=run, above=1.5, relative_to="prediction") == [expected]
 
 
 @pytest.mark.parametrize("parameters", [{"value": "metric:auc"}, {"relative_to": "prediction"}])

@@ -63,7 +63,7 @@ def test_phases_are_shares_of_the_time_of_tasks() -> None:
 
 
 def test_what_was_predicted_says_what_is_left() -> None:
-    progress = after({"run": {"started": 100.0, "predicted_seconds": 60.0}}, SCAN, tasks((100, 1)))
+    progress = after({"run": {"started": 100.0, "prediction": {"seconds": 60.0}}}, SCAN, tasks((100, 1)))
     assert Snapshot.of(progress, 115.0).seconds_left == 45.0
 
 

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from run_samples import timed
 
 import penstock as ps
 from penstock.cli.commands import main
@@ -127,6 +129,18 @@ def test_the_command_prints_a_run_as_it_is(run: str, tmp_path: Path, capsys: pyt
     assert "fit x 1  running" in printed
     assert "1/2" in printed
     assert "a:1" in printed
+
+
+def test_the_command_says_what_is_left_by_the_runs_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place, rows in enumerate((4_000, 8_000, 12_000)):
+        timed(rows, run_id=f"2025{place}").save(tmp_path / f"2025{place}")
+    about = {"run_id": "2026", "kind": "fit", "name": "clicks", "started": time.time() - 8.0}
+    recorder = Recorder(inputs=[{"rows": 10_000}, {"rows": 6_000}])
+    with EventLog(tmp_path / "2026", recorder, about), recorder.scan("scan", 2, ps.LocalEngine(device="cpu")):
+        time.sleep(1.0)  # the log is written twice a second
+        assert main(["watch", "last", "--once", "--runs", str(tmp_path), "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)["seconds_left"]
+    assert left == pytest.approx(6 * 0.5 + 16 - 8, abs=3)
 
 
 def test_the_command_follows_a_run_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
