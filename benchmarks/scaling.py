@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ from benchmarks.side_by_side import folders, generated  # noqa: E402
 SIDES = {"local": ("local", 2), "dask-1": ("dask", 1), "dask-2": ("dask", 2), "spark": ("spark", 2)}
 """The engine and the cores of each."""
 CALIBRATED = [250_000, 1_000_000]
+PAUSE = 15.0
+"""Seconds before each fit: a virtual machine gives free memory back meanwhile, and has it again at some 2 s/GB, as a job
+of its own would."""
 SHORTEST_PHASE = 0.05
 """The share of the time from which on a phase is compared."""
 
@@ -44,6 +48,7 @@ def recorded(engine: Any, data: str) -> Any:
     """Return the record of one fit."""
     import penstock as ps
 
+    time.sleep(PAUSE)
     with tempfile.TemporaryDirectory() as folder:
         with ps.runs.record(folder, kind="fit") as recording:
             recording.facts["engine"] = {"name": engine.name, "slots": engine.slots}
