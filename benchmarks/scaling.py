@@ -31,8 +31,8 @@ SIDES = {"local": ("local", 2), "dask-1": ("dask", 1), "dask-2": ("dask", 2), "s
 """The engine and the cores of each."""
 CALIBRATED = [250_000, 1_000_000]
 PAUSE = 15.0
-"""Seconds before each fit: a virtual machine gives free memory back meanwhile, and has it again at some 2 s/GB, as a job
-of its own would."""
+"""Seconds before each fit: a virtual machine gives free memory back to its host meanwhile, and to have a GB again takes
+it some 2 s, as in a job of its own."""
 SHORTEST_PHASE = 0.05
 """The share of the time from which on a phase is compared."""
 
