@@ -29,6 +29,7 @@ TASKS = pa.schema(
         ("label", pa.string()),
         ("kind", pa.string()),
         ("fragment", pa.int32()),
+        ("attempt", pa.int32()),
         ("host", pa.string()),
         ("worker", pa.string()),
         ("slot", pa.int32()),
@@ -49,12 +50,13 @@ TASKS = pa.schema(
 """Columns of ``tasks.parquet``: a row a task, merge or rank, in the order in which they started.
 
 ``span`` is the place of its scan or training among the spans of the run, and ``label`` its name. ``kind`` is task,
-merge or rank; ``fragment`` the fragment of a task or the index of a rank. ``worker`` is ``host:pid``, and ``slot`` a
-number from 0 on of those of its tasks that ran at the same time. ``seconds`` is the sum of the phases; ``wait`` the
-seconds that its slot did nothing before it, since the span began. ``bytes_in`` are of rows in memory, ``bytes_out`` of
-files. ``cpu_seconds`` and ``energy`` (joules; null where no counter can be read) are shares of what its process and its
-devices have used, in equal parts among the tasks that ran. ``peak_memory`` is the most bytes that its process had until
-then.
+merge or rank; ``fragment`` the fragment of a task or the index of a rank; ``attempt`` how many attempts at it were
+begun before, of which nothing else is known: Spark counts its own, a training its starts, and Dask second attempts at
+stragglers, but not those after a worker is lost. ``worker`` is ``host:pid``, and ``slot`` a number from 0 on of those
+of its tasks that ran at the same time. ``seconds`` is the sum of the phases; ``wait`` the seconds that its slot did
+nothing before it, since the span began. ``bytes_in`` are of rows in memory, ``bytes_out`` of files. ``cpu_seconds`` and
+``energy`` (joules; null where no counter can be read) are shares of what its process and its devices have used, in
+equal parts among the tasks that ran. ``peak_memory`` is the most bytes that its process had until then.
 """
 
 

@@ -44,6 +44,7 @@ def _row(task: TaskRecord, label: str) -> dict[str, Any]:
         "label": label,
         "kind": task.kind,
         "fragment": task.fragment,
+        "attempt": task.attempt,
         "host": task.host,
         "worker": f"{task.host}:{task.pid}",
         "device": task.device,

@@ -71,7 +71,7 @@ def _joined(shares: Sequence[DataShare]) -> DataShare:
 
 @dataclass(frozen=True)
 class RankAssignment:
-    """One rank's place, and where its coordinator listens."""
+    """One rank's place, where its coordinator listens, and how many starts of the training there were before."""
 
     index: int
     size: int
@@ -80,3 +80,4 @@ class RankAssignment:
     timeout: float
     start_timeout: float
     checkpoint_interval: int
+    attempt: int = 0

@@ -84,7 +84,7 @@ def run_gang(
         while len(losses) <= options.max_restarts:
             with engine.progress.track(label, getattr(body, "rounds", 0)) as track:
                 try:
-                    result = _Attempt(size, host, options, store, track).run(launch, assignment)
+                    result = _Attempt(len(losses), size, host, options, store, track).run(launch, assignment)
                 except RankLost as loss:
                     losses.append(str(loss))
                     engine.progress.note(f"{label}: {loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
@@ -103,7 +103,10 @@ def run_gang(
 class _Attempt:
     """One start of all ranks, and the conversation with them."""
 
-    def __init__(self, size: int, host: str, options: SpmdOptions, store: CheckpointStore, track: Track) -> None:
+    def __init__(
+        self, number: int, size: int, host: str, options: SpmdOptions, store: CheckpointStore, track: Track
+    ) -> None:
+        self._number = number
         self._size, self._host, self._options, self._store, self._track = size, host, options, store, track
         self._peers = Peers(options.timeout)
         self._rendezvous = Rendezvous(size, host, options)
@@ -128,7 +131,9 @@ class _Attempt:
     def _places(self, address: tuple[str, int], key: bytes) -> list[RankAssignment]:
         o = self._options
         return [
-            RankAssignment(index, self._size, address, key, o.timeout, o.start_timeout, o.checkpoint_interval)
+            RankAssignment(
+                index, self._size, address, key, o.timeout, o.start_timeout, o.checkpoint_interval, self._number
+            )
             for index in range(self._size)
         ]
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from penstock import devices
 from penstock.core.errors import UserCodeError
+from penstock.core.recording.attempts import on_attempt
 from penstock.dataset.task_errors import translated
 from penstock.spmd.assignment import Assignment, RankAssignment
 from penstock.spmd.channel import Channel
@@ -19,7 +20,8 @@ def run_rank(place: RankAssignment, assignment: Assignment) -> None:
         rank = Rank(assignment, channel, start.checkpoint, place.checkpoint_interval)
         try:
             devices.use(assignment.kind)
-            result = assignment.body(rank)
+            with on_attempt(place.attempt):
+                result = assignment.body(rank)
             channel.done(result if rank.index == 0 else None)
         except KeyboardInterrupt:
             raise

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 import scheduling_bodies as bodies
 
+from penstock.core.recording import Recorder, recording
+from penstock.core.scheduler import map_all
 from penstock.engines.dask import DaskEngine, speculation, watch
 from penstock.engines.dask import workers as dask_workers
 from penstock.engines.dask.speculation import Speculation
@@ -162,6 +164,14 @@ def test_the_result_is_there_while_a_straggler_still_runs(
     workers = [worker for item, worker in bodies.attempts[name] if item == at]
     assert len(workers) == len(set(workers)) == 2
     assert not bodies.gates[f"{name} late"].is_set()  # the straggler still waits
+
+
+def test_a_second_attempt_is_recorded_as_one(dask: DaskEngine, impatient: None) -> None:
+    name = uuid4().hex
+    bodies.gates[f"{name} 2"].set()
+    with recording(Recorder()) as recorder:
+        assert list(map_all(dask, bodies.Straggling(name, 3), range(12), label="numbers")) == THIRDS
+    assert sorted(task.attempt for task in recorder.tasks) == [0] * 11 + [1]
 
 
 def _added(numbers: list[float]) -> float:

@@ -23,6 +23,8 @@ from spark_bodies import AddUp
 import penstock
 from penstock import devices
 from penstock.core.progress import Progress
+from penstock.core.recording import Recorder, recording
+from penstock.core.scheduler import map_all
 from penstock.engines.local import LocalEngine
 from penstock.engines.spark import SparkEngine, cluster, session, tasks
 from penstock.errors import ConfigError, DataValueError, ExecutionError, UserCodeError, WorkerLostError
@@ -105,7 +107,7 @@ def test_foreign_error_is_told_by_its_own_words(spark):
         list(spark.map(task, [0, 1], label="probe"))
 
 
-def test_killed_worker_is_not_noticed_by_a_scan(spark, tmp_path):
+def test_killed_worker_is_noticed_by_no_scan_but_its_record(spark, tmp_path):
     marker = tmp_path / "killed"
 
     def task(item):
@@ -114,8 +116,10 @@ def test_killed_worker_is_not_noticed_by_a_scan(spark, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return item
 
-    assert list(spark.map(task, range(5))) == list(range(5))
+    with recording(Recorder()) as recorder:
+        assert list(map_all(spark, task, range(5), label="probe")) == list(range(5))
     assert marker.exists()
+    assert sorted(record.attempt for record in recorder.tasks) == [0, 0, 0, 0, 1]
 
 
 def test_worker_that_always_dies_is_reported_with_its_partition(spark):

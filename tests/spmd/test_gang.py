@@ -20,12 +20,14 @@ import pytest
 
 from penstock import stages as st
 from penstock.core.progress import Progress, Track
+from penstock.core.recording.task_recording import Ticket
 from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError, PenstockError, StageTimeoutError, UserCodeError, WorkerLostError
 from penstock.pipeline import Pipeline
 from penstock.spmd import Assignment, Body, Rank, RankAssignment, SpmdOptions, peers, run_gang, run_rank
 from penstock.spmd.messages import Joined
+from penstock.spmd.recorded import RecordedBody
 
 ONE_RESTART = SpmdOptions(timeout=60, start_timeout=60, max_restarts=1)
 
@@ -176,6 +178,11 @@ def test_a_lost_rank_is_started_again_from_the_checkpoint(data: dict[str, Datase
 
 def test_without_a_checkpoint_it_begins_anew(data: dict[str, Dataset]) -> None:
     assert run(Threads(), loses_once(set(), saves=False), data) is None
+
+
+def test_ranks_are_recorded_with_the_number_of_their_attempt(data: dict[str, Dataset]) -> None:
+    found = run(Threads(), RecordedBody(loses_once(set(), saves=False), Ticket(0, "cpu")), data)
+    assert [record.attempt for record in found.records] == [1, 1]
 
 
 def test_a_rank_lost_too_often_is_named_with_its_process_and_cause(data: dict[str, Dataset]) -> None:

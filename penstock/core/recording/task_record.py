@@ -35,6 +35,8 @@ class TaskRecord:
         ``"cpu"`` or ``"gpu"``.
     energy : mapping of str to tuple of float
         By device, its counter in joules at the start and at the end.
+    attempt : int
+        How many attempts were begun before this one, and were lost or are slower.
     """
 
     span: int
@@ -50,3 +52,4 @@ class TaskRecord:
     peak_memory: int
     device: str = "cpu"
     energy: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    attempt: int = 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.recording.attempts import attempt_number
 from penstock.core.recording.meter import Meter
 from penstock.core.recording.process import host_name, peak_memory
 from penstock.core.recording.task_record import TaskRecord
@@ -88,6 +89,7 @@ class TaskRecording:
             peak_memory=peak_memory(),
             device=self._ticket.device,
             energy={name: (self._energy[name], value) for name, value in ended.items() if name in self._energy},
+            attempt=attempt_number(),
         )
 
     def _counters(self) -> Mapping[str, float]:

@@ -22,6 +22,7 @@ from distributed.scheduler import KilledWorker, NoWorkerError
 
 from penstock.core.by_value import register_modules
 from penstock.core.errors import ExecutionError, PenstockError
+from penstock.core.recording.attempts import on_attempt
 from penstock.core.scheduler import PartitionedWork
 from penstock.dataset.task_errors import translate_errors, translated
 from penstock.engines.base import Reduction
@@ -65,9 +66,10 @@ class TaskOptions:
 
 @timed
 @translate_errors
-def apply(task: Callable[[Any], Any], item: Any) -> Any:
+def apply(task: Callable[[Any], Any], item: Any, attempt: int = 0) -> Any:
     """Call the task of a map or of a reduction with one item, on a worker."""
-    return task(item)
+    with on_attempt(attempt):
+        return task(item)
 
 
 @translate_errors
@@ -245,10 +247,10 @@ class Tasks:
         return future
 
     def _start_again(self, key: Any, worker: str) -> distributed.Future:
-        return self._send(self._items[key], [worker])
+        return self._send(self._items[key], [worker], attempt=1)
 
-    def _send(self, item: Any, workers: Sequence[str]) -> distributed.Future:
-        future = self.submit(apply, self.shared, item, workers=workers, elsewhere=bool(workers), spread=True)
+    def _send(self, item: Any, workers: Sequence[str], attempt: int = 0) -> distributed.Future:
+        future = self.submit(apply, self.shared, item, attempt, workers=workers, elsewhere=bool(workers), spread=True)
         self._items[future.key] = item
         return future
 

@@ -21,6 +21,7 @@ from pyspark import Accumulator, TaskContext, cloudpickle
 
 from penstock import devices
 from penstock.core.errors import PenstockError
+from penstock.core.recording.attempts import on_attempt
 from penstock.dataset.task_errors import RemoteTraceback, translate_errors
 from penstock.devices import Device
 from penstock.engines.base import ARITY
@@ -123,7 +124,8 @@ def attempt(index: int, call: Callable[[], Any], failures: Accumulator[list[Fail
 def catch(index: int, call: Callable[[], Any], failures: Accumulator[list[Failure]] | None) -> Any:
     """Return what the call gives, or the failure that it ends in."""
     try:
-        return translate_errors(call)()
+        with on_attempt(TaskContext.get().attemptNumber()):
+            return translate_errors(call)()
     except PenstockError as error:
         failure = Failure.of(index, error)
         if failures is not None:

@@ -79,7 +79,7 @@ VALUES: dict[str, Callable[[Run], Value]] = {
     "peak_memory_share": peak_memory_share,
     "cpu_seconds": lambda run: float(pc.sum(run.tasks["cpu_seconds"]).as_py() or 0.0),
     "rows_lost": rows_lost,
-    "retries": lambda run: _number(run.info.get("retries")),
+    "retries": lambda run: float(pc.sum(run.tasks["attempt"]).as_py() or 0.0),
     "drift": drift,
     "energy": lambda run: float(run_energy(run).total),
     "co2_grams": lambda run: run_energy(run).co2_grams,
