@@ -26,14 +26,14 @@ etl: $(VENV)/.cpu data/samples/trips-csv/_SUCCESS data/samples/zones/_SUCCESS ##
 # A suite starts hundreds of processes: without bytecode each of them compiles what it imports.
 test test-fast test-exhaustive test-gpu check-gpu: export PYTHONDONTWRITEBYTECODE :=
 
-# More processes than a machine of 2 cores has: those of Spark, of Dask, and of servers and jobs wait half of the time.
+# One process more than cores of a small machine: those of Spark, of Dask, and of servers and jobs wait now and then.
 test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
 	tools/postgres.sh
 	tools/mlflow.sh $(BIN)/uv $(VENV_MLFLOW)
 	tools/rotel.sh $(BIN)/uv $(VENV_ROTEL)
-	$(BIN)/python -m pytest -n $(or $(WORKERS),4) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup $(ARGS)
 
 test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minutes; without Java or a browser
 	$(BIN)/python -m pytest --fast -n $(or $(WORKERS),2) --dist loadgroup $(ARGS)
