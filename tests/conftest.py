@@ -232,7 +232,7 @@ class Engines:
         if self._device == "gpu":  # as many workers as there are GPUs
             return DaskEngine({"class": "dask_cuda.LocalCUDACluster"}, device="gpu")
         spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 2, "threads_per_worker": 1}}
-        # Tests count what is read, and on a full machine any task may be slow: test_dask_scheduling.py has second attempts.
+        # Tests count what is read, and on a full machine any task is slow: second attempts have tests of their own.
         return DaskEngine(spec, device=self._device, speculation=False)
 
     def _spark(self) -> Engine:

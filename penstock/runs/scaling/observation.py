@@ -32,6 +32,8 @@ class ScanObservation:
     rows, work, gaps : array of float
         By task: its rows; its seconds, without the share of others that had its worker meanwhile; and those that the
         worker was without a task before it, 0 of its first one.
+    first : array of bool
+        By task, whether it is the first one of its thread in the scan.
     merges : array of float
         The work of each merge.
     phases : mapping of str to float
@@ -46,6 +48,7 @@ class ScanObservation:
     rows: Floats
     work: Floats
     gaps: Floats
+    first: Bools
     merges: Floats
     phases: Mapping[str, float]
     dispatch: float | None
@@ -180,6 +183,7 @@ class _Reader:
             rows=self._rows[places][is_task],
             work=work[is_task],
             gaps=np.where(is_first, 0.0, self._waits[places])[is_task],
+            first=is_first[is_task],
             merges=work[~is_task],
             phases=dict(zip(PHASES, parts.sum(axis=0).tolist(), strict=True)),
             dispatch=_stagger(start[is_task & is_first][: self.workers]),

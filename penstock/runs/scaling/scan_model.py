@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -11,7 +10,7 @@ import numpy as np
 
 from penstock.runs.analysis.intervals import Floats
 from penstock.runs.scaling.least_squares import LeastSquares
-from penstock.runs.scaling.observation import RunObservation, ScanObservation
+from penstock.runs.scaling.observation import Bools, RunObservation, ScanObservation
 from penstock.runs.scaling.parts import Size, SpanParts, quantiles
 from penstock.runs.scaling.schedule import MergeTree, makespan
 
@@ -28,13 +27,16 @@ class ScanModel:
     rows, tasks : LeastSquares
         Rows that the scan reads by rows of the run and 1; its tasks by fragments of the run and 1.
     task : LeastSquares
-        Work of a task by its rows and 1.
+        Work of a task by its rows, by 1, and by 1 again if it is the first of its thread: that one begins with cold
+        caches and memory that is not mapped yet.
+    first : float
+        How many tasks of a scan are the first of a thread, for each worker.
     ratios, gaps : tuple of float
         Quantiles of the work of a task as a multiple of what is predicted, and of seconds between tasks.
     merge : LeastSquares
         Work of merges by what they take, and their number.
-    shares : mapping of str to float
-        Parts of the work of a task by phase.
+    phases : mapping of str to LeastSquares
+        Work of all tasks in each phase, by their rows, their number, and that of the first ones.
     dispatch : float
         Seconds for which the scheduler has one task after another.
     rest : LeastSquares
@@ -44,10 +46,11 @@ class ScanModel:
     rows: LeastSquares
     tasks: LeastSquares
     task: LeastSquares
+    first: float
     ratios: tuple[float, ...]
     gaps: tuple[float, ...]
     merge: LeastSquares
-    shares: Mapping[str, float]
+    phases: Mapping[str, LeastSquares]
     dispatch: float
     rest: LeastSquares
 
@@ -66,11 +69,12 @@ class ScanModel:
             rows=LeastSquares.fit([(run.rows, 1) for run, _ in observed], [scan.rows.sum() for scan in scans]),
             tasks=LeastSquares.fit(fragments, [len(scan.rows) for scan in scans]),
             task=task,
+            first=max(float(scan.first.sum()) / scan.workers for scan in scans),
             ratios=quantiles(ratios),
             # Of the first task of a worker there is none.
             gaps=quantiles(np.concatenate([scan.gaps[scan.workers :] for scan in scans])),
             merge=LeastSquares.fit(merges, [float(scan.merges.sum()) for scan in scans]),
-            shares=_shares(scans),
+            phases=_fit_phases(scans),
             dispatch=dispatch,
             rest=LeastSquares.fit(points, besides),
         )
@@ -81,24 +85,32 @@ class ScanModel:
         tree = MergeTree.of(len(rows))
         merges = self.merge.value((tree.inputs, tree.merges)) / size.speed
         last = merges * tree.last_share
-        work = (rows * self.task.coefficients[0] + self.task.coefficients[1]) / size.speed
+        columns = _columns(rows, np.arange(len(rows)) < max(1, round(self.first * workers)))
+        work = columns @ np.asarray(self.task.coefficients) / size.speed
         ends, point = self._ends(work, workers), _rest(len(rows), tree, workers)
         rest, fetched = self.rest.value(point), self.rest.coefficients[2] * point[2]
         seconds = float(ends.mean()) + (merges - last) / workers + last + rest
-        busy = {name: share * float(work.sum()) / workers for name, share in self.shares.items()}
+        busy = {name: share * float(work.sum()) / workers for name, share in self._shares(columns).items()}
         busy["merge"] = busy.get("merge", 0.0) + merges / workers
         return SpanParts(
             phases=busy | {"wait": max(0.0, seconds - sum(busy.values()))},
             serial=last * (1 - 1 / workers) + rest - fetched,
             communicate=fetched,
-            deviation=self._relative(float(rows.mean())) * float(ends.mean()) + self.rest.deviation(point),
+            deviation=self._relative(columns.mean(axis=0)) * float(ends.mean()) + self.rest.deviation(point),
             spread=float(ends.std()),
         )
 
-    def _relative(self, rows: float) -> float:
+    def _shares(self, columns: Floats) -> dict[str, float]:
+        """Return the part of the work of tasks that is of each phase."""
+        seconds = {name: each.value(columns.sum(axis=0).tolist()) for name, each in self.phases.items()}
+        whole = sum(seconds.values())
+        return {name: each / whole for name, each in seconds.items() if each}
+
+    def _relative(self, columns: Floats) -> float:
         """Return how far the work of a task may be off, as a share of it, where times vary by as much as they are."""
-        expected = self.task.value((rows, 1.0))
-        return self.task.deviation((rows, 1.0)) / expected if expected else 0.0
+        point = columns.tolist()
+        expected = self.task.value(point)
+        return self.task.deviation(point) / expected if expected else 0.0
 
     def _task_rows(self, size: Size) -> Floats:
         fragments = np.asarray(size.fragments, dtype=float)
@@ -123,21 +135,31 @@ class ScanModel:
         return np.asarray(ends)
 
 
+def _columns(rows: Floats, first: Bools) -> Floats:
+    """Return what the work of each task grows with."""
+    return np.column_stack([rows, np.ones_like(rows), first])
+
+
 def _fit_tasks(scans: Sequence[ScanObservation]) -> tuple[LeastSquares, Floats]:
     """Return the work of a task, and that of each task as a multiple of it; the mean of these is 1."""
-    rows, work = (np.concatenate([getattr(scan, name) for scan in scans]) for name in ("rows", "work"))
-    task = LeastSquares.fit(np.column_stack([rows, np.ones_like(rows)]), work)
-    expected = rows * task.coefficients[0] + task.coefficients[1]
+    columns = np.concatenate([_columns(scan.rows, scan.first) for scan in scans])
+    work = np.concatenate([scan.work for scan in scans])
+    task = LeastSquares.fit(columns, work)
+    expected = columns @ np.asarray(task.coefficients)
     ratios = np.divide(work, expected, out=np.ones_like(work), where=expected > 0)
     return task, ratios / (ratios.mean() or 1.0)
 
 
-def _shares(scans: Sequence[ScanObservation]) -> dict[str, float]:
-    total: Counter[str] = Counter()
-    for scan in scans:
-        total.update({name: each for name, each in scan.phases.items() if name != "merge" or not scan.merges.size})
-    whole = sum(total.values())
-    return {name: each / whole for name, each in total.items() if each}
+def _fit_phases(scans: Sequence[ScanObservation]) -> dict[str, LeastSquares]:
+    points = [_columns(scan.rows, scan.first).sum(axis=0) for scan in scans]
+    seconds = [_task_phases(scan) for scan in scans]
+    names = dict.fromkeys(name for each in seconds for name in each)
+    return {name: LeastSquares.fit(points, [each.get(name, 0.0) for each in seconds]) for name in names}
+
+
+def _task_phases(scan: ScanObservation) -> dict[str, float]:
+    """Return the work of tasks by phase, without that of merges where these are by themselves."""
+    return {name: each for name, each in scan.phases.items() if each and not (name == "merge" and scan.merges.size)}
 
 
 def _tree(scan: ScanObservation) -> MergeTree:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from run_samples import run, span, task
 from simulated_cluster import Cluster, Scan, Training
 
 import penstock as ps
@@ -31,6 +32,20 @@ def test_of_runs_of_one_size_and_one_worker_all_is_taken_to_grow_with_rows() -> 
     run = Cluster(1).run([PIECE] * 4, SCAN, TRAINING)
     prediction = ScalingModel.fit([run]).predict([PIECE] * 8)
     assert prediction.seconds == pytest.approx(2 * run.seconds, rel=0.01)
+
+
+def cold(tasks: int) -> ps.runs.Run:
+    """Return a run on one worker whose tasks take a second, and the first one three, two of them to decode."""
+    phases = [{"decode": 2.0, "compute": 1.0}, *([{"compute": 1.0}] * (tasks - 1))]
+    rows = [task(place + 2.0 * (place > 0), each, rows_in=100, fragment=place) for place, each in enumerate(phases)]
+    return run([span("scan", 0.0, tasks + 2.0)], rows, tasks + 2.0, engine={"slots": 1})
+
+
+def test_what_only_the_first_task_of_a_worker_takes_is_taken_once() -> None:
+    found = ScalingModel.fit([cold(2), cold(8)]).predict([100] * 32)
+    assert found.seconds == pytest.approx(34.0)
+    phases = {name: each.seconds for name, each in found.phases.items() if each.seconds}
+    assert phases == pytest.approx({"decode": 2.0, "compute": 32.0})
 
 
 def test_failed_runs_are_left_out_and_none_is_refused() -> None:
