@@ -71,6 +71,7 @@ def test_rows(engine, a): ...
 @pytest.mark.one_cluster
 def test_alone(distributed_engine): ...
 """
+COLLECT = ("-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider", "--collect-only", "-q")
 FILES = {
     "marked": MARKED,
     **{mark: PRODUCT.replace("MARK", mark) for mark in ("pairwise", "each_value", "exhaustive")},
@@ -129,18 +130,9 @@ def collected(tmp_path_factory):
 
     @functools.cache
     def collect(*options: str) -> list[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "no:randomly",
-            "-p",
-            "no:cacheprovider",
-            "--collect-only",
-            "-q",
-        ]
-        done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, *COLLECT, *options], cwd=folder, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return sorted(line for line in done.stdout.splitlines() if "::" in line)
 

@@ -122,5 +122,5 @@ def _predicted(run: Run, alarm: Alarm, history: Sequence[Run]) -> tuple[float | 
         return recorded, "as predicted"
     expected = expected_time(run, history) if alarm.value == "seconds" else None
     if expected is None:
-        return None, f"no prediction of it was recorded, and {len(history)} runs before give none"
-    return expected.seconds, f"predicted from {len(history)} runs before for {expected.rows:,} rows"
+        return None, "no prediction of it was recorded, and the runs before give none"
+    return expected.seconds, f"predicted by the runs before for {expected.rows:,} rows"

@@ -41,10 +41,10 @@ class EventLog:
     Notes
     -----
     A line is a JSON object with one name: ``run`` with what the run is, its engine and the rows of its inputs as they
-    are known; ``spans`` and ``ends`` with the places of spans
-    among those of the run; ``tasks``, of which each has span, worker, start, seconds, rows and the seconds of phases;
-    ``done`` with how much of each scan or training under way is done, by label. Tasks of a scan that merges come when
-    it ends, with its result; ``done`` comes as they are done, on Spark too. The file goes when the run has its record.
+    are known; ``spans`` and ``ends`` with the places of spans among those of the run; ``tasks``, of which each has
+    span, worker, start, seconds, rows and the seconds of phases; ``done`` with how much of each scan or training under
+    way is done, by label. Tasks of a scan that merges come when it ends, with its result; ``done`` comes as they are
+    done, on Spark too. The file goes when the run has its record.
     """
 
     def __init__(self, folder: Path, recorder: Recorder, about: Mapping[str, Any]) -> None:

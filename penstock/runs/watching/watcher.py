@@ -29,7 +29,7 @@ class Watcher:
     folder : Path
         Of the run.
     predict : callable, optional
-        Is called once, with what the run is, when its engine and the rows of its inputs are known; returns the seconds
+        Is called with what the run is when its engine is known, and when more of its inputs are; returns the seconds
         that it will take in all, or None.
 
     Raises
@@ -40,7 +40,7 @@ class Watcher:
 
     def __init__(self, folder: Path, predict: Callable[[Mapping[str, Any]], float | None] | None = None) -> None:
         self.folder, self.progress = folder, RunProgress()
-        self._predict = predict
+        self._predict, self._predicted_of = predict, None
         self._read = 0
         if not any((folder / name).exists() for name in (EVENTS, INFO)):
             hint = f"A run that is followed has {EVENTS} in its directory, one that has ended {INFO}."
@@ -80,7 +80,8 @@ class Watcher:
 
     def _take_prediction(self) -> None:
         about = self.progress.about
-        if self._predict is not None and "engine" in about and "prediction" not in about:
+        if self._predict is not None and about.get("inputs") != self._predicted_of:
+            self._predicted_of = about["inputs"]
             about["prediction"] = {"seconds": self._predict(about)}
 
     def _is_alive(self) -> bool:

@@ -37,6 +37,10 @@ def test_cpu_seconds_are_those_of_all_tasks() -> None:
     assert value_of(run_of([task(cpu_seconds=1.5), task(cpu_seconds=2.0)]), "cpu_seconds") == 3.5
 
 
+def test_retries_are_the_attempts_before_those_that_gave_a_result() -> None:
+    assert value_of(run_of([task(attempt=0), task(attempt=2), task(attempt=1)]), "retries") == 3.0
+
+
 def test_rows_lost_are_those_that_steps_left_out_of_any_output() -> None:
     outputs = [{"dropped": {"drop_nulls": 3}, "quarantined": {}}, {"dropped": {}, "quarantined": {"rule": 4}}]
     assert value_of(run_of(result={"dropped": {"filter": 5}, "scored": outputs}), "rows_lost") == 12

@@ -143,6 +143,19 @@ def test_the_command_says_what_is_left_by_the_runs_before(tmp_path: Path, capsys
     assert left == pytest.approx(6 * 0.5 + 16 - 8, abs=3)
 
 
+def test_a_run_is_predicted_again_when_more_of_its_inputs_is_known(tmp_path: Path) -> None:
+    asked: list[int] = []
+    write(tmp_path)
+    watcher = Watcher(tmp_path, lambda about: asked.append(about["inputs"][0]["rows"]) or 60.0)
+    first = watcher.look(now=110.0)
+    with (tmp_path / EVENTS).open("a") as file:
+        file.write(json.dumps({"run": {"inputs": [{"rows": 500}]}}) + "\n")
+    watcher.look(now=111.0)
+    watcher.look(now=112.0)
+    assert asked == [0, 500]
+    assert first.seconds_left == 60.0 - 20.0
+
+
 def test_the_command_follows_a_run_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ps.runs.record(tmp_path, kind="look"):
         pass
