@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.core.recording import Span, TaskRecord
 from penstock.runs.task_table import task_table
 
@@ -33,3 +35,7 @@ def test_a_wait_is_since_the_last_task_of_the_slot_or_the_start_of_the_span() ->
 
 def test_clocks_that_disagree_make_no_wait_negative() -> None:
     assert column("wait", task(-1, 0.5), task(9, 0.5, span=1)) == [0.0, 0.0]
+
+
+def test_a_task_has_the_number_of_its_attempt() -> None:
+    assert column("attempt", task(0, 1), replace(task(1, 1), attempt=2)) == [0, 2]

@@ -48,6 +48,11 @@ def test_what_only_the_first_task_of_a_worker_takes_is_taken_once() -> None:
     assert phases == pytest.approx({"decode": 2.0, "compute": 32.0})
 
 
+def test_each_worker_has_a_first_task() -> None:
+    found = ScalingModel.fit([cold(2), cold(8)]).predict([100] * 32, workers=4)
+    assert found.seconds == pytest.approx(2 + 32 / 4)
+
+
 def test_failed_runs_are_left_out_and_none_is_refused() -> None:
     run = Cluster(1).run([PIECE], SCAN)
     failed = replace(run, info={**run.info, "status": "failed"})

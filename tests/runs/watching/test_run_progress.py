@@ -67,6 +67,11 @@ def test_what_was_predicted_says_what_is_left() -> None:
     assert Snapshot.of(progress, 115.0).seconds_left == 45.0
 
 
+def test_a_run_that_takes_longer_than_predicted_has_what_is_left_of_its_scan() -> None:
+    progress = after({"run": {"started": 100.0, "prediction": {"seconds": 2.0}}}, SCAN, tasks((100, 1), (101, 1)))
+    assert Snapshot.of(progress, 102.0).seconds_left == 1.0 * 6
+
+
 def test_events_of_a_newer_version_are_left_aside() -> None:
     assert after({"news": [1]}, SCAN).spans[0].items == 8
 
