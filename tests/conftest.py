@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--device") == "gpu":
         for item in items:
             if (mark := item.get_closest_marker("cpu")) is not None:
-                item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+                item.add_marker(pytest.mark.skip(*mark.args, **mark.kwargs))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -229,10 +229,10 @@ class Engines:
     def _dask(self) -> Engine:
         from penstock.engines.dask import DaskEngine
 
-        if self._device == "gpu":  # as many workers as there are GPUs
-            return DaskEngine({"class": "dask_cuda.LocalCUDACluster"}, device="gpu")
-        spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 2, "threads_per_worker": 1}}
         # Tests count what is read, and on a full machine any task is slow: second attempts have tests of their own.
+        if self._device == "gpu":  # as many workers as there are GPUs
+            return DaskEngine({"class": "dask_cuda.LocalCUDACluster"}, device="gpu", speculation=False)
+        spec = {"class": "distributed.LocalCluster", "arguments": {"n_workers": 2, "threads_per_worker": 1}}
         return DaskEngine(spec, device=self._device, speculation=False)
 
     def _spark(self) -> Engine:
