@@ -32,7 +32,7 @@ Predicate = nw.Expr | ComputedPredicate
 
 
 def matching(frame: nw.DataFrame[Any], predicate: Predicate) -> nw.DataFrame[Any]:
-    """Return the rows for which a predicate is true.
+    """Return the rows for which a predicate is true, on the host, where Narwhals can look into lists, too.
 
     Examples
     --------
@@ -41,7 +41,8 @@ def matching(frame: nw.DataFrame[Any], predicate: Predicate) -> nw.DataFrame[Any
     >>> matching(frame, ComputedPredicate(("x",), lambda rows: rows["x"] > 2)).rows()
     [(5,)]
     """
-    return frame.filter(predicate.function(frame) if isinstance(predicate, ComputedPredicate) else predicate)
+    rows: nw.DataFrame[Any] = frames.present(frame, "narwhals")
+    return rows.filter(predicate.function(rows) if isinstance(predicate, ComputedPredicate) else predicate)
 
 
 def columns_read(predicate: Predicate, schema: pa.Schema) -> list[str]:

@@ -107,9 +107,7 @@ def pair(frame: nw.DataFrame[Any], name: str) -> tuple[Ragged, Ragged]:
         raise _broken(at, f"is not as long as {columns(name)[1]!r} in some rows")
     if indices.elements.null_count or values.elements.null_count:
         column = at if indices.elements.null_count else columns(name)[1]
-        on_gpu = frame.implementation.is_cudf()  # where Narwhals cannot look into lists
-        bad = None if on_gpu else nw.col(column).list.contains(None)
-        raise _broken(column, "has nulls, or NaN, in its lists", bad)
+        raise _broken(column, "has nulls, or NaN, in its lists", nw.col(column).list.contains(None))
     numbers = indices.elements.to_numpy(zero_copy_only=False)
     inside = np.diff(indices.rows) == 0
     if (numbers < 0).any() or (np.diff(numbers)[inside] <= 0).any():

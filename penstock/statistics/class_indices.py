@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse as scipy_sparse
 
-from penstock import frames
 from penstock.frames import sparse
 from penstock.statistics.aggregates import numbers
 from penstock.statistics.base import State, Statistic, merge_fields
@@ -114,7 +113,6 @@ class ClassIndices(Statistic):
         return {
             "invalid": invalid,
             "faults": faults,
-            "on_gpu": frames.is_gpu(frame),
             "table": self._summed(rows.head(0) if any(faults) else rows),
         }
 
@@ -128,7 +126,7 @@ class ClassIndices(Statistic):
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up, class by class and index by index."""
-        return merge_fields(states, invalid=add_counts, faults=add_counts, on_gpu=any, table=self._added)
+        return merge_fields(states, invalid=add_counts, faults=add_counts, table=self._added)
 
     def _added(self, tables: Sequence[pa.Table]) -> pa.Table:
         table = pa.concat_tables(tables).combine_chunks()
@@ -175,7 +173,7 @@ class ClassIndices(Statistic):
         """
         table = state["table"].sort_by("class").combine_chunks()
         refuse(self._checks(pa.types.is_floating(table.schema.field("class").type)), state["invalid"])
-        refuse_faults(self.name, self._faults, state["faults"], on_gpu=state["on_gpu"])
+        refuse_faults(self.name, self._faults, state["faults"])
         lists, rows, weight = table["index"].combine_chunks(), table["rows"].to_numpy(), table["weight"].to_numpy()
         index, at = np.unique(lists.flatten().to_numpy(), return_inverse=True)
         values = table["sum"].combine_chunks().flatten().to_numpy()

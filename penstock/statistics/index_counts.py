@@ -81,7 +81,7 @@ class IndexCounts(Statistic):
     def finish(self, state: State) -> Mapping[str, Indices]:
         """Put the indices in order."""
         for name in self.names:
-            refuse_infinite(name, state[name]["infinite"], on_gpu=state[name]["on_gpu"])
+            refuse_infinite(name, state[name]["infinite"])
         return {name: _ordered(state[name]) for name in self.names}
 
 
@@ -94,29 +94,25 @@ def _counted(frame: nw.DataFrame[Any], name: str, positive: bool) -> State:
         "vectors": int((~indices.missing).sum()),
         "size": int(places.max()) + 1 if len(places) else 0,
         "infinite": int((~np.isfinite(numbers)).sum()),
-        "on_gpu": frames.is_gpu(frame),
     }
 
 
 def _merged(states: Sequence[State]) -> State:
     by_index = partial(frames.sum_by_key, keys=["index"])
-    return merge_fields(states, table=by_index, vectors=sum, size=max, infinite=sum, on_gpu=any)
+    return merge_fields(states, table=by_index, vectors=sum, size=max, infinite=sum)
 
 
 def _ordered(state: State) -> Indices:
     return Indices(state["table"].sort_by("index").combine_chunks(), state["vectors"], state["size"])
 
 
-def refuse_infinite(name: str, count: int, *, on_gpu: bool) -> None:
-    """Raise DataValueError if `count` values of a vector are not finite.
-
-    On a GPU it has no predicate: Narwhals cannot look into lists there.
-    """
+def refuse_infinite(name: str, count: int) -> None:
+    """Raise DataValueError if `count` values of a vector are not finite."""
     if count:
         column = sparse.columns(name)[1]
         raise DataValueError(
             f"column {column!r} has {count} values that are infinite, or NaN, expected finite numbers",
             hint="Clean or filter these rows before this step.",
             column=column,
-            predicate=None if on_gpu else not_finite(column),
+            predicate=not_finite(column),
         )

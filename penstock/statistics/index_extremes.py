@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
 from penstock.frames import sparse
 from penstock.statistics.base import State, Statistic, merge_fields
 from penstock.statistics.rules import add_counts
@@ -83,15 +82,15 @@ class IndexExtremes(Statistic):
         indices, values = sparse.pair(rows, self.name)
         places, numbers = (each.elements.to_numpy(zero_copy_only=False) for each in (indices, values))
         table = pa.table({"index": places, "count": np.ones(len(places), np.int64), "min": numbers, "max": numbers})
-        return {"faults": faults, "on_gpu": frames.is_gpu(frame), "rows": len(rows), "table": _joined([table])}
+        return {"faults": faults, "rows": len(rows), "table": _joined([table])}
 
     def merge(self, states: Sequence[State]) -> State:
         """Join index by index."""
-        return merge_fields(states, faults=add_counts, on_gpu=any, rows=sum, table=_joined)
+        return merge_fields(states, faults=add_counts, rows=sum, table=_joined)
 
     def finish(self, state: State) -> Entries:
         """Put the indices in order."""
-        refuse_faults(self.name, _FAULTS, state["faults"], on_gpu=state["on_gpu"])
+        refuse_faults(self.name, _FAULTS, state["faults"])
         table = state["table"]
         index, count, low, high = (table[name].to_numpy() for name in ("index", "count", "min", "max"))
         left_out = count < state["rows"]

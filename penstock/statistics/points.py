@@ -95,7 +95,6 @@ class PointStatistic(Statistic):
         invalid = {
             "counts": counts,
             "lists": lists,
-            "on_gpu": frames.is_gpu(frame),
             "lengths": lengths,
             "elements": int(np.count_nonzero(~usable)),
             "zeros": int(np.count_nonzero(~directed)),
@@ -113,19 +112,14 @@ class PointStatistic(Statistic):
     def merge_invalid(self, states: Sequence[State]) -> State:
         """Join what :meth:`points` said of several partitions."""
         lengths = partial(frames.sum_by_key, keys=["length"])
-        return merge_fields(states, counts=add_counts, lists=any, on_gpu=any, lengths=lengths, elements=sum, zeros=sum)
+        return merge_fields(states, counts=add_counts, lists=any, lengths=lengths, elements=sum, zeros=sum)
 
     def refuse_invalid(self, invalid: State) -> None:
-        """Raise DataValueError for what is wrong with some rows; its ``predicate`` is true for them.
-
-        There is none for the elements of lists on a GPU: Narwhals cannot look into them there.
-        """
-        lists = invalid["lists"]
-        refuse(self._checks(lists), invalid["counts"])
+        """Raise DataValueError for what is wrong with some rows; its ``predicate`` is true for them."""
+        refuse(self._checks(invalid["lists"]), invalid["counts"])
         errors = [self._unequal(invalid["lengths"]), self._unusable(invalid), self._undirected(invalid)]
         for error in errors:
             if error is not None:
-                error.predicate = None if lists and invalid["on_gpu"] else error.predicate
                 raise error
 
     def _checks(self, lists: bool) -> ColumnRules:

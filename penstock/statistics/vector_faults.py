@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.frames.ragged import Ragged
@@ -16,7 +15,7 @@ from penstock.statistics.rules import LARGE
 
 
 class _Fault(NamedTuple):
-    """Which of the two columns is wrong, what is wrong, in which rows, and the expression that finds them on a CPU."""
+    """Which of the two columns is wrong, what is wrong, in which rows, and the expression that finds them."""
 
     part: int
     found: str
@@ -54,7 +53,7 @@ def _values(wrong: Callable[[np.ndarray], np.ndarray]) -> Callable[[Ragged, Ragg
 
 
 def not_finite(name: str) -> nw.Expr:
-    """Return whether lists of a column have an element that is infinite, or NaN; on a CPU alone."""
+    """Return whether lists of a column have an element that is infinite, or NaN."""
     held = nw.col(name).list
     return held.contains(float("inf")) | held.contains(-float("inf")) | held.contains(float("nan"))
 
@@ -129,26 +128,23 @@ def count_faults(frame: nw.DataFrame[Any], name: str, faults: Sequence[str]) -> 
     return [int(_FAULTS[fault].rows(*lists).sum()) for fault in faults]
 
 
-def refuse_faults(name: str, faults: Sequence[str], counts: Sequence[int], *, on_gpu: bool) -> None:
-    """Raise DataValueError for the first fault that rows of a vector have.
-
-    On a GPU it has no predicate: Narwhals cannot look into lists there.
-    """
+def refuse_faults(name: str, faults: Sequence[str], counts: Sequence[int]) -> None:
+    """Raise DataValueError for the first fault that rows of a vector have."""
     for fault, count in zip(faults, counts, strict=True):
         if count:
-            raise _error(name, _FAULTS[fault], count, on_gpu)
+            raise _error(name, _FAULTS[fault], count)
 
 
-def _error(name: str, fault: _Fault, count: int, on_gpu: bool) -> DataValueError:
+def _error(name: str, fault: _Fault, count: int) -> DataValueError:
     columns = sparse.columns(name)
     return DataValueError(
         f"column {columns[fault.part]!r} has {count} values that are {fault.found}, expected {fault.expected}",
         hint=f"{name!r} is a sparse vector, {columns[0]!r} and {columns[1]!r}: clean or filter these rows before.",
         column=columns[fault.part],
-        predicate=None if on_gpu else fault.predicate(*columns),
+        predicate=fault.predicate(*columns),
     )
 
 
 def refuse_broken(frame: nw.DataFrame[Any], name: str, faults: Sequence[str] = BROKEN) -> None:
     """Raise DataValueError where rows hold no vectors that can be computed with, or have another of the faults."""
-    refuse_faults(name, faults, count_faults(frame, name, faults), on_gpu=frames.is_gpu(frame))
+    refuse_faults(name, faults, count_faults(frame, name, faults))

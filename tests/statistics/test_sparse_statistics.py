@@ -99,7 +99,7 @@ def test_faults_are_counted_by_row_and_their_predicates_find_the_same_rows() -> 
     for fault, bad in expected.items():
         assert count_faults(given, "v", [fault]) == [len(bad)]
         with pytest.raises(DataValueError) as caught:
-            refuse_faults("v", [fault], [len(bad)], on_gpu=False)
+            refuse_faults("v", [fault], [len(bad)])
         found = given.filter(caught.value.predicate)["n"].to_list()
         assert found == bad, fault
     assert set(BROKEN) < set(expected)

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse as scipy_sparse
 
-from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import matrices, sparse
 from penstock.statistics.index_counts import refuse_infinite
@@ -54,7 +53,7 @@ def to_csr(
     columns, vector = names
     with np.errstate(over="ignore"):
         matrix = sparse.to_csr(frame, vector).astype(np.float32)
-    refuse_infinite(vector, int((~np.isfinite(matrix.data)).sum()), on_gpu=frames.is_gpu(frame))
+    refuse_infinite(vector, int((~np.isfinite(matrix.data)).sum()))
     matrix = _columns(matrix, index)
     return _joined(matrices.to_host(numbers(frame, columns)), matrix) if columns else matrix
 
@@ -106,7 +105,7 @@ def csr_row(
         at, held = ([] if row[name] is None else row[name] for name in (indices, values))
         with np.errstate(over="ignore"):
             data = np.array(held, np.float64).astype(np.float32)
-        refuse_infinite(vector, int((~np.isfinite(data)).sum()), on_gpu=False)
+        refuse_infinite(vector, int((~np.isfinite(data)).sum()))
         shape = (1, at[-1] + 1 if at else 0)
         matrix = _columns(scipy_sparse.csr_matrix((data, np.array(at, np.int32), [0, len(at)]), shape=shape), index)
         return _joined(convert(row), matrix) if plain else matrix

@@ -82,7 +82,7 @@ class ElementStatistics(Statistic):
         """Gather of the rows what is asked for, where there is a vector among them to tell their length."""
         lengths = {name: _lengths(matrices.list_lengths(frame, name)) for name in self.columns}
         sizes = {name: _usual(each) for name, each in lengths.items()}
-        state = {"lengths": lengths, "on_gpu": frames.is_gpu(frame), "without": 0, "sizes": {}, "states": {}}
+        state = {"lengths": lengths, "without": 0, "sizes": {}, "states": {}}
         if not all(sizes.values()):
             return {**state, "without": len(frame)}
         elements = VectorElements.of(sizes)
@@ -97,11 +97,7 @@ class ElementStatistics(Statistic):
         lengths = {
             name: frames.sum_by_key([state["lengths"][name] for state in states], ["length"]) for name in self.columns
         }
-        state = {
-            "lengths": lengths,
-            "on_gpu": any(state["on_gpu"] for state in states),
-            "without": sum(state["without"] for state in states),
-        }
+        state = {"lengths": lengths, "without": sum(state["without"] for state in states)}
         sized = [each for each in states if each["sizes"]]
         sizes = sized[0]["sizes"] if sized else {}
         if any(each.num_rows > 1 for each in lengths.values()) or not sized:
@@ -132,7 +128,7 @@ class ElementStatistics(Statistic):
         for name, lengths in state["lengths"].items():
             size = _usual(lengths)
             others = sum(row["count"] for row in lengths.to_pylist() if row["length"] != size)
-            refuse_lengths(name, size, others, on_gpu=state["on_gpu"])
+            refuse_lengths(name, size, others)
             if not size:
                 raise DataValueError(
                     f"column {name!r} has no vector with an element in it, expected lists of numbers of one length",

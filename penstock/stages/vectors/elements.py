@@ -10,7 +10,6 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.core.names import element_names
 from penstock.frames import elements, matrices
@@ -71,7 +70,7 @@ class VectorElements:
         """
         for name, size in self.sizes:
             lengths = matrices.list_lengths(frame, name)
-            refuse_lengths(name, size, int(((lengths != size) & (lengths >= 0)).sum()), on_gpu=frames.is_gpu(frame))
+            refuse_lengths(name, size, int(((lengths != size) & (lengths >= 0)).sum()))
         made = [elements.elements(frame, name, size) for name, size in self.sizes]
         others = [frame[name] for name in dict.fromkeys(columns) if name not in self.vectors]
         first, *rest = made
@@ -82,7 +81,7 @@ class VectorElements:
         values = dict(row)
         for name, size in self.sizes:
             vector = row[name]
-            refuse_lengths(name, size, int(vector is not None and len(vector) != size), on_gpu=False)
+            refuse_lengths(name, size, int(vector is not None and len(vector) != size))
             values.update(zip(self._names[name], vector or (None,) * size, strict=True))
         return values
 
@@ -106,13 +105,12 @@ class VectorElements:
         return ComputedPredicate(tuple(self._names), met)
 
 
-def refuse_lengths(name: str, size: int, count: int, *, on_gpu: bool) -> None:
+def refuse_lengths(name: str, size: int, count: int) -> None:
     """Raise DataValueError where some lists, `count` of them, are not of the length that vectors have."""
     if count:
         raise DataValueError(
             f"column {name!r} has {count} lists that are not of length {size}, expected dense vectors of one length",
             hint="Filter such rows, or make vectors of one length of them, before this step.",
             column=name,
-            # Narwhals cannot look into lists there.
-            predicate=None if on_gpu else nw.col(name).list.len() != size,
+            predicate=nw.col(name).list.len() != size,
         )

@@ -120,14 +120,13 @@ class ClassProbabilities(PredictionStatistic):
         label = device_numbers(valid, self.columns[1])
         outside, sums = self._scored(matrix, label[kept], self.weight(valid, label)[kept])
         counts = {"invalid": invalid, "improper": int(np.count_nonzero(~proper)), "outside": outside}
-        place = {"vector": vector, "on_gpu": frames.is_gpu(frame)}
-        return {**place, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
+        return {"vector": vector, "lengths": found, **counts, **dict(zip(_SUMS, sums, strict=True))}
 
     def merge(self, states: Sequence[State]) -> State:
         """Add up the sums and counts."""
         sums = dict.fromkeys(("improper", "outside"), sum) | dict.fromkeys(_SUMS, total)
         by_length = partial(frames.sum_by_key, keys=["length"])
-        return merge_fields(states, invalid=add_counts, vector=itemgetter(0), on_gpu=any, lengths=by_length, **sums)
+        return merge_fields(states, invalid=add_counts, vector=itemgetter(0), lengths=by_length, **sums)
 
     def finish(self, state: State) -> ProbabilityScores:
         """Return the scores.
@@ -137,13 +136,13 @@ class ClassProbabilities(PredictionStatistic):
         DataValueError
             A value is null; a probability is not between 0 and 1, or a list has null or NaN elements or not the length
             of most; a label is not the place of an element; a weight is infinite, negative or too large. Names the
-            column and the count, and its ``predicate`` is true for the bad rows (None for lists on a GPU).
+            column and the count, and its ``predicate`` is true for the bad rows.
         """
         refuse(self._checks(state["vector"]), state["invalid"])
         classes = _most_common(state["lengths"])
         others = pc.sum(state["lengths"].filter(pc.field("length") != classes)["rows"]).as_py() or 0
         if state["improper"] + others:
-            raise self._improper(classes, state["improper"] + others, state["on_gpu"])
+            raise self._improper(classes, state["improper"] + others)
         if state["outside"]:
             raise self._outside(classes, state["outside"])
         return ProbabilityScores(*(state[name] for name in _SUMS))
@@ -165,13 +164,13 @@ class ClassProbabilities(PredictionStatistic):
         hits = weight[np.count_nonzero(matrix > true[:, None], axis=1) < self.k]
         return int(np.count_nonzero(~inside)), (float(weight.sum()), float(losses.sum()), float(hits.sum()))
 
-    def _improper(self, classes: int, count: int, on_gpu: bool) -> DataValueError:
+    def _improper(self, classes: int, count: int) -> DataValueError:
         name = self.columns[0]
         return DataValueError(
             f"column {name!r} has {count} values that are not lists of {classes} numbers between 0 and 1",
             hint="Give every class a probability in every row; margins are no probabilities.",
             column=name,
-            predicate=None if on_gpu else _improper_lists(name, classes),
+            predicate=_improper_lists(name, classes),
         )
 
     def _outside(self, classes: int, count: int) -> DataValueError:

@@ -8,8 +8,6 @@ from typing import Any
 
 import narwhals as nw
 
-from penstock import frames
-from penstock.core.errors import DataValueError
 from penstock.frames import lists as frames_lists
 from penstock.statistics.base import State, merge_fields
 from penstock.statistics.evaluation.base import PredictionStatistic
@@ -41,7 +39,7 @@ class ListPairs(PredictionStatistic):
         weight = nw.col(weights[0]).cast(nw.Float64) if weights else nw.lit(1.0)
         named = rows.select(nw.col(prediction).alias(PREDICTION), nw.col(label).alias(LABEL), weight.alias(WEIGHT))
         weighed = named.filter(nw.col(WEIGHT) > 0) if weights else named
-        return weighed, {"counts": counts, "on_gpu": frames.is_gpu(frame)}
+        return weighed, {"counts": counts}
 
     def _kept(self, held: nw.DataFrame[Any], floating: bool) -> tuple[nw.DataFrame[Any], list[int]]:
         """Return the rows that keep all rules; elements that are not floating are not asked whether they are NaN."""
@@ -52,16 +50,8 @@ class ListPairs(PredictionStatistic):
 
     def merge_invalid(self, states: Sequence[State]) -> State:
         """Add up what :meth:`valid` counted."""
-        return merge_fields(states, counts=add_counts, on_gpu=any)
+        return merge_fields(states, counts=add_counts)
 
     def refuse_invalid(self, invalid: State) -> None:
-        """Raise DataValueError for the first of the rules that some rows break.
-
-        On a GPU it has no predicate: Narwhals cannot look into lists there.
-        """
-        try:
-            refuse(self.checks, invalid["counts"])
-        except DataValueError as error:
-            if invalid["on_gpu"]:
-                error.predicate = None
-            raise
+        """Raise DataValueError for the first of the rules that some rows break."""
+        refuse(self.checks, invalid["counts"])

@@ -12,7 +12,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from penstock import frames
 from penstock.core.errors import DataValueError
 from penstock.frames import sparse
 from penstock.frames.ragged import Ragged, with_lists
@@ -133,7 +132,7 @@ class IDF(Stage):
         for name, out in self.pairs():
             indices, values = sparse.pair(frame, name)
             numbers = values.elements.to_numpy(zero_copy_only=False)
-            refuse_infinite(name, int((~np.isfinite(numbers)).sum()), on_gpu=frames.is_gpu(frame))
+            refuse_infinite(name, int((~np.isfinite(numbers)).sum()))
             weights = self._looked_up(indices.elements.to_numpy(zero_copy_only=False), name, fitted)
             weighed = values.with_lengths(pa.array(numbers * weights), values.lengths)
             made |= dict(zip(sparse.columns(out), (indices, weighed), strict=True))
@@ -160,7 +159,7 @@ class IDF(Stage):
                 unseen = self._weight(fitted["vectors"][name], 0)
                 if indices is not None:
                     infinite = sum(not math.isfinite(value) for value in values)
-                    refuse_infinite(name, infinite, on_gpu=False)
+                    refuse_infinite(name, infinite)
                     values = [v * weights[name].get(i, unseen) for i, v in zip(indices, values, strict=True)]
                 row.update(zip(sparse.columns(out), (indices, values), strict=True))
 
