@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock import frames
 from penstock.core.errors import DataValueError, SchemaDriftError, did_you_mean
 from penstock.dataset.steps import RowLog, Step
+from penstock.frames.on_host import on_device_of, on_host
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -123,10 +124,14 @@ class CastAsFitted(Step):
         return wanted if wanted & set(self.fitted.names) else None
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        """Return the frame with those of the columns that it has cast."""
-        dtypes = frames.dtypes(self.fitted)
-        columns = [self._cast(frame, name, dtypes[name]) for name in self.fitted.names if name in frame.columns]
-        return frame.with_columns(*columns)
+        """Return the frame with those of the columns that it has cast, by Polars on a GPU too: cuDF's casts wrap."""
+        names = [name for name in self.fitted.names if name in frame.columns]
+        if not names:
+            return frame
+        found, fitted = (pa.schema([schema.field(name) for name in names]) for schema in (self.found, self.fitted))
+        rows, dtypes = on_host(frame, found), frames.dtypes(fitted)
+        made = rows.select(*(self._cast(rows, name, dtypes[name]) for name in names))
+        return frame.with_columns(*on_device_of(frame, made, fitted).iter_columns())
 
     def _cast(self, frame: nw.DataFrame, name: str, dtype: Any) -> nw.Series:
         found, fitted = self.found.field(name).type, self.fitted.field(name).type
@@ -144,7 +149,7 @@ def _cast_back_and_forth(series: nw.Series, fitted: pa.DataType, dtype: Any) -> 
     try:
         cast = series.cast(dtype)
         changed = frames.first_changed(series, cast)
-    except Exception as error:  # Polars, Narwhals and cuDF each have their own
+    except Exception as error:  # Polars and Narwhals each have their own
         raise _refused(series.name, fitted, str(error).splitlines()[0]) from error
     if changed is not None:
         raise _refused(series.name, fitted, changed)

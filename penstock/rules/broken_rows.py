@@ -10,6 +10,7 @@ import narwhals as nw
 
 from penstock import frames
 from penstock.frames import ROW
+from penstock.frames.on_host import on_host
 from penstock.statistics.base import State, Statistic, merge_fields
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class BrokenRows(Statistic):
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
         """Count the rows of one partition, and keep the first that breaks the rule."""
-        bad = frame.select(list(self.reads)).filter(self.rule.broken_by().fill_null(False))
+        bad = on_host(frame.select(self.schema.names), self.schema).filter(self.rule.broken_by().fill_null(False))
         return {"rows": len(frame), "broken": len(bad), "first": frames.to_arrow(bad.head(1), self.schema)}
 
     def merge(self, states: Sequence[State]) -> State:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import narwhals as nw
+import pyarrow as pa
 
 from penstock.core.names import is_hidden
 from penstock.dataset.dataset import Dataset
@@ -15,6 +16,7 @@ from penstock.dataset.gather_step import GatherStep
 from penstock.dataset.quarantine import check_names, set_aside
 from penstock.dataset.steps import RowLog, SelectColumns, Step
 from penstock.frames import ROW
+from penstock.frames.on_host import filter_rows
 from penstock.pipeline.cardinality import CountOptions
 from penstock.pipeline.cardinality.plan import is_ample
 from penstock.rules.base import DatasetRule
@@ -32,7 +34,7 @@ class SetAsideStep(Step):
     """Sets the rows aside for which an expression of columns is true: they break a rule, which is their reason."""
 
     reason: str
-    reads: tuple[str, ...]
+    read: pa.Schema
     broken: nw.Expr
     is_numbered: bool
     keeps_rows = False
@@ -42,14 +44,14 @@ class SetAsideStep(Step):
         return self.reason
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
-        return wanted.union(self.reads, [ROW] if self.is_numbered else [])
+        return wanted.union(self.read.names, [ROW] if self.is_numbered else [])
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         broken = self.broken.fill_null(False)
-        bad = frame.filter(broken)
+        bad = filter_rows(frame, broken, self.read)
         shown = [name for name in bad.columns if not is_hidden(name)]
         log.quarantine(self.label, set_aside(bad.select(shown), self.label))
-        return frame.filter(~broken) if len(bad) else frame
+        return filter_rows(frame, ~broken, self.read) if len(bad) else frame
 
 
 @dataclass(frozen=True)
@@ -126,4 +128,5 @@ def _statistics(scan: RuleScan) -> tuple[Statistic, ...]:
 def _without_broken(dataset: Dataset, rule: DatasetRule) -> Dataset:
     check_names(dataset.schema, rule.title)
     is_numbered = not any(step.makes_rows for step in dataset.steps)
-    return dataset.with_step(SetAsideStep(rule.title, rule.reads, rule.rows_to_set_aside(dataset), is_numbered))
+    read = pa.schema([dataset.schema.field(name) for name in rule.reads])
+    return dataset.with_step(SetAsideStep(rule.title, read, rule.rows_to_set_aside(dataset), is_numbered))

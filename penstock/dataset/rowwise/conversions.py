@@ -1,7 +1,6 @@
 """Values of one type as values of another, and which of them that other does not hold.
 
-Numbers are compared in the frame's library, on its device. All else goes by way of the host, so that a text is read
-alike wherever it lies.
+From a GPU they go by way of the host: cuDF's casts wrap, and a text is read alike wherever it lies.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from penstock.core.type_names import type_name
 from penstock.dataset.cast_as_fitted import bounds, not_held
 from penstock.dataset.rowwise.texts import check_format, is_parsed, parse_texts
 from penstock.frames import matrices
+from penstock.frames.on_host import on_device_of, on_host
 
 _TEMPORAL_HINT = (
     'Say in which zone: with_columns(t=nw.col("t").dt.replace_time_zone("UTC")), or .dt.date() for the day of a'
@@ -73,15 +73,24 @@ class Conversion:
 
     def apply(self, series: nw.Series) -> tuple[nw.Series, nw.Series | None]:
         """Return the values, null for those that cannot be had, and which ones these are; None where all can."""
+        frame = series.alias(self.name).to_frame()
+        if frames.is_gpu(frame):
+            return self._by_way_of_host(frame)
         dtype = frames.dtypes(pa.schema([(self.name, self.wanted)]))[self.name]
         if self.found == self.wanted or pa.types.is_null(self.found):
             return series.cast(dtype) if self.found != self.wanted else series, None
         if (is_numeric(self.found) and is_numeric(self.wanted)) or _changes_unit(self.found, self.wanted):
-            return self._on_device(series, dtype)
-        return self._on_host(series)
+            return self._compared(frame, dtype)
+        return self._read_anew(frame)
 
-    def _on_device(self, series: nw.Series, dtype: Any) -> tuple[nw.Series, nw.Series | None]:
-        frame = series.alias(self.name).to_frame()
+    def _by_way_of_host(self, frame: nw.DataFrame) -> tuple[nw.Series, nw.Series | None]:
+        before, after = (pa.schema([(self.name, kind)]) for kind in (self.found, self.wanted))
+        values, bad = self.apply(on_host(frame, before)[self.name])
+        made = on_device_of(frame, values.alias(self.name).to_frame(), after)[self.name]
+        return made, None if bad is None else matrices.column(frame, self.name, bad.to_numpy())
+
+    def _compared(self, frame: nw.DataFrame, dtype: Any) -> tuple[nw.Series, nw.Series | None]:
+        series = frame[self.name]
         bad = _changed(self.name, self.found, self.wanted, series.dtype, dtype)
         if bad is None:
             return series.cast(dtype), None
@@ -91,11 +100,10 @@ class Conversion:
         good = frame.select(nw.when(~bad.fill_null(False)).then(nw.col(self.name)).alias(self.name))
         return good[self.name].cast(dtype), mask
 
-    def _on_host(self, series: nw.Series) -> tuple[nw.Series, nw.Series | None]:
-        frame = series.alias(self.name).to_frame()
+    def _read_anew(self, frame: nw.DataFrame) -> tuple[nw.Series, nw.Series | None]:
         table = frames.to_arrow(frame, pa.schema([(self.name, self.found)]))
         values, bad = self.convert(pl.Series(self.name, table[self.name].combine_chunks()), table[self.name])
-        made = frames.from_arrow(pa.table({self.name: values}), frames.kind_of(frame))[self.name]
+        made = frames.from_arrow(pa.table({self.name: values}))[self.name]
         return made, matrices.column(frame, self.name, bad.to_numpy()) if bad.any() else None
 
     def convert(self, series: pl.Series, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pl.Series]:
