@@ -26,7 +26,6 @@ from penstock.dataset.steps import RowLog
 from penstock.dataset.tasks import WriteTask
 from penstock.engines.reading import owning
 from penstock.engines.staging import Staging
-from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.lineage import staged_inputs
 from penstock.io.sinks import error_number, translate_os_error
 from penstock.io.sinks.parquet import ParquetWriter
@@ -136,7 +135,7 @@ def run(
     order_by: Sequence[str],
     schema: pa.Schema | None,
     place: Callable[[str], StagingPlace],
-    fragment_bytes: int,
+    fragment_bytes: int | None,
 ) -> Dataset:
     """Run a query; see `RelationalEngine.query`."""
     label = f"query({getattr(function, '__name__', type(function).__name__)})"
@@ -162,7 +161,7 @@ def execute(
     *,
     schema: pa.Schema | None = None,
     place: StagingPlace | None = None,
-    fragment_bytes: int = FRAGMENT_BYTES,
+    fragment_bytes: int | None = None,
 ) -> Dataset:
     """Run the query that `frame` makes; return its rows, which are staged unless they are few."""
     made = Staging(engine.staging(None, label) if place is None else place)
@@ -178,7 +177,8 @@ def execute(
         made.remove()
         raise
     made.remove()
-    plan = MemorySource.plan(table if schema is None else table.cast(schema), fragment_bytes, is_own=True)
+    size = engine.fragment_bytes if fragment_bytes is None else fragment_bytes
+    plan = MemorySource.plan(table if schema is None else table.cast(schema), size, is_own=True)
     return Dataset(engine, Reader(plan[0]), plan[1])
 
 
@@ -194,7 +194,7 @@ def stage(dataset: Dataset, folder: PartFolder, label: str) -> list[str]:
 
 
 def read_staged(
-    engine: RelationalEngine, folder: PartFolder, schema: pa.Schema | None = None, fragment_bytes: int = FRAGMENT_BYTES
+    engine: RelationalEngine, folder: PartFolder, schema: pa.Schema | None = None, fragment_bytes: int | None = None
 ) -> Dataset:
     """Return a dataset of what was staged in a folder."""
     with staged_inputs():

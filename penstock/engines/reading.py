@@ -17,8 +17,7 @@ from penstock.engines.reading_formats import Paths, options_in
 from penstock.engines.reading_tables import ReadingTables
 from penstock.frames.interchange import as_arrow
 from penstock.io.formats import TableOptions, find_format
-from penstock.io.formats.whole_files import FILE_FRAGMENT_BYTES
-from penstock.io.fragments import FRAGMENT_BYTES, Fragment
+from penstock.io.fragments import Fragment
 from penstock.io.lineage import note_inputs
 from penstock.io.sinks.staging_place import StagingFolder
 from penstock.io.sources.bad_records import log_unparsed
@@ -90,6 +89,8 @@ class Reading(ReadingTables, ABC):
         {'x': [1], 'y': ['a']}
         """
         kind = find_format(format)
+        if options.get("fragment_bytes") is None:
+            options["fragment_bytes"] = kind.fragment_bytes(self.device)
         chosen = kind.read_options(options)
         storage = Storage(dict(storage_options or {}))
         check_shared(cast("Engine", self), paths if isinstance(paths, list | tuple) else [paths])
@@ -110,7 +111,7 @@ class Reading(ReadingTables, ABC):
         extra_columns: str = "warn",
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
         page_checksum_verification: bool = False,
     ) -> Dataset:
         """Plan a dataset of Parquet files from all their footers.
@@ -134,8 +135,8 @@ class Reading(ReadingTables, ABC):
             Read a directory that does not say it is whole.
         storage_options : mapping, optional
             Passed to fsspec; never shown in a message.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment take, about; that of the engine unless given.
         page_checksum_verification : bool
             Compare pages with the checksums in the file, where its writer put any; slower, pages are then decoded by
             pyarrow on the CPU. Files that lie beside a Penstock manifest are always compared with its hashes (not
@@ -164,7 +165,7 @@ class Reading(ReadingTables, ABC):
         max_bad_records: int = 0,
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of CSV files; they are parsed once here, for row counts and for types that are not declared.
 
@@ -208,7 +209,7 @@ class Reading(ReadingTables, ABC):
         max_bad_records: int = 0,
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of files with one JSON object in a line; parameters and errors are those of `read_csv`.
 
@@ -223,7 +224,7 @@ class Reading(ReadingTables, ABC):
         *,
         extensions: Sequence[str] | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FILE_FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of whole files, images say, one a row; nothing but their listing is read.
 
@@ -240,8 +241,8 @@ class Reading(ReadingTables, ABC):
             Only files whose names end so, in upper or lower case: ``["jpg", "jpeg", "png"]``.
         storage_options : mapping, optional
             Passed to fsspec; never shown in a message.
-        fragment_bytes : int
-            Files that one fragment takes, in bytes, about.
+        fragment_bytes : int, optional
+            Files that one fragment takes, in bytes, about; 32 MiB unless given.
 
         Raises
         ------
@@ -252,7 +253,7 @@ class Reading(ReadingTables, ABC):
         """
         return self.read("files", **options_in(locals()))
 
-    def from_arrow(self, table: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+    def from_arrow(self, table: Any, *, fragment_bytes: int | None = None) -> Dataset:
         """Return a dataset of a table in memory; NaN becomes null when it is read.
 
         Parameters
@@ -260,8 +261,8 @@ class Reading(ReadingTables, ABC):
         table : pyarrow.Table, or any other table
             One of pandas, of Polars, or what has ``__arrow_c_stream__``; a `pyarrow.RecordBatchReader`, say, is read to
             its end.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment take, about; that of the engine unless given.
 
         Raises
         ------
@@ -270,9 +271,10 @@ class Reading(ReadingTables, ABC):
         SchemaError
             A column has values that Arrow does not have, or a name that it cannot have; a name stands twice.
         """
-        return self._dataset(*MemorySource.plan(as_arrow(table), fragment_bytes))
+        size = self.fragment_bytes if fragment_bytes is None else fragment_bytes
+        return self._dataset(*MemorySource.plan(as_arrow(table), size))
 
-    def from_pandas(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+    def from_pandas(self, frame: Any, *, fragment_bytes: int | None = None) -> Dataset:
         """Return a dataset of a pandas frame; its index is left out, NaN and NA are null, and no value changes.
 
         Raises
@@ -282,11 +284,11 @@ class Reading(ReadingTables, ABC):
         """
         return self.from_arrow(frame, fragment_bytes=fragment_bytes)
 
-    def from_polars(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+    def from_polars(self, frame: Any, *, fragment_bytes: int | None = None) -> Dataset:
         """Return a dataset of a Polars frame; raises as `from_arrow` does."""
         return self.from_arrow(frame, fragment_bytes=fragment_bytes)
 
-    def from_cudf(self, frame: Any, *, fragment_bytes: int = FRAGMENT_BYTES) -> Dataset:
+    def from_cudf(self, frame: Any, *, fragment_bytes: int | None = None) -> Dataset:
         """Return a dataset of a cuDF frame; it is kept on the host, and cut to fragments that go back to GPUs."""
         return self.from_arrow(frame.to_arrow(preserve_index=False), fragment_bytes=fragment_bytes)
 

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.dataset.dataset import Dataset
-from penstock.io.fragments import FRAGMENT_BYTES
+from penstock.devices import Device
+from penstock.io.fragments import fragment_bytes_on
 
 Paths = str | Path | list[str] | list[Path]
 
@@ -22,6 +23,13 @@ def options_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 class ReadingFormats(ABC):
     """Ways into `read`, one for each format."""
+
+    device: Device
+
+    @property
+    def fragment_bytes(self) -> int:
+        """Memory that the rows of one fragment take, about, unless a reader says otherwise; see `fragment_bytes_on`."""
+        return fragment_bytes_on(self.device)
 
     @abstractmethod
     def read(
@@ -44,7 +52,7 @@ class ReadingFormats(ABC):
         extra_columns: str = "warn",
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of ORC files from all their footers; parameters and errors are those of `read_parquet`.
 
@@ -73,7 +81,7 @@ class ReadingFormats(ABC):
         extra_columns: str = "warn",
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of Avro files from the heads of all their blocks, with the extra ``avro``.
 
@@ -93,7 +101,7 @@ class ReadingFormats(ABC):
         extra_columns: str = "warn",
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of files of Arrow IPC, Feather (version 2) or streams, from all their record batches.
 
@@ -111,7 +119,7 @@ class ReadingFormats(ABC):
         max_bad_records: int = 0,
         allow_unmanifested: bool = False,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         r"""Plan a dataset of libsvm (svmlight) files, lines of ``label index:value ...``; they are parsed once here.
 

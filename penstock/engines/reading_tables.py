@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.dataset.dataset import Dataset
 from penstock.engines.reading_formats import ReadingFormats
-from penstock.io.fragments import FRAGMENT_BYTES, Fragment
+from penstock.io.fragments import Fragment
 from penstock.io.sources.base import Source
 from penstock.io.sources.sql import plan_sql
 
@@ -27,7 +27,7 @@ class ReadingTables(ReadingFormats, ABC):
         version: int | None = None,
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of a version of a Delta Lake table from its log; needs the extra ``delta``.
 
@@ -47,8 +47,8 @@ class ReadingTables(ReadingFormats, ABC):
         storage_options : mapping, optional
             fsspec's, of the store; keys, endpoint and region of S3 and the keys of Azure are passed to deltalake in its
             words, and what has another name as it is. Never shown in a message.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment take, about; that of the engine unless given.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class ReadingTables(ReadingFormats, ABC):
         snapshot_id: int | None = None,
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of a snapshot of an Iceberg table from its manifests; needs the extra ``iceberg``.
 
@@ -99,8 +99,8 @@ class ReadingTables(ReadingFormats, ABC):
         storage_options : mapping, optional
             fsspec's, of the store; those of S3 and Azure are passed to pyiceberg in its words. Never shown in a
             message.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment take, about; that of the engine unless given.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class ReadingTables(ReadingFormats, ABC):
         partition_on: str | None = None,
         partitions: int | None = None,
         schema: pa.Schema | dict[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Plan a dataset of a table or a query of PostgreSQL, SQLite or DuckDB, with the extra ``sql``.
 
@@ -158,8 +158,8 @@ class ReadingTables(ReadingFormats, ABC):
         schema : pyarrow.Schema or dict of name to type, optional
             Which columns are read, in which types; without it all of them. In SQLite a column is read as what its
             values are, and days, times and decimals are texts, unless they are declared.
-        fragment_bytes : int
-            Memory that the rows of one partition take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one partition take, about; that of the engine unless given.
 
         Raises
         ------
@@ -191,6 +191,6 @@ class ReadingTables(ReadingFormats, ABC):
         return self._dataset(
             *plan_sql(
                 query, uri, partition_on=partition_on, partitions=partitions, schema=schema,
-                fragment_bytes=fragment_bytes,
+                fragment_bytes=self.fragment_bytes if fragment_bytes is None else fragment_bytes,
             )
         )  # fmt: skip

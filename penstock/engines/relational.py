@@ -22,7 +22,7 @@ from penstock.engines.base import Engine
 from penstock.engines.querying import QueryEngine, read_staged, run
 from penstock.engines.reading import owning
 from penstock.engines.relating import relate
-from penstock.io.fragments import FRAGMENT_BYTES, row_bytes
+from penstock.io.fragments import row_bytes
 from penstock.io.sinks.staging_place import StagingPlace
 from penstock.io.sources.memory import MemorySource
 
@@ -87,7 +87,7 @@ class RelationalEngine(Engine, ABC):
         schema: pa.Schema | dict[str, Any] | None = None,
         staging_dir: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Join, group or otherwise relate the rows of datasets, by the engine's own query engine.
 
@@ -117,8 +117,8 @@ class RelationalEngine(Engine, ABC):
             given, or on one machine the temporary directory.
         storage_options : mapping, optional
             Passed to fsspec for a store; those of the engine unless given.
-        fragment_bytes : int
-            Memory that the rows of one fragment of the result take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment of the result take, about; that of the engine unless given.
 
         Raises
         ------

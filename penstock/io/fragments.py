@@ -1,7 +1,7 @@
 """What a dataset is made of: pieces of files, put together to fragments of about one size in memory.
 
 A fragment is the unit of work of every engine. It is a description, not data: small, picklable, and the same for the
-same files whatever the engine, so that partial results are merged in the same order everywhere.
+same files whatever the engine, so that partial results are merged in the same order everywhere. GPUs have larger ones.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from penstock.devices import Device
+
 FRAGMENT_BYTES = 128 * 2**20
 """Memory that the rows of one fragment take when read, about; see :func:`row_bytes`."""
+_OF_GPU = 32
 
 
 class BadRecord(NamedTuple):
@@ -102,6 +105,20 @@ class Fragment:
                 return piece.path, piece.first + row - start
             start += piece.rows
         raise IndexError(row)
+
+
+def fragment_bytes_on(device: Device) -> int:
+    """Return the memory that the rows of one fragment take when read, about: `FRAGMENT_BYTES`, or more on a GPU.
+
+    There it is a 32nd of its memory. Work on a fragment takes some ten thousand calls, which a GPU waits for longer
+    than it computes unless each is for millions of rows; and some times its memory.
+
+    Examples
+    --------
+    >>> fragment_bytes_on(Device("cpu")), fragment_bytes_on(Device("gpu", 0, memory=80 * 2**30)) // 2**20
+    (134217728, 2560)
+    """
+    return max(FRAGMENT_BYTES, (device.memory or 0) // _OF_GPU)
 
 
 def row_bytes(schema: pa.Schema) -> int:

@@ -11,8 +11,8 @@ from penstock.core.sizes import show_bytes
 from penstock.io.fragments import Fragment, Piece
 
 HINT = (
-    "Lower fragment_bytes where the data is read (128 MiB unless given), run fewer tasks at the same time (in_flight,"
-    " threads of a worker, cores of an executor), or give them more memory."
+    "Lower fragment_bytes where the data is read (128 MiB unless given, more on a GPU), run fewer tasks at the same"
+    " time (in_flight, threads of a worker, cores of an executor), or give them more memory."
 )
 """What to do about it."""
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 from penstock.core.errors import ConfigError, did_you_mean
 from penstock.core.scheduler import Scheduler
 from penstock.core.schemas import declared
-from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, pack, row_bytes
+from penstock.devices import Device
+from penstock.io.fragments import FRAGMENT_BYTES, Fragment, Piece, fragment_bytes_on, pack, row_bytes
 from penstock.io.sinks.part_writer import PartWriter
 from penstock.io.sources.bad_records import check_limit
 from penstock.io.sources.base import Source
@@ -153,6 +154,10 @@ class Format(ABC, Generic[Options]):
         InputError
             A file cannot be read, or files do not agree; names it.
         """
+
+    def fragment_bytes(self, device: Device) -> int:
+        """Return the memory that the rows of one fragment take, about, where none is asked for."""
+        return fragment_bytes_on(device)
 
     def pack(self, pieces: Iterable[Piece], schema: pa.Schema, options: ReadOptions) -> tuple[Fragment, ...]:
         """Return pieces, in their order, put together to fragments of about `fragment_bytes`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.core.errors import MissingInputError
 from penstock.core.scheduler import Scheduler
+from penstock.devices import Device
 from penstock.io.formats.base import Format, ReadOptions
 from penstock.io.fragments import Fragment, Piece
 from penstock.io.sources.binary import BinarySource
@@ -32,6 +33,10 @@ class WholeFiles(Format[WholeFilesOptions]):
     suffixes = ("",)
     options = WholeFilesOptions
     whole_files = True
+
+    def fragment_bytes(self, device: Device) -> int:
+        """Return `FILE_FRAGMENT_BYTES`, on any device: files are taken apart on the host."""
+        return FILE_FRAGMENT_BYTES
 
     def plan(
         self, files: Sequence[InputFile], scheduler: Scheduler, storage: Storage, options: WholeFilesOptions

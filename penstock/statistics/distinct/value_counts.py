@@ -60,8 +60,8 @@ class ValueCounts(ByValue):
         return replace(self, columns=(), keep=ALL)
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
-        """Count the values of one partition, all columns in one call; of a long one by slices."""
-        if len(frame) <= 2 * _ROWS:
+        """Count the values of one partition, all columns in one call; of a long one on a CPU by slices."""
+        if len(frame) <= 2 * _ROWS or frames.is_gpu(frame):
             return self._counted(frame)
         slices = (frame[first : first + _ROWS] for first in range(0, len(frame), _ROWS))
         return self.merge_consuming([self._counted(rows) for rows in slices])
