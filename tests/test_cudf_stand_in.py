@@ -21,6 +21,8 @@ from cudf_stand_in.frame import DataFrame
 from cudf_stand_in.series import Series
 from cudf_stand_in.spec import Checked
 
+pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+
 MODULES = (accessors, arrays, dtypes, frame, groupby, index, pylibcudf, series)
 CLASSES = {
     value
@@ -264,5 +266,5 @@ def test_rows_of_a_file_are_read_as_by_libcudf(cudf: Any, tmp_path: Path) -> Non
     from penstock.frames import cudf as door
 
     pq.write_table(pa.table({"x": [1, 2, 3], "b": [b"a", None, b"c"], "more": [0, 0, 0]}), tmp_path / "f.parquet")
-    found = door.read_parquet(str(tmp_path / "f.parquet"), 1, 2, ["b", "x"])
+    found = door.read_parquet([str(tmp_path / "f.parquet")], 1, 2, ["b", "x"])
     assert found.to_arrow(preserve_index=False).to_pydict() == {"b": [None, "c"], "x": [2, 3]}

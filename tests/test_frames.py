@@ -43,7 +43,7 @@ def test_nan_is_null_from_the_door_on() -> None:
 
 def test_nan_in_a_parquet_file_is_null(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1.0, float("nan")]}), tmp_path / "f.parquet")
-    assert frames.read_parquet(str(tmp_path / "f.parquet"), 0, 2, ["x"])["x"].to_list() == [1.0, None]
+    assert frames.read_parquet([str(tmp_path / "f.parquet")], 0, 2, ["x"])["x"].to_list() == [1.0, None]
 
 
 def test_an_infinity_is_a_value() -> None:
@@ -53,7 +53,7 @@ def test_an_infinity_is_a_value() -> None:
 def test_read_parquet_gives_the_rows_and_columns_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "a[1]*.parquet"  # a name that a glob would misread
     pq.write_table(pa.table({"a": range(100), "b": range(100, 200)}), path, row_group_size=30)
-    found = frames.read_parquet(str(path), 25, 40, ["b"])
+    found = frames.read_parquet([str(path)], 25, 40, ["b"])
     assert found.columns == ["b"]
     assert found["b"].to_list() == list(range(125, 165))
 

@@ -19,10 +19,10 @@ from penstock import stages as st
 from penstock.dataset.tasks import Probe
 
 ROOT = str(Path(ps.__file__).parent)
-FEW = 130
+FEW = 132
 """It was 190 when a scan was fused three times over; that what authors give is checked takes calls, too, and so does
-that a stage may be one of vectors, or fill nulls in columns that others gather in the same scan, and that tasks may be
-recorded."""
+that a stage may be one of vectors, or fill nulls in columns that others gather in the same scan, that tasks may be
+recorded, and that a GPU has other types."""
 
 
 def file_of(frame: FrameType | None) -> str | None:

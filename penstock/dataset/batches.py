@@ -57,7 +57,8 @@ class BatchTask:
         """
         devices.use(self.kind)
         log = RowLog()
-        frame = steps.run(self.steps, frames.from_arrow(table.select(list(self.columns)), self.kind), log)
+        with steps.host_types(self.steps, table.schema, self.kind):
+            frame = steps.run(self.steps, frames.from_arrow(table.select(list(self.columns)), self.kind), log)
         if log.quarantined:
             reason, count = next(iter(log.quarantined.items()))
             raise BadRowsError(

@@ -98,9 +98,10 @@ class TreeTask:
     def __call__(self, fragment: Fragment) -> list[NodeSummary]:
         """Summarise one fragment."""
         devices.use(self.kind)
-        summaries = self._attempt(fragment, ())
-        if any(_lacks_row(summary.error) for summary in summaries):
-            summaries = self._attempt(fragment, (ROW,))
+        with steps.host_types((), self.reader.source.schema, self.kind):
+            summaries = self._attempt(fragment, ())
+            if any(_lacks_row(summary.error) for summary in summaries):
+                summaries = self._attempt(fragment, (ROW,))
         for summary in summaries:
             summary.log.tables.clear()
             summary.log.gathered.clear()

@@ -6,9 +6,11 @@ no others, and it never changes a frame in place.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from penstock.core.errors import (
 from penstock.core.names import check_names
 from penstock.dataset.task_errors import described, hint_for, place_of
 from penstock.frames import ROW, Kind
+from penstock.frames.host_types import is_lost, typed
 from penstock.frames.on_host import filter_rows
 from penstock.frames.predicates import matching
 from penstock.io.fragments import Fragment
@@ -270,6 +273,20 @@ def output_schema(steps: Sequence[Step], schema: pa.Schema) -> pa.Schema:
         schema, hidden = step.output_schema(schema), hidden | step.hidden
         check_names([name for name in schema.names if name not in hidden], step.label, stage=step.label)
     return schema
+
+
+def host_types(steps: Sequence[Step], schema: pa.Schema, kind: Kind) -> AbstractContextManager[None]:
+    """Have columns leave a GPU, while a task runs, in the types that they have before and after the steps."""
+    return typed(_lost_types(steps, schema)) if kind == "gpu" else nullcontext()
+
+
+def _lost_types(steps: Sequence[Step], schema: pa.Schema) -> dict[str, pa.DataType]:
+    """Return the types that cuDF has not, by name; one that stands for columns of several types is left out."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for each in itertools.accumulate(steps, lambda before, step: step.output_schema(before), initial=schema):
+        for name, type_ in zip(each.names, each.types, strict=True):
+            kinds.setdefault(name, set()).add(type_)
+    return {name: kind for name, (kind, *others) in kinds.items() if not others and is_lost(kind)}
 
 
 def history(steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -70,7 +70,7 @@ class ReadTask:
             except DataValueError as error:
                 raise steps.with_row(error, frame) from error.__cause__
 
-        with coded.task():
+        with coded.task(), steps.host_types(self.steps, self.reader.source.schema, self.kind):
             return located(fragment, attempt, log)
 
 
@@ -163,7 +163,8 @@ class SummariseTask:
 
         devices.use(self.kind)
         log = RowLog()
-        states = located(fragment, attempt, log)
+        with steps.host_types(self.steps, self.reader.source.schema, self.kind):
+            states = located(fragment, attempt, log)
         log.tables.clear()
         log.gathered.clear()
         return states, log

@@ -25,6 +25,7 @@ from penstock.frames import nested as frames_nested
 from penstock.frames.encoding import Frame as Frame
 from penstock.frames.encoding import decode as decode
 from penstock.frames.encoding import encode as encode
+from penstock.frames.host_types import host_schema
 
 Kind = Literal["cpu", "gpu"]
 ERRORS = (Exception, pl.exceptions.PanicException)
@@ -72,15 +73,17 @@ def _without_nested_nan(frame: nw.DataFrame) -> list[nw.Series]:
     return list(from_arrow(changed, kind_of(frame)).iter_columns()) if changed.num_columns else []
 
 
-def read_parquet(path: str, first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu") -> nw.DataFrame:
-    """Read rows ``first`` to ``first + rows`` of a local Parquet file; only the row groups and columns needed.
+def read_parquet(
+    paths: Sequence[str], first: int, rows: int, columns: Sequence[str], kind: Kind = "cpu"
+) -> nw.DataFrame:
+    """Read rows ``first`` to ``first + rows`` of local Parquet files; only the row groups and columns needed.
 
     The in-memory engine is asked for: sums of the streaming one differ from run to run.
     """
     if kind == "gpu":
-        native = cudf.read_parquet(path, first, rows, columns)
+        native = cudf.read_parquet(paths, first, rows, columns)
     else:
-        lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).slice(first, rows)
+        lazy = pl.scan_parquet(list(paths), glob=False, hive_partitioning=False).select(columns).slice(first, rows)
         native = lazy.collect(engine="in-memory")
     return nan_to_null(nw.from_native(native, eager_only=True))
 
@@ -115,11 +118,15 @@ def _writes_on_gpu(schema: pa.Schema | None, compression: str, level: int | None
 
 
 def to_arrow(frame: nw.DataFrame, schema: pa.Schema | None = None) -> pa.Table:
-    """Return an Arrow table with canonical types, or with those of `schema`, which the frame conforms to."""
-    table = cudf.to_arrow(nw.to_native(frame)) if is_gpu(frame) else frame.to_arrow()
-    wanted = canonical(table.schema) if schema is None else schema
+    """Return an Arrow table with canonical types, or with those of `schema`, which the frame conforms to.
+
+    From a GPU dates, bytes and nulls come back as such where `schema`, or the task, knows of them: see `host_types`.
+    """
     if is_gpu(frame):
-        return cudf.restored(table, wanted)
+        table = cudf.to_arrow(nw.to_native(frame))
+        return cudf.restored(table, host_schema(canonical(table.schema)) if schema is None else schema)
+    table = frame.to_arrow()
+    wanted = canonical(table.schema) if schema is None else schema
     return frames_nested.cast(table, wanted) if any(map(pa.types.is_map, wanted.types)) else table.cast(wanted)
 
 
@@ -225,6 +232,10 @@ def value_counts(frame: nw.DataFrame, columns: Sequence[str]) -> dict[str, pa.Ta
         }
         counted |= dict(zip(lazy, pl.collect_all(lazy.values(), engine="in-memory"), strict=True))
         return {name: to_arrow(nw.from_native(counts, eager_only=True)) for name, counts in counted.items()}
+    if decimals := [name for name in columns if frame.schema[name].is_decimal()]:  # by which cuDF groups no rows
+        others = value_counts(frame, [name for name in columns if name not in decimals])
+        found = others | value_counts(from_arrow(to_arrow(frame.select(decimals))), decimals)
+        return {name: found[name] for name in columns}
     return {name: to_arrow(_group(frame.select(nw.col(name).alias("value")).drop_nulls())) for name in columns}
 
 

@@ -98,8 +98,8 @@ def nan_to_null(native: Any, columns: Sequence[str]) -> Any:
     return native.assign(**{name: native[name].nans_to_nulls() for name in columns})
 
 
-def read_parquet(path: str, first: int, rows: int, columns: Sequence[str]) -> Any:
-    """Read rows of a local file by libcudf.
+def read_parquet(paths: Sequence[str], first: int, rows: int, columns: Sequence[str]) -> Any:
+    """Read rows of local files, one after the other, by libcudf.
 
     cuDF's own function would take the name for a pattern, look for keys in the names of the folders (and then refuse
     to read some of the rows), and make an index of what pandas wrote.
@@ -107,7 +107,7 @@ def read_parquet(path: str, first: int, rows: int, columns: Sequence[str]) -> An
     frame = cudf().DataFrame
     from pylibcudf import io as plc
 
-    source = plc.SourceInfo([path])
+    source = plc.SourceInfo(list(paths))
     options = plc.parquet.ParquetReaderOptions.builder(source).use_pandas_metadata(False).build()
     options.set_column_names(list(columns))
     options.set_skip_rows(first)

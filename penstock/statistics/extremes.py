@@ -44,13 +44,22 @@ class Extremes(ColumnStatistic):
     """
 
     def summarise(self, frame: nw.DataFrame[Any]) -> State:
-        """Return the extremes of one partition, all columns in one select."""
-        smallest = [nw.col(name).min().alias(f"min{i}") for i, name in enumerate(self.columns)]
-        largest = [nw.col(name).max().alias(f"max{i}") for i, name in enumerate(self.columns)]
+        """Return the extremes of one partition, all columns in one select.
+
+        Of times on a GPU their ticks are taken: cuDF gives one as a `datetime`, which has neither all years nor all
+        nanoseconds.
+        """
+        ticks = _ticks(frame.select(*self.columns)) if frames.is_gpu(frame) else {}
+        values = [nw.col(name).cast(nw.Int64) if name in ticks else nw.col(name) for name in self.columns]
+        smallest = [value.min().alias(f"min{i}") for i, value in enumerate(values)]
+        largest = [value.max().alias(f"max{i}") for i, value in enumerate(values)]
         row = frames.to_arrow(frame.select(*smallest, *largest))
         # pandas and cuDF forget the type of a minimum that is null.
         types = frames.to_arrow(frame.select(*self.columns).head(0)).schema.types
         ends = [row.select([f"min{i}", f"max{i}"]) for i, _ in enumerate(self.columns)]
+        ends = [
+            _typed(end, ticks[name]) if name in ticks else end for name, end in zip(self.columns, ends, strict=True)
+        ]
         return {name: _typed(end, kind) for name, end, kind in zip(self.columns, ends, types, strict=True)}
 
     def merge_column(self, states: Sequence[State]) -> State:
@@ -66,6 +75,14 @@ class Extremes(ColumnStatistic):
     def finish_column(self, name: str, state: State) -> Extreme:
         """Return the extremes of one column."""
         return Extreme(**state.to_pylist()[0])
+
+
+def _ticks(frame: nw.DataFrame[Any]) -> dict[str, pa.DataType]:
+    """Return the types of times, without their zone, as cuDF counts them."""
+    kinds = {name: (pa.duration if kind == nw.Duration else pa.timestamp, kind) for name, kind in frame.schema.items()}
+    return {
+        name: of(kind.time_unit) for name, (of, kind) in kinds.items() if isinstance(kind, nw.Datetime | nw.Duration)
+    }
 
 
 def _typed(end: pa.Table, kind: pa.DataType) -> pa.Table:

@@ -32,7 +32,7 @@ def _lists(matrix: np.ndarray) -> pa.Array:
 
 class SourceInfo(Checked, owner="pylibcudf.io.SourceInfo"):
     def __init__(self, sources: list[str]) -> None:
-        (self._path,) = sources
+        self._paths = sources
 
 
 class TableWithMetadata(Checked, owner="pylibcudf.io.TableWithMetadata"):
@@ -72,13 +72,14 @@ class ParquetReaderOptionsBuilder(Checked, owner="pylibcudf.io.parquet.ParquetRe
 
     def build(self) -> ParquetReaderOptions:
         made = ParquetReaderOptions.__new__(ParquetReaderOptions)
-        made._path, made._names, made._first, made._rows = self._source._path, None, 0, None
+        made._paths, made._names, made._first, made._rows = self._source._paths, None, 0, None
         return made
 
 
 def read_parquet(options: ParquetReaderOptions) -> TableWithMetadata:
-    """Read rows of a file; binary columns come as strings, as from libcudf."""
-    table = pq.ParquetFile(options._path).read(options._names).slice(options._first, options._rows)
+    """Read rows of files, which are counted through; binary columns come as strings, as from libcudf."""
+    files = [pq.ParquetFile(path).read(options._names) for path in options._paths]
+    table = pa.concat_tables(files).slice(options._first, options._rows)
     kinds = [(each.name, pa.string() if pa.types.is_binary(each.type) else each.type) for each in table.schema]
     return TableWithMetadata._of(table.cast(pa.schema(kinds), safe=False))
 

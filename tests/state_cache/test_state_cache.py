@@ -56,9 +56,9 @@ def reads(monkeypatch) -> list[str]:
     names: list[str] = []
     read = frames.read_parquet
 
-    def counted(path, *others):
-        names.append(Path(path).name)
-        return read(path, *others)
+    def counted(paths, *others):
+        names.extend(Path(path).name for path in paths)
+        return read(paths, *others)
 
     monkeypatch.setattr(frames, "read_parquet", counted)
     return names
@@ -117,9 +117,9 @@ def test_statistics_that_are_new_alone_are_gathered(local, days, tmp_path, monke
     ps.Pipeline(st.StandardScaler("y")).fit(data)
     columns, read = [], frames.read_parquet
 
-    def noted(path, first, rows, names, kind):
+    def noted(paths, first, rows, names, kind):
         columns.append(tuple(names))
-        return read(path, first, rows, names, kind)
+        return read(paths, first, rows, names, kind)
 
     monkeypatch.setattr(frames, "read_parquet", noted)
     ps.Pipeline(st.StandardScaler("y"), st.StringIndexer("s")).fit(data)

@@ -38,6 +38,21 @@ class Source(Protocol):
         ...
 
 
+class SourceOfMany(Source, Protocol):
+    """A source that can read several pieces by one call, where a device has much of that."""
+
+    def read_together(self, pieces: Sequence[Piece], columns: Sequence[str], kind: Kind) -> nw.DataFrame | None:
+        """Return the rows of all pieces, or None where they have to be read one by one."""
+        ...
+
+
+def read_pieces(source: Source, pieces: Sequence[Piece], columns: Sequence[str], kind: Kind) -> nw.DataFrame:
+    """Return the rows of pieces, one after the other."""
+    read_together = getattr(source, "read_together", None)
+    frame = read_together(pieces, columns, kind) if read_together and kind == "gpu" and len(pieces) > 1 else None
+    return frames.concat([source.read(piece, columns, kind) for piece in pieces]) if frame is None else frame
+
+
 def storage_of(source: Source) -> Storage | None:
     """Return what opens the files of a source, None where it has none; a query runs to say so."""
     storage: Storage | None = getattr(source, "storage", None)
@@ -129,14 +144,14 @@ class Reader:
     def _stored(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
         wanted = list(columns) or self.source.schema.names[:1]
         if self.persistence is None or self.persistence.released or (version := self.version(fragment)) is None:
-            return self._decoded(fragment, wanted, kind)
+            return read_pieces(self.source, fragment.pieces, wanted, kind)
         store = store_of(self.persistence, kind)
         return store.read(
-            fragment, wanted, version, lambda names: FragmentRows(self._decoded(fragment, names, kind))
+            fragment,
+            wanted,
+            version,
+            lambda names: FragmentRows(read_pieces(self.source, fragment.pieces, names, kind)),
         ).frame
-
-    def _decoded(self, fragment: Fragment, columns: Sequence[str], kind: Kind) -> nw.DataFrame:
-        return frames.concat([self.source.read(piece, columns, kind) for piece in fragment.pieces])
 
 
 def log_absent(schema: pa.Schema, fragments: Sequence[Fragment]) -> None:
