@@ -69,6 +69,8 @@ def _answer(question: Callable[[], Any]) -> Any:
 
 def _releases() -> dict[str, str]:
     """Return the version of each library that is installed, by its name without that of CUDA."""
-    found = {each.name.lower().replace("_", "-"): each.version for each in metadata.distributions() if each.name}
+    installed = [each for each in metadata.distributions() if each.name]
+    # Of one that is there twice, the first is imported.
+    found = {each.name.lower().replace("_", "-"): each.version for each in reversed(installed)}
     matches = {name: _LIBRARIES.fullmatch(name) for name in found}
     return {match[1]: found[name] for name, match in sorted(matches.items()) if match}
