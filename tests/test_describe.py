@@ -185,7 +185,9 @@ def test_decimals_are_numbers(engine):
     [
         ([dt.datetime(2024, 5, 1, 12, 30), dt.datetime(2024, 5, 2)], pa.timestamp("us")),
         ([dt.datetime(2024, 5, 1, tzinfo=dt.UTC), dt.datetime(2024, 5, 2, tzinfo=dt.UTC)], pa.timestamp("ms", "UTC")),
-        ([dt.time(1, 2), dt.time(3, 4)], pa.time64("us")),
+        pytest.param(
+            [dt.time(1, 2), dt.time(3, 4)], pa.time64("us"), marks=pytest.mark.cpu("cuDF has no times of day")
+        ),
         ([dt.timedelta(1), dt.timedelta(2)], pa.duration("us")),
     ],
     ids=str,
@@ -195,6 +197,7 @@ def test_times_have_a_first_and_a_last(local, values, kind):
     assert (column.first, column.last, column.distinct) == (*values, 2)
 
 
+@pytest.mark.cpu("cuDF needs pandas")
 def test_nanoseconds_need_no_pandas(local, hide_modules):
     hide_modules("pandas")
     column = one(local, [1_700_000_000_123_456_789], pa.timestamp("ns"))

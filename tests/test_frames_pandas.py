@@ -168,6 +168,7 @@ def mixed(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"y": [1, "a"]})
 
 
+@pytest.mark.cpu("cuDF has no times of day")
 def test_a_time_that_pandas_has_no_like_for_is_named(local: Engine):
     data = local.from_arrow(pa.table({"n": [1], "t": pa.array([1001], pa.time64("ns"))}))
     with pytest.raises(SchemaError, match=r"column 't', time64\[ns\], has no like in pandas"):

@@ -20,6 +20,8 @@ from penstock.frames import cudf
 from penstock.stages.training.trees._objectives import FAULTS
 from penstock.statistics.rules import Rule
 
+pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+
 TABLE = pa.table(
     {
         "a": pa.array([None, 2, 5, None], pa.int32()),

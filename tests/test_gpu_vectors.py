@@ -17,6 +17,8 @@ from penstock.frames.elements import elements, pack
 from penstock.stages.base import Stage
 from penstock.testing.compare import demand_equal
 
+pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+
 VALUES = np.random.default_rng(0).normal(size=(60, 4)).round(3)
 TABLE = pa.table({"v": VALUES.tolist(), "x": VALUES.sum(axis=1), "y": (VALUES[:, 0] > 0).astype(np.int64)})
 

@@ -47,6 +47,8 @@ from penstock.statistics.log_cells import LogCells
 from penstock.statistics.scores_by_class import ScoresByClass
 from penstock.testing import LocalGang
 
+pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+
 ROWS, SAMPLE, FRAGMENTS, ROUNDS, FOLDS, DISTINCT = 6000, 160, 3, 8, 2, 300
 FEATURES = ("x0", "x1", "x2")
 

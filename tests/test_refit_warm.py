@@ -86,6 +86,7 @@ def booster(stage, label: str, **options):
     return stage(label, features=NAMES, num_boost_round=4, max_depth=3, **options)
 
 
+@pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
 @pytest.mark.thorough
 @pytest.mark.parametrize(("stage", "label", "parameters"), BOOSTED)
 def test_rounds_are_added_as_xgboost_adds_them(local, stage, label, parameters):
@@ -96,6 +97,7 @@ def test_rounds_are_added_as_xgboost_adds_them(local, stage, label, parameters):
     assert model.fitted[0]["rounds"] == 8
 
 
+@pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
 @pytest.mark.parametrize(("stage", "label", "parameters"), BOOSTED)
 def test_a_file_to_begin_with_is_added_to_as_xgboost_adds_to_it(local, tmp_path, stage, label, parameters):
     first = boosted(label, parameters, OLD, 3)
@@ -335,6 +337,7 @@ def test_classes_that_were_not_learned_are_named(local, stage):
     assert told.value.place["row"] == 0
 
 
+@pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
 def test_classes_that_the_new_rows_lack_stay(local):
     old, new = (part.select([*NAMES, "grade"]) for part in (OLD, NEW))
     one = new.set_column(3, "grade", pa.array([1] * 200))

@@ -127,8 +127,9 @@ def test_every_evaluator_has_columns_here_and_a_name_among_the_stages():
 def test_the_same_fragments_give_the_same_on_every_engine(evaluator, distributed_engine):
     expected = evaluator.evaluate(scattered(home(distributed_engine.kind), few=False))
     found = evaluator.evaluate(scattered(distributed_engine, few=False))
-    demand_equal(dict(found), dict(expected), evaluator.title)
-    demand_equal(found.tables, expected.tables, evaluator.title)
+    rtol = RTOL if distributed_engine.kind == "gpu" else 0.0  # sums of a GPU are in any order
+    demand_equal(dict(found), dict(expected), evaluator.title, rtol=rtol)
+    demand_equal(found.tables, expected.tables, evaluator.title, rtol=rtol)
 
 
 @examples

@@ -17,6 +17,7 @@ from penstock.errors import MissingExtraError, SchemaError
 
 UTC = dt.UTC
 DAY = {"type": "record", "name": "day", "fields": [{"name": "d", "type": {"type": "int", "logicalType": "date"}}]}
+NOT_ON_GPUS = pytest.mark.cpu("cuDF has no times of day")
 TYPES: dict[str, tuple[Any, pa.DataType, list[Any]]] = {
     "date": ({"type": "int", "logicalType": "date"}, pa.date32(), [dt.date(1, 1, 1), dt.date(2024, 2, 29)]),
     "millis": (
@@ -63,7 +64,10 @@ def write(path: Path, fields: list[dict[str, Any]], rows: list[dict[str, Any]], 
 
 
 @pytest.mark.parametrize("order", ["null first", "null last", "never null"])
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=NOT_ON_GPUS if name.startswith("time_") or name == "time" else ()) for name in TYPES],
+)
 def test_a_logical_type_of_another_writer_has_its_type_in_arrow(
     local: ps.LocalEngine, name: str, order: str, tmp_path: Path
 ) -> None:

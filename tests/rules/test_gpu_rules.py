@@ -11,6 +11,8 @@ from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401
 from penstock import rules
 from penstock.engines.local import LocalEngine
 
+pytestmark = pytest.mark.cpu("cuDF is a stand-in")
+
 RULES = [
     rules.NullShare("age"),
     rules.InSet("shop", ["s0", "s1"]),

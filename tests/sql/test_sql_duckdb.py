@@ -63,6 +63,7 @@ def read(local: Engine, uri: str, query: str = "t") -> list[dict[str, Any]]:
     return sorted(local.read_sql(query, uri).to_arrow().to_pylist(), key=str)
 
 
+@pytest.mark.cpu("cuDF has no times of day")
 def test_types_of_duckdb_are_those_of_arrow(local: Engine, duckdb: str) -> None:
     columns = ", ".join(f"{value} AS c{place}" for place, (value, *_) in enumerate(TYPES))
     run(duckdb, f"CREATE TABLE t AS SELECT {columns}", "INSERT INTO t (c0) VALUES (NULL)")
@@ -72,6 +73,7 @@ def test_types_of_duckdb_are_those_of_arrow(local: Engine, duckdb: str) -> None:
         assert table[f"c{place}"].to_pylist() == [expected, None], value
 
 
+@pytest.mark.cpu("cuDF has no times of day")
 @pytest.mark.thorough
 def test_rows_of_every_type_are_the_same_to_duckdb_and_come_back_as_they_were(local: Engine, duckdb: str) -> None:
     start = dt.datetime(2024, 2, 28, 23, 59, 59, 999999)

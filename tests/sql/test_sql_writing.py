@@ -73,6 +73,7 @@ def leftovers(uri: str) -> list[str]:
         return database.tables_like(session, TableName("t"), "_penstock")
 
 
+@pytest.mark.cpu("cuDF has no times of day")
 @pytest.mark.thorough
 def test_every_type_comes_back_to_the_bit_where_it_is_declared(local: Engine, uri: str) -> None:
     rows = pa.table({name: pa.array(values, kind) for name, (kind, values) in VALUES.items()})

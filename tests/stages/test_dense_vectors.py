@@ -16,6 +16,7 @@ from penstock import stages as st
 from penstock.errors import ConfigError, DataValueError, SchemaError
 from penstock.frames import from_arrow
 from penstock.frames.elements import elements
+from penstock.testing.compare import demand_equal
 
 SIZE = 5
 NAMES = [f"v_{place}" for place in range(SIZE)]
@@ -85,10 +86,12 @@ def test_trees_of_vectors_are_those_of_their_elements(local):
     of_vector = fit(local, st.XGBoostClassifier("y", features=["x", "v"], **options), TABLE)
     of_columns = fit(local, st.XGBoostClassifier("y", features=["x", *NAMES], **options), COLUMNS)
     made = ["probability", "contributions"]
-    assert transformed(of_vector, local, TABLE, *made) == transformed(of_columns, local, COLUMNS, *made)
+    found, expected = transformed(of_vector, local, TABLE, *made), transformed(of_columns, local, COLUMNS, *made)
+    demand_equal(found, expected, "made", rtol=1e-5 if local.kind == "gpu" else 0.0)  # sums of a GPU are in any order
     assert of_vector.importances() == of_columns.importances()
 
 
+@pytest.mark.cpu("trees of a GPU are other ones than those that XGBoost grows here")
 @pytest.mark.thorough
 def test_trees_of_parts_are_those_of_one_matrix(local, tmp_path):
     weight = np.linspace(0.1, 3.0, len(VALUES))

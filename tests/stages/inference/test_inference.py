@@ -127,6 +127,7 @@ def test_a_network_is_loaded_once_in_a_process(digits, local, monkeypatch):
 
 def test_an_onnx_runtime_without_cuda_runs_on_the_cpu_beside_a_gpu_and_says_so(digits, monkeypatch, caplog):
     monkeypatch.setattr(devices, "use", lambda kind: Device("gpu", 0))
+    _onnx.session.cache_clear()
     network = _onnx.session(Blob("onnx", digits.onnx.read_bytes()), None, "gpu")
     images = np.array(digits.table["image"].to_pylist(), np.float32).reshape(-1, 1, 8, 8)
     np.testing.assert_allclose(network.run(images), digits.scores, atol=1e-5)
