@@ -1,4 +1,4 @@
-"""What a piece of work costs, with all the processes that it starts: wall and CPU seconds, and peak memory."""
+"""What a piece of work costs, with all the processes that it starts: wall and CPU seconds, peak memory, joules."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import psutil
 
+from penstock.devices.energy import energy_counters
+
 _EVERY = 0.1
 
 
+@dataclass
 class Cost:
-    """Seconds and bytes of one piece of work."""
+    """Seconds, bytes and counted joules, by device, of one piece of work."""
 
-    seconds = 0.0
-    cpu_seconds = 0.0
-    peak_bytes = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_bytes: int = 0
+    counted_joules: dict[str, float] = field(default_factory=dict)
 
 
 def _tree() -> list[psutil.Process]:
@@ -66,9 +71,10 @@ def measured() -> Iterator[Cost]:
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    cpu, began = cpu_seconds(), time.perf_counter()
+    counters, cpu, began = energy_counters(), cpu_seconds(), time.perf_counter()
     yield cost
     cost.seconds, cost.cpu_seconds = time.perf_counter() - began, cpu_seconds() - cpu
+    cost.counted_joules = {device: value - counters.get(device, value) for device, value in energy_counters().items()}
     stop.set()
     watcher.join()
     cost.peak_bytes = max(cost.peak_bytes, _memory())
@@ -83,6 +89,7 @@ def report(
         "seconds": cost.seconds,
         "cpu_seconds": cost.cpu_seconds,
         "peak_bytes": cost.peak_bytes,
+        "counted_joules": cost.counted_joules,
         "check": check,
         **details,
     }

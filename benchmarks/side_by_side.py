@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.contenders import CORES, Contender
+from benchmarks.energy import joules, method
 
 ROOT = Path(__file__).resolve().parents[1]
 Results = dict[str, dict[str, dict[str, Any]]]
@@ -92,7 +93,8 @@ def run(contender: Contender, data: Path, warm_up: Path, scratch: Path, limit: f
         if done.returncode or not done.stdout.strip():
             log.seek(0)
             raise SystemExit(f"{contender.name} ({contender.work}) failed:\n{log.read()[-3000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])  # type: ignore[no-any-return]
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return {**found, "joules": joules(found)}
 
 
 def ratios(contenders: Sequence[Contender], results: Results, figure: str) -> dict[str, float]:
@@ -116,13 +118,13 @@ def show(title: str, contenders: Sequence[Contender], results: Results, console:
 def _table(title: str, results: Results) -> Table:
     scans = any("scans" in found for of_work in results.values() for found in of_work.values())
     shown = Table(title=title)
-    for heading in ("work", "contender", "wall s", "CPU s", "peak GiB", "start s", *(["scans"] if scans else [])):
+    for heading in ("work", "contender", "wall s", "CPU s", "peak GiB", "J", "start s", *(["scans"] if scans else [])):
         shown.add_column(heading, justify="left" if heading in ("work", "contender") else "right")
     for work, of_work in results.items():
         for name, r in of_work.items():
             shown.add_row(
                 work, name, f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['peak_bytes'] / 2**30:.2f}",
-                f"{r['start_seconds']:.1f}", *([f"{r['scans']:.0f}"] if "scans" in r else []),
+                f"{r['joules']:.0f}", f"{r['start_seconds']:.1f}", *([f"{r['scans']:.0f}"] if "scans" in r else []),
             )  # fmt: skip
     return shown
 
@@ -135,6 +137,8 @@ def save(target: Path, rows: int, contenders: Sequence[Contender], results: Resu
         "machine": platform.processor() or platform.machine(),
         "ratios": ratios(contenders, results, "seconds"),
         "cpu_ratios": ratios(contenders, results, "cpu_seconds"),
+        "energy": method(),
+        "joule_ratios": ratios(contenders, results, "joules"),
         "results": results,
     }
     target.parent.mkdir(parents=True, exist_ok=True)
