@@ -22,6 +22,8 @@ class RankOptions:
         How often a training that lost a rank starts again.
     checkpoint_dir : path or URL, optional
         Where checkpoints outlive the run.
+    elastic : bool
+        Begin on the workers that are there, and begin again from a checkpoint on more.
     allow_insecure : bool
         Let ranks of XGBoost listen on all addresses.
     """
@@ -30,6 +32,7 @@ class RankOptions:
     timeout: float | None = field(default=None, metadata={"show_default": "120.0"})
     max_restarts: int | None = field(default=None, metadata={"show_default": "2"})
     checkpoint_dir: str | Path | None = None
+    elastic: bool = field(default=False, metadata={"option": "--elastic/--no-elastic"})
     allow_insecure: bool = field(default=False, metadata={"option": "--allow-insecure/--no-allow-insecure"})
 
     @property
@@ -37,6 +40,6 @@ class RankOptions:
         """How trainers run; ConfigError for a value that `SpmdOptions` refuses."""
         from penstock.spmd import SpmdOptions
 
-        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "allow_insecure")
+        names = ("world_size", "timeout", "max_restarts", "checkpoint_dir", "elastic", "allow_insecure")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         return SpmdOptions(**given)

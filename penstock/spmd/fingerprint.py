@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
-def checkpoint_store(options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int) -> CheckpointStore:
+def checkpoint_store(
+    options: SpmdOptions, body: Body, datasets: Mapping[str, Dataset], size: int | None
+) -> CheckpointStore:
     """Return where the checkpoints of one training are kept; those of others, in the same directory, are not seen."""
     key = "" if options.checkpoint_dir is None else fingerprint(body, datasets, size)
     return CheckpointStore(options.checkpoint_dir, key, options.storage_options)
 
 
-def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int) -> str:
-    """Return a text that differs between trainings: of what, on which rows, after which steps, on how many ranks."""
+def fingerprint(body: Body, datasets: Mapping[str, Dataset], size: int | None) -> str:
+    """Return a text that differs between trainings: of what, on which rows, after which steps, on how many ranks.
+
+    Without a size, which is that of a training whose ranks become more, it is of any number.
+    """
     return repr((body, {name: _rows(dataset) for name, dataset in datasets.items()}, size))
 
 

@@ -5,6 +5,7 @@ Neither Spark nor Dask retries a gang. When a rank is lost, the attempt ends on 
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +15,10 @@ from penstock.core.errors import StageTimeoutError, WorkerLostError
 from penstock.core.progress import Track
 from penstock.spmd import messages as m
 from penstock.spmd.assignment import Assignment, Body, RankAssignment
-from penstock.spmd.checkpoints import CheckpointStore
+from penstock.spmd.checkpoints import Checkpoint, CheckpointStore
 from penstock.spmd.collectives import Collectives
 from penstock.spmd.fingerprint import checkpoint_store
+from penstock.spmd.growth import Grown, Growth
 from penstock.spmd.listener import Listener
 from penstock.spmd.options import SpmdOptions
 from penstock.spmd.peers import Peers, RankLost
@@ -53,6 +55,7 @@ def run_gang(
     threads: int,
     host: str,
     label: str,
+    room: Callable[[], int] | None = None,
 ) -> Any:
     """Run `body` on `size` ranks and return what rank 0 returned.
 
@@ -64,6 +67,9 @@ def run_gang(
         Threads of each rank.
     host : str
         The address of this process that workers can reach; loopback for a cluster on this machine.
+    room : callable, optional
+        Returns how many ranks there could be now: with it the training begins again, from a checkpoint, on more of them
+        as soon as that is sooner than to go on, see `Growth`.
 
     Raises
     ------
@@ -77,17 +83,24 @@ def run_gang(
         What the body raised; that is not tried again.
     """
     if getattr(body, "opens_ports", False):
-        refuse_ports(size, options)
-    assignment = Assignment.of(body, datasets, size, engine.kind, threads)
+        refuse_ports(size if room is None else max(size, 2), options)
+    rounds, started = int(getattr(body, "rounds", 0)), itertools.count()
     losses: list[str] = []
-    with checkpoint_store(options, body, datasets, size) as store:
+    with checkpoint_store(options, body, datasets, size if room is None else None) as store:
         while len(losses) <= options.max_restarts:
-            with engine.progress.track(label, getattr(body, "rounds", 0)) as track:
+            assignment = Assignment.of(body, datasets, size, engine.kind, threads)
+            growth = None if room is None else Growth(size, rounds, room)
+            with engine.progress.track(label, rounds) as track:
                 try:
-                    result = _Attempt(len(losses), size, host, options, store, track).run(launch, assignment)
+                    attempt = _Attempt(next(started), size, host, options, store, track, growth)
+                    result = attempt.run(launch, assignment)
                 except RankLost as loss:
                     losses.append(str(loss))
                     engine.progress.note(f"{label}: {loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
+                    continue
+                except Grown as more:
+                    size = more.size
+                    engine.progress.note(f"{label}: workers came, so it begins again on {size} ranks from a checkpoint")
                     continue
             store.clear()
             return result
@@ -104,9 +117,16 @@ class _Attempt:
     """One start of all ranks, and the conversation with them."""
 
     def __init__(
-        self, number: int, size: int, host: str, options: SpmdOptions, store: CheckpointStore, track: Track
+        self,
+        number: int,
+        size: int,
+        host: str,
+        options: SpmdOptions,
+        store: CheckpointStore,
+        track: Track,
+        growth: Growth | None,
     ) -> None:
-        self._number = number
+        self._number, self._growth = number, growth
         self._size, self._host, self._options, self._store, self._track = size, host, options, store, track
         self._peers = Peers(options.timeout)
         self._rendezvous = Rendezvous(size, host, options)
@@ -170,7 +190,7 @@ class _Attempt:
             case m.Round():
                 self._advance(index, message)
             case m.Saved():
-                self._store.save(message.checkpoint)
+                self._save(message.checkpoint)
             case m.Done():
                 self._results[index] = message.result
                 self._peers.finish(index)
@@ -179,8 +199,16 @@ class _Attempt:
             case m.Failed():
                 raise message.error
 
+    def _save(self, checkpoint: Checkpoint) -> None:
+        self._store.save(checkpoint)
+        size = None if self._growth is None else self._growth.size_from(checkpoint.rounds)
+        if size is not None:
+            raise Grown(size)
+
     def _advance(self, index: int, message: m.Round) -> None:
         new = message.rounds - self._peers.rounds
+        if self._growth is not None:
+            self._growth.advanced(message.rounds)
         if index == 0 and new > 0:
             self._track.advance(new, message.detail)
             self._peers.rounds = message.rounds

@@ -36,6 +36,10 @@ class SpmdOptions:
         are kept in a private temporary directory.
     storage_options : mapping, optional
         Passed to fsspec for a `checkpoint_dir` in a store; never shown in a message.
+    elastic : bool, default False
+        Begin on the workers that are there, one at least and `world_size` at most, and begin again from a checkpoint on
+        those that came meanwhile, as soon as that is sooner than to go on without them. What is learned is then as of
+        ranks that were lost: the same, but for what a trainer says of several ranks. On the local engine there is one.
     allow_insecure : bool, default False
         Let several ranks of XGBoost listen on every address of their machines, where whoever connects can end the
         training, or take part in it and spoil the model: XGBoost can bind to no other address and asks nobody who he
@@ -55,6 +59,7 @@ class SpmdOptions:
     checkpoint_interval: int = 10
     checkpoint_dir: str | Path | None = None
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False, hash=False)
+    elastic: bool = False
     allow_insecure: bool = False
 
     def __post_init__(self) -> None:

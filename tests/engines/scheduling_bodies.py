@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import distributed
+import numpy as np
+
+from penstock.spmd import Rank
 
 PATIENCE = 60.0
 
@@ -93,3 +96,29 @@ class OpenedByAnother:
             gates[self.name].set()
         gates[self.name].wait(PATIENCE)
         return address
+
+
+@dataclass(frozen=True)
+class SlowAlone:
+    """Adds up the rows of all ranks in each round, which takes a while on `most` ranks or less.
+
+    Opens a gate after the first. Gives how many ranks there were in the end, the round from which they began, and the
+    sum.
+    """
+
+    name: str
+    rounds: int
+    seconds: float
+    most: int
+
+    def __call__(self, rank: Rank) -> tuple[int, int, float]:
+        own = sum(sum(rows) for rows in rank.batches("train", ["x"], lambda frame: frame["x"].to_list()))
+        first = 0 if rank.checkpoint is None else rank.checkpoint.rounds
+        total = 0.0 if rank.checkpoint is None else float(rank.checkpoint.data)
+        for done in range(first + 1, self.rounds + 1):
+            time.sleep(self.seconds if rank.size <= self.most else 0.0)
+            total += float(rank.allreduce(np.array([float(own)]))[0])
+            rank.report(done)
+            rank.save(done, str(total).encode())
+            gates[self.name].set()
+        return rank.size, first, total

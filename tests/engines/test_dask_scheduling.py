@@ -24,6 +24,7 @@ from penstock.engines.dask.speculation import Speculation
 from penstock.io.fragments import Fragment, Piece
 from penstock.io.sinks.manifest import read_manifest
 from penstock.io.sinks.part_folder import LocalPartFolder
+from penstock.spmd import SpmdOptions
 
 pytestmark = pytest.mark.dask
 
@@ -312,6 +313,27 @@ def test_a_worker_that_comes_during_a_scan_does_tasks_of_it(dask: DaskEngine) ->
     try:
         assert set(workers) - known
     finally:
+        dask.client.cluster.scale(2)
+        until(lambda: len(dask.client.nthreads()) == 2)
+        dask_workers.await_workers(dask.client, 2, 30)
+
+
+@pytest.mark.slow
+def test_a_training_begins_again_on_a_worker_that_comes(dask: DaskEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(dask.progress, "note", notes.append)
+    data = {"train": dask.from_arrow(pa.table({"x": range(60)}), fragment_bytes=80)}
+    body = bodies.SlowAlone(uuid4().hex, rounds=40, seconds=0.2, most=2)
+    gate = bodies.gates[body.name]
+    comes = threading.Thread(target=lambda: gate.wait(bodies.PATIENCE) and dask.client.cluster.scale(3))
+    comes.start()
+    try:
+        size, first, total = dask.spmd(body, data, SpmdOptions(elastic=True, checkpoint_interval=1, timeout=60))
+        assert (size, total) == (3, 40 * sum(range(60)))
+        assert 0 < first < 40
+        assert notes == ["train: workers came, so it begins again on 3 ranks from a checkpoint"]
+    finally:
+        comes.join()
         dask.client.cluster.scale(2)
         until(lambda: len(dask.client.nthreads()) == 2)
         dask_workers.await_workers(dask.client, 2, 30)

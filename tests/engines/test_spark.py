@@ -238,6 +238,12 @@ def test_rank_without_rows_takes_part(spark):
     assert sorted(result["rows"]) == [0.0, 1.0]
 
 
+def test_an_elastic_training_begins_on_the_slots_that_are_there(spark, numbers):
+    for most, ranks in ((None, 2), (1, 1), (3, 2)):
+        result = spark.spmd(AddUp(rounds=1), {"train": numbers}, SpmdOptions(world_size=most, elastic=True))
+        assert (result["total"], len(result["rows"])) == (4950.0, ranks)
+
+
 def test_more_ranks_than_slots_are_refused_at_once(spark, numbers):
     with pytest.raises(ConfigError, match="world_size is 3, but Spark runs 2"):
         spark.spmd(AddUp(), {"train": numbers}, SpmdOptions(world_size=3))

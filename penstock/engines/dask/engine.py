@@ -11,8 +11,10 @@ except ImportError as error:
     raise MissingExtraError(f"Dask cannot be imported: {error}", hint=how_to_install("dask")) from error
 
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,7 +31,6 @@ from penstock.engines.dask.tasks import TaskOptions, Tasks, merge_states, prune_
 from penstock.engines.querying import QueryEngine, read_staged
 from penstock.engines.relational import RelationalEngine
 from penstock.io import persisted
-from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.spmd import Assignment, Body, Launch, RankAssignment, SpmdOptions, run_alone, run_gang
 
 if TYPE_CHECKING:
@@ -189,9 +190,11 @@ class DaskEngine(RelationalEngine):
         """
         threads = self.client.nthreads()
         room = max(len(threads), dask_workers.expected_workers(self.client))
-        together = self.kind == "cpu" and session.is_on_this_machine(self.client)
-        size = options.world_size or (1 if together else room)
-        if size > room:
+        together = self.kind == "cpu" and session.is_on_this_machine(self.client) and not options.elastic
+        size = (
+            self._ranks_now(options.world_size) if options.elastic else options.world_size or (1 if together else room)
+        )
+        if size > room and not options.elastic:
             raise ConfigError(
                 f"world_size is {size}, but the Dask cluster has {room} worker(s), which run a rank each",
                 hint="Ask for fewer ranks, or start more workers.",
@@ -204,11 +207,18 @@ class DaskEngine(RelationalEngine):
             return run_alone(body, datasets, options, self, label, threads=cores)
 
         def launch(places: Sequence[RankAssignment], assignment: Assignment) -> Launch:
-            workers = dask_workers.await_workers(self.client, size, options.start_timeout)
+            workers = dask_workers.await_workers(self.client, len(places), options.start_timeout)
             return RankTasks(self._tasks(label, assignment), places, workers)
 
         per_rank, host = min(threads.values(), default=1), session.host(self.client)
-        return run_gang(launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label)
+        more = partial(self._ranks_now, options.world_size) if options.elastic else None
+        return run_gang(
+            launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label, room=more
+        )
+
+    def _ranks_now(self, most: int | None) -> int:
+        """Return how many workers there are that can have a rank, at least 1 and at most `most`."""
+        return max(1, min(len(self.client.nthreads()), most or sys.maxsize))
 
     def query_engine(self) -> QueryEngine:
         """Return Dask DataFrame, on the workers of this cluster."""
@@ -242,7 +252,7 @@ class DaskEngine(RelationalEngine):
         *,
         staging_dir: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Return a dataset of a Dask DataFrame: compute it once, keep the rows as Parquet until `close`.
 
@@ -255,8 +265,8 @@ class DaskEngine(RelationalEngine):
             given, or on one machine the temporary directory.
         storage_options : mapping, optional
             Passed to fsspec for a store; those of the engine unless given.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment take, about; that of the engine unless given.
 
         Raises
         ------

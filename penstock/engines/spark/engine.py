@@ -10,6 +10,7 @@ except ImportError as error:
 
     raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -40,7 +41,6 @@ from penstock.engines.spark.staging import write_rows
 from penstock.engines.spark.tasks import Apply, Forget, Merge, Outcome, Shared, open_outcome
 from penstock.engines.spark.vectors import with_arrays
 from penstock.frames.interchange import refuse_stream
-from penstock.io.fragments import FRAGMENT_BYTES
 from penstock.io.sinks.staging_place import StagingFolder
 from penstock.spmd import Body, SpmdOptions, run_gang
 
@@ -195,7 +195,9 @@ class SparkEngine(RelationalEngine):
         """
         room = self._cluster.ranks(self.kind)
         size = options.world_size or self._cluster.ranks_by_default(self.kind)
-        if size > room and not self._cluster.is_elastic:
+        if options.elastic:
+            size = self._ranks_now(options.world_size)
+        elif size > room and not self._cluster.is_elastic:
             raise ConfigError(
                 f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
                 hint="Ask for fewer ranks, or give the application more executors or cores.",
@@ -205,8 +207,15 @@ class SparkEngine(RelationalEngine):
 
         launch = partial(self._driver.launch, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
+        more = partial(self._ranks_now, options.world_size) if options.elastic else None
         with self._driver.naming_lost(label):
-            return run_gang(launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label)
+            return run_gang(
+                launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label, room=more
+            )
+
+    def _ranks_now(self, most: int | None) -> int:
+        """Return how many ranks the executors that are there have slots for, at least 1 and at most `most`."""
+        return max(1, min(self._cluster.ranks(self.kind), most or sys.maxsize))
 
     def query_engine(self) -> QueryEngine:
         """Return Spark SQL, in this engine's session."""
@@ -247,7 +256,7 @@ class SparkEngine(RelationalEngine):
         *,
         staging_dir: str | Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        fragment_bytes: int = FRAGMENT_BYTES,
+        fragment_bytes: int | None = None,
     ) -> Dataset:
         """Return a dataset of a Spark DataFrame: run its query once, keep the rows as Parquet.
 
@@ -263,8 +272,8 @@ class SparkEngine(RelationalEngine):
             given, or on one machine the temporary directory.
         storage_options : mapping, optional
             Passed to fsspec for a store; those of the engine unless given.
-        fragment_bytes : int
-            Memory that the rows of one fragment take, about.
+        fragment_bytes : int, optional
+            Memory that the rows of one fragment take, about; that of the engine unless given.
 
         Raises
         ------

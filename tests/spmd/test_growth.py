@@ -1,0 +1,160 @@
+"""Workers that come while a training runs: when it begins again on them, and from where."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from spmd.rank_threads import Notes, Threads
+
+from penstock import stages as st
+from penstock.dataset import Dataset
+from penstock.engines.local import LocalEngine
+from penstock.errors import InsecureClusterError
+from penstock.spmd import Rank, SpmdOptions, run_gang
+from penstock.spmd.fingerprint import fingerprint
+from penstock.spmd.growth import Growth
+from penstock.testing.gang import LocalGang
+
+# When
+
+
+def growth(beginning: float, a_round: float, *, size: int = 1, rounds: int = 100, room: int = 2) -> Growth:
+    """Return what is known after 11 rounds: how long the first took from the beginning, and each of the others."""
+    moments = iter([0.0, beginning, beginning + 10 * a_round])
+    found = Growth(size, rounds, lambda: room, lambda: next(moments))
+    found.advanced(1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("beginning", "a_round", "size", "room", "expected"),
+    [
+        (5.0, 1.0, 1, 2, 2), (44.0, 1.0, 1, 2, 2), (45.0, 1.0, 1, 2, None),  # half of the 89 s that are left
+        (5.0, 1.0, 2, 2, None), (5.0, 1.0, 2, 1, None), (5.0, 1.0, 2, 3, 3), (30.0, 1.0, 2, 3, None),
+        (1.0, 0.001, 1, 8, None),
+    ],
+)  # fmt: skip
+def test_it_begins_again_where_that_is_sooner(
+    beginning: float, a_round: float, size: int, room: int, expected: int | None
+) -> None:
+    assert growth(beginning, a_round, size=size, room=room).size_from(11) == expected
+
+
+def test_it_goes_on_where_nothing_is_known_of_rounds() -> None:
+    assert growth(5.0, 1.0, rounds=0).size_from(11) is None
+    assert growth(5.0, 1.0).size_from(1) is None  # as many as there were when the first was over
+    assert Growth(1, 100, lambda: 2, lambda: 0.0).size_from(11) is None
+
+
+# From where
+
+
+@dataclass
+class Room:
+    """How many ranks there could be: one, until so many have been asked for."""
+
+    later: int
+    asked: int = 0
+
+    def __call__(self) -> int:
+        self.asked += 1
+        return self.later if self.asked > 2 else 1
+
+
+@dataclass(frozen=True)
+class AddUp:
+    """Adds up the rows of all ranks in each round, on several ranks without a wait, as if they were faster by far."""
+
+    rounds: int = 12
+    opens_ports: bool = False
+
+    def __call__(self, rank: Rank) -> tuple[int, int, float]:
+        own = sum(sum(rows) for rows in rank.batches("train", ["x"], lambda frame: frame["x"].to_list()))
+        first = 0 if rank.checkpoint is None else rank.checkpoint.rounds
+        total = 0.0 if rank.checkpoint is None else float(rank.checkpoint.data)
+        for done in range(first + 1, self.rounds + 1):
+            time.sleep(0.2 if rank.size == 1 else 0.0)
+            total += float(rank.allreduce(np.array([float(own)]))[0])
+            rank.report(done)
+            rank.save(done, str(total).encode())
+        return rank.size, first, total
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def data(notes: Notes) -> dict[str, Dataset]:
+    engine = LocalEngine(device="cpu", progress=notes)
+    return {"train": engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)}
+
+
+def run(body: Any, data: dict[str, Dataset], room: Callable[[], int], launch: Any) -> Any:
+    options = SpmdOptions(timeout=60, start_timeout=60, max_restarts=0, elastic=True)
+    engine = data["train"].engine
+    return run_gang(
+        launch, body, data, options, engine, size=1, threads=1, host="127.0.0.1", label="train it", room=room
+    )
+
+
+def test_rounds_that_are_done_are_not_done_again_and_all_ranks_share_the_rows(
+    data: dict[str, Dataset], notes: Notes
+) -> None:
+    launch = Threads()
+    size, first, total = run(AddUp(), data, Room(3), launch)
+    assert (size, launch.started, total) == (3, 2, 12 * 45.0)
+    assert 3 <= first < 12
+    assert notes.notes == ["train it: workers came, so it begins again on 3 ranks from a checkpoint"]
+    assert notes.advanced.count(first) >= 1  # progress begins where the checkpoint is
+
+
+def test_a_training_that_begins_again_may_still_lose_as_many_ranks(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+    assert run(AddUp(), data, Room(3), launch)[0] == 3  # with max_restarts=0
+    assert [place.attempt for place in launch.places] == [1, 1, 1]
+
+
+def test_it_does_not_begin_again_where_no_worker_comes(data: dict[str, Dataset], notes: Notes) -> None:
+    launch = Threads()
+    assert run(AddUp(rounds=4), data, lambda: 1, launch) == (1, 0, 4 * 45.0)
+    assert (launch.started, notes.notes) == (1, [])
+
+
+def test_ranks_that_would_open_ports_are_refused_before_there_are_several(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+    with pytest.raises(InsecureClusterError):
+        run(AddUp(opens_ports=True), data, lambda: 1, launch)
+    assert launch.started == 0
+
+
+def test_a_checkpoint_is_of_any_number_of_ranks(data: dict[str, Dataset]) -> None:
+    texts = {fingerprint(AddUp(), data, size) for size in (None, 1, 2)}
+    assert len(texts) == 3
+    assert fingerprint(AddUp(), data, None) in texts
+
+
+TRAINERS = [
+    st.LogisticRegression("y", features=["a", "b"], max_iter=30, tol=1e-12),
+    st.KMeans(["a", "b"], k=3, max_iter=12, tol=0.0),
+    st.GaussianMixture(["a", "b"], k=2, max_iter=12, tol=1e-9),
+    st.GeneralizedLinearRegression("y", features=["a", "b"], family="binomial", max_iter=12, tol=1e-12),
+]
+
+
+@pytest.mark.parametrize("stage", TRAINERS, ids=lambda stage: type(stage).__name__)
+def test_what_is_learned_is_that_of_one_rank(stage: Any) -> None:
+    draw = np.random.default_rng(5)
+    table = pa.table({"a": draw.normal(size=300), "b": draw.normal(size=300), "y": draw.integers(0, 2, 300)})
+    rows = LocalEngine(device="cpu").from_arrow(table, fragment_bytes=1000)
+    alone = LocalGang(1, options=SpmdOptions(checkpoint_interval=1))
+    (expected,) = alone.train(stage, rows)
+    middle = alone.checkpoints[len(alone.checkpoints) // 2]
+    assert LocalGang(3).train(stage, rows, checkpoint=middle) == [expected] * 3
