@@ -69,7 +69,7 @@ def run_gang(
         The address of this process that workers can reach; loopback for a cluster on this machine.
     room : callable, optional
         Returns how many ranks there could be now: with it the training begins again, from a checkpoint, on more of them
-        as soon as that is sooner than to go on, see `Growth`.
+        as soon as that is sooner than to go on, see `Growth`; and after a loss on those that are left.
 
     Raises
     ------
@@ -96,6 +96,7 @@ def run_gang(
                     result = attempt.run(launch, assignment)
                 except RankLost as loss:
                     losses.append(str(loss))
+                    size = size if room is None else room()
                     engine.progress.note(f"{label}: {loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
                     continue
                 except Grown as more:

@@ -38,8 +38,8 @@ class SpmdOptions:
         Passed to fsspec for a `checkpoint_dir` in a store; never shown in a message.
     elastic : bool, default False
         Begin on the workers that are there, one at least and `world_size` at most, and begin again from a checkpoint on
-        those that came meanwhile, as soon as that is sooner than to go on without them. What is learned is then as of
-        ranks that were lost: the same, but for what a trainer says of several ranks. On the local engine there is one.
+        those that came meanwhile, as soon as that is sooner than to go on without them; after a loss on those that are
+        left. What is learned is as after a loss. On the local engine there is one rank.
     allow_insecure : bool, default False
         Let several ranks of XGBoost listen on every address of their machines, where whoever connects can end the
         training, or take part in it and spoil the model: XGBoost can bind to no other address and asks nobody who he

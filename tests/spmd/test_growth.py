@@ -122,6 +122,23 @@ def test_a_training_that_begins_again_may_still_lose_as_many_ranks(data: dict[st
     assert [place.attempt for place in launch.places] == [1, 1, 1]
 
 
+def test_after_a_loss_it_begins_again_on_the_workers_that_are_left(data: dict[str, Dataset]) -> None:
+    launch = Threads()
+
+    def body(rank: Rank) -> int:
+        if rank.index == 1:
+            raise KeyboardInterrupt
+        rank.gather(None)
+        return rank.size
+
+    options = SpmdOptions(timeout=60, start_timeout=60, max_restarts=1, elastic=True)
+    engine = data["train"].engine
+    found = run_gang(
+        launch, body, data, options, engine, size=2, threads=1, host="127.0.0.1", label="it", room=lambda: 1
+    )
+    assert (found, launch.started) == (1, 2)
+
+
 def test_it_does_not_begin_again_where_no_worker_comes(data: dict[str, Dataset], notes: Notes) -> None:
     launch = Threads()
     assert run(AddUp(rounds=4), data, lambda: 1, launch) == (1, 0, 4 * 45.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import narwhals as nw
 import numpy as np
@@ -38,8 +38,9 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
 class SourceOfMany(Source, Protocol):
-    """A source that can read several pieces by one call, where a device has much of that."""
+    """A source that may read several pieces by one call, which takes a GPU little longer than one of them."""
 
     def read_together(self, pieces: Sequence[Piece], columns: Sequence[str], kind: Kind) -> nw.DataFrame | None:
         """Return the rows of all pieces, or None where they have to be read one by one."""
@@ -48,9 +49,11 @@ class SourceOfMany(Source, Protocol):
 
 def read_pieces(source: Source, pieces: Sequence[Piece], columns: Sequence[str], kind: Kind) -> nw.DataFrame:
     """Return the rows of pieces, one after the other."""
-    read_together = getattr(source, "read_together", None)
-    frame = read_together(pieces, columns, kind) if read_together and kind == "gpu" and len(pieces) > 1 else None
-    return frames.concat([source.read(piece, columns, kind) for piece in pieces]) if frame is None else frame
+    if kind == "gpu" and len(pieces) > 1 and isinstance(source, SourceOfMany):
+        frame = source.read_together(pieces, columns, kind)
+        if frame is not None:
+            return frame
+    return frames.concat([source.read(piece, columns, kind) for piece in pieces])
 
 
 def storage_of(source: Source) -> Storage | None:
