@@ -63,7 +63,7 @@ def alone(side: str, arguments: Any) -> None:
 
     sizes = {int(rows): path for rows, path in arguments["data"].items()}
     with start(*SIDES[side]) as engine:
-        recorded(engine, sizes[CALIBRATED[0]])  # compiles, imports and starts what the others find
+        recorded(engine, sizes[max(CALIBRATED)])  # compiles, imports, starts and connects what the others find
         small = [recorded(engine, sizes[rows]) for rows in CALIBRATED * arguments["repeats"]]
         model = ScalingModel.fit(small)
         found = [compared(model, recorded(engine, sizes[rows])) for rows in arguments["rows"]]
