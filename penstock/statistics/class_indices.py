@@ -72,6 +72,7 @@ class ClassIndices(Statistic):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> statistic = ClassIndices(("label", *sparse.columns("v")), domain="negative")
     >>> kind = pa.schema([("label", pa.string()), *sparse.fields(["v"]).items()])
     >>> rows = {"label": ["b", "a"], "v_indices": [[0, 3], [3]], "v_values": [[5.0, 2.0], [1.0]]}

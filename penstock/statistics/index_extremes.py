@@ -59,6 +59,7 @@ class IndexExtremes(Statistic):
 
     Examples
     --------
+    >>> from penstock import frames
     >>> extremes = IndexExtremes(sparse.columns("v"))
     >>> kind = pa.schema(list(sparse.fields(["v"]).items()))
     >>> frame = frames.from_arrow(pa.table({"v_indices": [[0, 3], [3]], "v_values": [[5.0, 2.0], [1.0]]}, kind))

@@ -118,6 +118,7 @@ def count_faults(frame: nw.DataFrame[Any], name: str, faults: Sequence[str]) -> 
 
     Examples
     --------
+    >>> from penstock import frames
     >>> import pyarrow as pa
     >>> kind = pa.schema(list(sparse.fields(["v"]).items()))
     >>> frame = frames.from_arrow(pa.table({"v_indices": [[1, 0], None], "v_values": [[1.0, 2.0], None]}, kind))

@@ -139,6 +139,7 @@ def at_indices(
 
     Examples
     --------
+    >>> from penstock import frames
     >>> rows = {"v_indices": [[0, 3, 7], None], "v_values": [[1.0, 2.0, 4.0], None]}
     >>> frame = frames.from_arrow(pa.table(rows, pa.schema(list(sparse.fields(["v"]).items()))))
     >>> matrix, missing = at_indices(frame, "v", np.array([3, 9], np.int32), size=5)

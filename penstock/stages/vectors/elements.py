@@ -30,6 +30,7 @@ class VectorElements:
     >>> vectors = VectorElements((("v", 2),))
     >>> vectors.collect(("x", "v_0", "v_1", "y"))
     ('x', 'v', 'y')
+    >>> from penstock import frames
     >>> view = vectors.view(frames.from_arrow(pa.table({"v": [[1.0, 2.0]], "x": [3], "y": [4]})), ("x", "v_0", "v_1"))
     >>> view.rows(named=True)
     [{'v_0': 1.0, 'v_1': 2.0, 'x': 3}]
