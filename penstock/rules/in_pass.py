@@ -31,12 +31,11 @@ _ALL, _LEFT = "check of all rows", "check"
 
 @dataclass(frozen=True, eq=False)
 class SetAsideStep(Step):
-    """Sets the rows aside for which an expression of columns is true: they break a rule, which is their reason."""
+    """Sets the rows aside for which an expression of the columns `read` is true: they break a rule, their reason."""
 
     reason: str
     read: pa.Schema
     broken: nw.Expr
-    is_numbered: bool
     keeps_rows = False
 
     @property
@@ -44,7 +43,7 @@ class SetAsideStep(Step):
         return self.reason
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str] | None:
-        return wanted.union(self.read.names, [ROW] if self.is_numbered else [])
+        return wanted.union(self.read.names)
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
         broken = self.broken.fill_null(False)
@@ -127,6 +126,7 @@ def _statistics(scan: RuleScan) -> tuple[Statistic, ...]:
 
 def _without_broken(dataset: Dataset, rule: DatasetRule) -> Dataset:
     check_names(dataset.schema, rule.title)
-    is_numbered = not any(step.makes_rows for step in dataset.steps)
     read = pa.schema([dataset.schema.field(name) for name in rule.reads])
-    return dataset.with_step(SetAsideStep(rule.title, read, rule.rows_to_set_aside(dataset), is_numbered))
+    if not any(step.makes_rows for step in dataset.steps):
+        read = read.append(pa.field(ROW, pa.int64()))
+    return dataset.with_step(SetAsideStep(rule.title, read, rule.rows_to_set_aside(dataset)))
