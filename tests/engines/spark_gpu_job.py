@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import tempfile
@@ -35,8 +36,10 @@ def rank_addresses(_):
 
 
 def listening():
-    root = psutil.Process()
-    open_ports = [c for p in (root, *root.children(recursive=True)) for c in p.net_connections("tcp")]
+    open_ports = []
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            open_ports += process.net_connections("tcp")
     return sorted({c.laddr.ip.removeprefix("::ffff:") for c in open_ports if c.status == psutil.CONN_LISTEN})
 
 

@@ -81,14 +81,28 @@ def _release(error: BaseException | None) -> None:
 
 def _form(rank: Rank, device: torch.device) -> None:
     on_gpu = device.type == "cuda"
-    dist.init_process_group(
-        "nccl" if on_gpu else "gloo",
-        store=_store(rank),
-        rank=rank.index,
-        world_size=rank.size,
-        timeout=timedelta(seconds=rank.timeout),
-        device_id=device if on_gpu else None,
-    )
+    try:
+        dist.init_process_group(
+            "nccl" if on_gpu else "gloo",
+            store=_store(rank),
+            rank=rank.index,
+            world_size=rank.size,
+            timeout=timedelta(seconds=rank.timeout),
+            device_id=device if on_gpu else None,
+        )
+    except BaseException:
+        _number_anew()
+        raise
+
+
+def _number_anew() -> None:
+    """Have PyTorch number the groups of this process from the first on.
+
+    It counts those too that were not formed, and ranks find each other by the number: beside a worker that was started
+    again, this process would wait for it under another.
+    """
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    dist.destroy_process_group()
 
 
 def _store(rank: Rank) -> dist.TCPStore:

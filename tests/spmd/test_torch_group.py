@@ -1,0 +1,42 @@
+"""The group that ranks of PyTorch form, also in a process in which one was not formed before."""
+
+from __future__ import annotations
+
+import multiprocessing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from penstock.stages.training.torch import _group
+
+HOST = "127.0.0.1"
+
+
+def rank(index: int, timeout: float, gathered: Any) -> Any:
+    return SimpleNamespace(index=index, size=2, timeout=timeout, host=HOST, gather=gathered)
+
+
+def join(address: Any) -> None:
+    """Be rank 1 of a group, in a process that has been in none before."""
+    _group._form(rank(1, 30.0, lambda _: [address.get(timeout=30)]), torch.device("cpu"))
+    dist.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_ranks_find_each_other_after_a_group_that_was_not_formed() -> None:
+    with pytest.raises(dist.DistStoreError):
+        _group._form(rank(0, 1.0, lambda _: None), torch.device("cpu"))  # nobody comes
+    context = multiprocessing.get_context("spawn")
+    address = context.Queue()
+    other = context.Process(target=join, args=(address,), daemon=True)
+    other.start()
+    try:
+        _group._form(rank(0, 30.0, address.put), torch.device("cpu"))
+        assert dist.get_world_size() == 2
+        dist.destroy_process_group()
+    finally:
+        other.join(30)
+        other.kill()
