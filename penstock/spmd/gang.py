@@ -86,17 +86,17 @@ def run_gang(
         refuse_ports(size if room is None else max(size, 2), options)
     rounds, started = int(getattr(body, "rounds", 0)), itertools.count()
     losses: list[str] = []
-    with checkpoint_store(options, body, datasets, size if room is None else None) as store:
+    with checkpoint_store(options, body, datasets, None if options.elastic else size) as store:
         while len(losses) <= options.max_restarts:
             assignment = Assignment.of(body, datasets, size, engine.kind, threads)
-            growth = None if room is None else Growth(size, rounds, room)
+            growth = None if room is None else Growth(size, rounds, lambda: options.ranks_within(room()))
             with engine.progress.track(label, rounds) as track:
                 try:
                     attempt = _Attempt(next(started), size, host, options, store, track, growth)
                     result = attempt.run(launch, assignment)
                 except RankLost as loss:
                     losses.append(str(loss))
-                    size = size if room is None else room()
+                    size = size if room is None else options.ranks_within(room())
                     engine.progress.note(f"{label}: {loss}; attempt {len(losses)} of {options.max_restarts + 1} ended")
                     continue
                 except Grown as more:

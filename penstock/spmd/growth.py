@@ -24,8 +24,7 @@ class Growth:
     """Tells at a checkpoint whether it is sooner to begin again on more ranks than to go on.
 
     To begin takes as long as it took until the first round was over: ranks are started, and read and prepare their
-    rows. Rounds are expected to take so much less time as there are more ranks. A rank that waits for others takes it
-    longer than that, so that a beginning that pays for itself by a little is not worth it.
+    rows. Rounds are expected to take so much less time as there are more ranks; what these exchange is not counted.
 
     Parameters
     ----------

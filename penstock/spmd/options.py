@@ -62,6 +62,10 @@ class SpmdOptions:
     elastic: bool = False
     allow_insecure: bool = False
 
+    def ranks_within(self, room: int) -> int:
+        """Return how many ranks an elastic training has where there is room for so many: one at least."""
+        return max(1, min(room, self.world_size or room))
+
     def __post_init__(self) -> None:
         for name, least in (("timeout", 1), ("start_timeout", 1), ("max_restarts", 0), ("checkpoint_interval", 1)):
             if not getattr(self, name) >= least:

@@ -32,17 +32,6 @@ from penstock.spmd.recorded import RecordedBody
 ONE_RESTART = SpmdOptions(timeout=60, start_timeout=60, max_restarts=1)
 
 
-@pytest.fixture
-def notes() -> Notes:
-    return Notes()
-
-
-@pytest.fixture
-def data(notes: Notes) -> dict[str, Dataset]:
-    engine = LocalEngine(device="cpu", progress=notes)
-    return {"train": engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)}
-
-
 def run(
     launch: Any, body: Body, data: Mapping[str, Dataset], options: SpmdOptions = ONE_RESTART, *, size: int = 2
 ) -> Any:

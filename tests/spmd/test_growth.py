@@ -86,17 +86,6 @@ class AddUp:
         return rank.size, first, total
 
 
-@pytest.fixture
-def notes() -> Notes:
-    return Notes()
-
-
-@pytest.fixture
-def data(notes: Notes) -> dict[str, Dataset]:
-    engine = LocalEngine(device="cpu", progress=notes)
-    return {"train": engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)}
-
-
 def run(body: Any, data: dict[str, Dataset], room: Callable[[], int], launch: Any) -> Any:
     options = SpmdOptions(timeout=60, start_timeout=60, max_restarts=0, elastic=True)
     engine = data["train"].engine

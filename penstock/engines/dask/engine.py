@@ -11,10 +11,8 @@ except ImportError as error:
     raise MissingExtraError(f"Dask cannot be imported: {error}", hint=how_to_install("dask")) from error
 
 import operator
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -191,10 +189,10 @@ class DaskEngine(RelationalEngine):
         threads = self.client.nthreads()
         room = max(len(threads), dask_workers.expected_workers(self.client))
         together = self.kind == "cpu" and session.is_on_this_machine(self.client) and not options.elastic
-        size = (
-            self._ranks_now(options.world_size) if options.elastic else options.world_size or (1 if together else room)
-        )
-        if size > room and not options.elastic:
+        size = options.world_size or (1 if together else room)
+        if options.elastic:
+            size = options.ranks_within(len(threads))
+        elif size > room:
             raise ConfigError(
                 f"world_size is {size}, but the Dask cluster has {room} worker(s), which run a rank each",
                 hint="Ask for fewer ranks, or start more workers.",
@@ -211,14 +209,10 @@ class DaskEngine(RelationalEngine):
             return RankTasks(self._tasks(label, assignment), places, workers)
 
         per_rank, host = min(threads.values(), default=1), session.host(self.client)
-        more = partial(self._ranks_now, options.world_size) if options.elastic else None
+        more = (lambda: len(self.client.nthreads())) if options.elastic else None
         return run_gang(
             launch, body, datasets, options, self, size=size, threads=per_rank, host=host, label=label, room=more
         )
-
-    def _ranks_now(self, most: int | None) -> int:
-        """Return how many workers there are that can have a rank, at least 1 and at most `most`."""
-        return max(1, min(len(self.client.nthreads()), most or sys.maxsize))
 
     def query_engine(self) -> QueryEngine:
         """Return Dask DataFrame, on the workers of this cluster."""

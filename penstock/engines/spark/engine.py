@@ -10,7 +10,6 @@ except ImportError as error:
 
     raise MissingExtraError(f"PySpark cannot be imported: {error}", hint=how_to_install("spark")) from error
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -196,7 +195,7 @@ class SparkEngine(RelationalEngine):
         room = self._cluster.ranks(self.kind)
         size = options.world_size or self._cluster.ranks_by_default(self.kind)
         if options.elastic:
-            size = self._ranks_now(options.world_size)
+            size = options.ranks_within(room)
         elif size > room and not self._cluster.is_elastic:
             raise ConfigError(
                 f"world_size is {size}, but Spark runs {room} rank(s) at the same time",
@@ -207,15 +206,11 @@ class SparkEngine(RelationalEngine):
 
         launch = partial(self._driver.launch, label)
         threads, host = self._cluster.rank_cpus(self.kind, size), self._cluster.host
-        more = partial(self._ranks_now, options.world_size) if options.elastic else None
+        more = partial(self._cluster.ranks, self.kind) if options.elastic else None
         with self._driver.naming_lost(label):
             return run_gang(
                 launch, body, datasets, options, self, size=size, threads=threads, host=host, label=label, room=more
             )
-
-    def _ranks_now(self, most: int | None) -> int:
-        """Return how many ranks the executors that are there have slots for, at least 1 and at most `most`."""
-        return max(1, min(self._cluster.ranks(self.kind), most or sys.maxsize))
 
     def query_engine(self) -> QueryEngine:
         """Return Spark SQL, in this engine's session."""
