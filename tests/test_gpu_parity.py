@@ -19,6 +19,7 @@ from penstock import stages as st
 from penstock.engines.local import LocalEngine
 from penstock.errors import DataValueError
 from penstock.frames import cudf
+from penstock.io import fragments
 from penstock.io.fragments import deal, fragment_bytes_on
 
 pytestmark = pytest.mark.cpu("cuDF is a stand-in")
@@ -142,3 +143,14 @@ def test_a_gpu_has_larger_fragments_and_readers_may_say_otherwise(gpu: LocalEngi
     assert fragment_bytes_on(device) == 2 * 2**30
     assert fragment_bytes_on(ps.devices.Device("gpu", 0, memory=2**30)) == cpu.fragment_bytes == 128 * 2**20
     assert len(cpu.from_arrow(TABLE, fragment_bytes=1).fragments) == 4
+
+
+def test_every_reader_asks_for_the_fragments_of_the_device(
+    gpu: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fragments, "FRAGMENT_BYTES", 1)
+    files, numbers = write(tmp_path, *[TABLE] * 4), TABLE.select(["n"])
+    for memory, expected in ((32 * 10**6, (1, 1)), (32, (8, 4))):  # pieces of files are row groups
+        monkeypatch.setattr(gpu, "device", ps.devices.Device("gpu", 0, memory=memory))
+        found = (gpu.read_parquet(files), gpu.from_arrow(numbers))
+        assert tuple(len(each.fragments) for each in found) == expected

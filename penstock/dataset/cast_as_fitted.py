@@ -124,7 +124,7 @@ class CastAsFitted(Step):
         return wanted if wanted & set(self.fitted.names) else None
 
     def apply(self, frame: nw.DataFrame, log: RowLog) -> nw.DataFrame:
-        """Return the frame with those of the columns that it has cast, by Polars on a GPU too: cuDF's casts wrap."""
+        """Return the frame with those of the columns it has cast, by Polars on a GPU too: cuDF refuses no value."""
         names = [name for name in self.fitted.names if name in frame.columns]
         if not names:
             return frame

@@ -110,8 +110,8 @@ class Fragment:
 def fragment_bytes_on(device: Device) -> int:
     """Return the memory that the rows of one fragment take when read, about: `FRAGMENT_BYTES`, or more on a GPU.
 
-    There it is a 32nd of its memory. Work on a fragment takes some ten thousand calls, which a GPU waits for longer
-    than it computes unless each is for millions of rows; and some times its memory.
+    There it is a 32nd of its memory: a GPU waits for the calls that work on a fragment takes longer than it computes,
+    unless each is for millions of rows; and that work takes some times the memory of the fragment.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,8 @@ from spmd.rank_threads import Notes, Threads
 from penstock import stages as st
 from penstock.dataset import Dataset
 from penstock.engines.local import LocalEngine
-from penstock.errors import InsecureClusterError
+from penstock.errors import InsecureClusterError, UserCodeError
 from penstock.spmd import Rank, SpmdOptions, run_gang
-from penstock.spmd.fingerprint import fingerprint
 from penstock.spmd.growth import Growth
 from penstock.testing.gang import LocalGang
 
@@ -141,10 +141,33 @@ def test_ranks_that_would_open_ports_are_refused_before_there_are_several(data: 
     assert launch.started == 0
 
 
-def test_a_checkpoint_is_of_any_number_of_ranks(data: dict[str, Dataset]) -> None:
-    texts = {fingerprint(AddUp(), data, size) for size in (None, 1, 2)}
-    assert len(texts) == 3
-    assert fingerprint(AddUp(), data, None) in texts
+@dataclass(frozen=True)
+class EndsAlone:
+    """Saves what one rank has done, and fails; several ranks give what they go on from."""
+
+    def __call__(self, rank: Rank) -> int | None:
+        if rank.size == 1:
+            rank.save(4, b"state")
+            rank.gather(None)  # the checkpoint has arrived
+            raise ValueError("of one rank")
+        return None if rank.checkpoint is None else rank.checkpoint.rounds
+
+
+@pytest.mark.parametrize(("elastic", "expected"), [(True, 4), (False, None)])
+def test_a_run_that_is_started_again_goes_on_with_another_number_of_ranks_where_it_is_elastic(
+    data: dict[str, Dataset], tmp_path: Path, elastic: bool, expected: int | None
+) -> None:
+    options = SpmdOptions(timeout=60, start_timeout=60, checkpoint_dir=tmp_path, elastic=elastic)
+
+    def start(size: int) -> Any:
+        engine = data["train"].engine
+        return run_gang(
+            Threads(), EndsAlone(), data, options, engine, size=size, threads=1, host="127.0.0.1", label="it"
+        )
+
+    with pytest.raises(UserCodeError, match="of one rank"):
+        start(1)
+    assert start(2) == expected
 
 
 TRAINERS = [

@@ -1,6 +1,6 @@
 """Values of one type as values of another, and which of them that other does not hold.
 
-From a GPU they go by way of the host: cuDF's casts wrap, and a text is read alike wherever it lies.
+From a GPU they go by way of the host: cuDF refuses no value, and a text is read alike wherever it lies.
 """
 
 from __future__ import annotations

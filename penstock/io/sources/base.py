@@ -40,7 +40,7 @@ class Source(Protocol):
 
 @runtime_checkable
 class SourceOfMany(Source, Protocol):
-    """A source that may read several pieces by one call, which takes a GPU little longer than one of them."""
+    """A source that may read several pieces by one call, so that a GPU works on all of them at once."""
 
     def read_together(self, pieces: Sequence[Piece], columns: Sequence[str], kind: Kind) -> nw.DataFrame | None:
         """Return the rows of all pieces, or None where they have to be read one by one."""

@@ -74,7 +74,7 @@ class ParquetSource(ColumnarSource):
     def read_together(self, pieces: Sequence[Piece], columns: Sequence[str], kind: frames.Kind) -> nw.DataFrame | None:
         """Return the rows of pieces of files that are alike and lie on this machine, read by one call.
 
-        A GPU decompresses the pages of many files in the time that it takes for those of one.
+        Pages of many files are decompressed together, which a GPU is made for.
         """
         try:
             return self._rows_of_run(pieces, columns, kind)
