@@ -15,7 +15,7 @@ INSTALL := $(BIN)/python $(PIP)
 # By a line of path: by an import hook, `import penstock` beside the checkout would find the checkout's folder first.
 EDITABLE := --config-settings editable_mode=compat --editable
 
-.PHONY: run etl test test-fast test-exhaustive test-gpu test-airflow check check-gpu dist docs site notebooks bench lock clean
+.PHONY: run etl test test-fast test-stand-in test-faults test-services test-exhaustive test-gpu test-airflow suite mutants check check-gpu dist docs site notebooks bench lock clean
 
 run: $(VENV)/.cpu $(SAMPLE)/_SUCCESS ## fit, evaluate, save and score the clicks pipeline on this machine
 	$(BIN)/penstock fit clicks --data $(SAMPLE) --out models/clicks --score out/scored --overwrite
@@ -24,19 +24,35 @@ etl: $(VENV)/.cpu data/samples/trips-csv/_SUCCESS data/samples/zones/_SUCCESS ##
 	$(BIN)/penstock run trips_daily --date 2019-03-01
 
 # A suite starts hundreds of processes: without bytecode each of them compiles what it imports.
-test test-fast test-exhaustive test-gpu check-gpu: export PYTHONDONTWRITEBYTECODE :=
+test test-fast test-stand-in test-faults test-services test-exhaustive test-gpu check-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 # One process more than cores of a small machine: those of Spark, of Dask, and of servers and jobs wait now and then.
-test: $(VENV)/.dev ## the whole suite on local, Dask and Spark
+PYTEST = $(BIN)/python -m pytest --durations-to .work/durations/$@.json -n $(or $(WORKERS),3) --dist loadgroup
+
+test: $(VENV)/.dev ## what is deterministic, on local, Dask and Spark: no kill, no race, no server, no browser
+	tools/java.sh $(BIN)/python
+	$(PYTEST) -m "not (faults or services or stand_in)" $(ARGS)
+
+test-fast: $(VENV)/.dev ## what an edit can break, on the local engine, in two minutes; without Java
+	$(PYTEST) --fast $(ARGS)
+
+test-stand-in: $(VENV)/.dev ## the path of a GPU, on a stand-in for cuDF and CuPy, without a GPU
+	$(PYTEST) -m "stand_in and not (faults or services)" --engines local $(ARGS)
+
+test-faults: $(VENV)/.dev ## kills, lost workers, stragglers, elastic trainings, ports, races, deadlines
+	tools/java.sh $(BIN)/python
+	$(PYTEST) -m "faults and not services" $(ARGS)
+
+test-services: $(VENV)/.dev ## with other products: PostgreSQL, MLflow, parts of Airflow, Rotel, Chromium, S3 and Azure
 	tools/java.sh $(BIN)/python
 	tools/chromium.sh
 	tools/postgres.sh
 	tools/mlflow.sh $(BIN)/uv $(VENV_MLFLOW)
 	tools/rotel.sh $(BIN)/uv $(VENV_ROTEL)
-	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist loadgroup $(ARGS)
+	$(PYTEST) -m services $(ARGS)
 
-test-fast: $(VENV)/.dev ## what is telling, on the local engine, in a few minutes; without Java or a browser
-	$(BIN)/python -m pytest --fast -n $(or $(WORKERS),2) --dist loadgroup $(ARGS)
+suite: ## seconds of the last runs by area beside tests/budget.toml, and the slowest tests
+	$(BIN)/python tools/suite.py .work/durations/*.json
 
 test-exhaustive: $(VENV)/.dev ## products of engines, tables and parameters that the suite leaves out as they change nothing
 	tools/java.sh $(BIN)/python
@@ -51,6 +67,11 @@ test-gpu: $(VENV_GPU)/.gpu ## the suite with partitions on a GPU, which it needs
 test-airflow: $(VENV)/.cpu $(VENV_AIRFLOW)/.airflow ## dags/trips.py in Airflow, in an environment of its own: backfills, tries, two promotions at once
 	PENSTOCK_PYTHON=$(abspath $(BIN))/python $(VENV_AIRFLOW)/bin/python tests/airflow_runs.py $(ARGS)
 
+mutants: $(VENV)/.dev ## faults drawn by a seed into the library, those of tests/mutants.txt: each has to fail a test; half an hour
+	$(INSTALL) 'cosmic-ray>=8.4,<9' 'pytest-cov>=7,<8'
+	COVERAGE_FILE=.work/mutants.coverage $(PYTEST) --fast --cov penstock --cov-context test --cov-report=
+	$(BIN)/python tools/mutants.py $(or $(VERB),run)
+
 check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and tables, lock files, the newest versions allowed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -62,6 +83,7 @@ check: $(VENV)/.dev ## style, types, layers, layout, documentation examples and 
 	$(BIN)/python tools/coming_from.py --check
 	$(BIN)/python tools/package_graph.py --check
 	$(BIN)/python tools/house.py --check
+	$(BIN)/python tools/suite.py --check
 	$(BIN)/python tools/notebooks.py --check
 	$(SITE) --quiet
 	tools/lock.sh --check $(BIN)/uv

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from covering import covering
+from durations import Durations
 from hypothesis import settings
 from scheduling import BySetup, name_groups
 
@@ -21,8 +22,8 @@ from penstock.engines.base import Engine
 from penstock.errors import ConfigError
 
 ENGINES = ("local", "dask", "spark")
-SERVERS = {"s3", "s3_options", "azure", "azure_options", "postgresql", "server", "mlflow_server"}
-"""Fixtures that start a store or a database of its own process."""
+NOT_FAST = {"slow", "thorough", "faults", "services", "stand_in"}
+"""Marks of tests that --fast leaves out, as it does clusters."""
 
 ABOVE_ENGINES = {
     "counting", "drift", "folds", "rowwise", "rules", "search", "stages", "stat", "state_cache", "statistics",
@@ -57,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if config.option.engines is None:
         config.option.engines = "local" if config.option.fast else ",".join(ENGINES)
+    if (path := config.option.durations_to) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Durations(path))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,6 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="the engine on Spark in a session of Spark Connect")
     parser.addoption("--products", action="store_true", help="all of the products of which marked tests run a part")
     parser.addoption("--fast", action="store_true", help="the local engine, what is telling, and nothing that is slow")
+    parser.addoption("--durations-to", type=Path, metavar="FILE", help="write the seconds of each test there, as JSON")
     parser.addoption("--device", default="cpu", choices=("cpu", "gpu"), help="where partitions are processed")
 
 
@@ -115,16 +119,9 @@ def _is_left_out(item: pytest.Item, config: pytest.Config) -> bool:
         return True
     if engines == ["local"] and "distributed_engine" in getattr(item, "fixturenames", ()):
         return True
-    marks = {"slow", "thorough", *ENGINES} - {*engines}
-    is_costly = any(item.get_closest_marker(mark) for mark in marks) or not SERVERS.isdisjoint(_asked_for(item))
-    return config.getoption("--fast") and is_costly
-
-
-def _asked_for(item: pytest.Item) -> Iterator[str]:
-    """Yield the names of fixtures that a test takes, by its parameters or by what those are."""
-    yield from getattr(item, "fixturenames", ())
-    if hasattr(item, "callspec"):
-        yield from (value for value in item.callspec.params.values() if isinstance(value, str))
+    return config.getoption("--fast") and any(
+        item.get_closest_marker(mark) for mark in {*NOT_FAST, *ENGINES} - {*engines}
+    )
 
 
 def _without_products(items: list[pytest.Item], fast: bool) -> list[pytest.Item]:

@@ -1,4 +1,4 @@
-"""What --fast leaves out: clusters, servers, what is marked slow or thorough, rows of products without a new value."""
+"""Tiers and lanes: the tests that --fast and marks leave out, and the rows of products that show nothing new."""
 
 from __future__ import annotations
 
@@ -30,8 +30,14 @@ def test_slow(): ...
 @pytest.mark.thorough
 def test_thorough(): ...
 
-@pytest.mark.parametrize("place", ["disk", "s3"])
+@pytest.mark.parametrize("place", ["disk", pytest.param("s3", marks=pytest.mark.services)])
 def test_store(place): ...
+
+@pytest.mark.faults
+def test_kill(): ...
+
+@pytest.mark.stand_in
+def test_device(): ...
 
 @pytest.mark.spark
 def test_spark(): ...
@@ -116,7 +122,7 @@ def distributed_engine(request): return request.param
 def test_on(distributed_engine): note(f"on_{distributed_engine}")
 """
 LOCAL = ["test_plain", "test_here", "test_engine[local]", "test_store[disk]"]
-MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask", "test_store[s3]"]
+MARKS = ["test_slow", "test_thorough", "test_spark", "test_dask", "test_store[s3]", "test_kill", "test_device"]
 CLUSTERS = ["test_engine[dask]", "test_engine[spark]", "test_cluster[dask]", "test_cluster[spark]"]
 
 
@@ -145,8 +151,8 @@ def collected(tmp_path_factory):
 
 def configure(folder: Path) -> None:
     """Give the tests of a folder this suite's conftest and marks."""
-    names = "slow", "thorough", "pairwise", "each_value", "one_cluster", "exhaustive", "spark", "dask"
-    marks = "\n".join(f"    {name}" for name in names)
+    names = "slow thorough pairwise each_value one_cluster exhaustive spark dask faults services stand_in"
+    marks = "\n".join(f"    {name}" for name in names.split())
     (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n{marks}")
     (folder / "conftest.py").write_text(Path(__file__).with_name("conftest.py").read_text(encoding="utf-8"))
 

@@ -4,45 +4,37 @@ from __future__ import annotations
 
 import pytest
 import test_every_evaluator as evaluators
-from demanding import demand_all
-from grouping import EXAMPLES, by_class
-from test_oracles import CHECKS as ORACLES
-from test_stages import ASKED, CHECKS, IN_PROCESS
+from demands import all_checks, each_stage, examples, in_process, on_clusters
 
 from penstock.testing import tables
 from penstock.testing.cases import read_by
 from penstock.testing.checks.hostile import demand_survives
 from penstock.testing.datasets import cut, uneven
-from penstock.testing.suite import shorthand
 from penstock.testing.trials import attempt
 
-ON_ENGINES = {str(check) for check in ASKED}
-HERE = {str(check) for check in IN_PROCESS}
-REST = [check for check in CHECKS if ("[" in check.name or check.scheduled) and str(check) not in ON_ENGINES]
 TEXTS = {"s1", "s2", "words"}
 
 
-@pytest.mark.parametrize(
-    "checks", by_class(each for each in REST if str(each) not in HERE and "agree" not in each.name)
-)
-def test_every_table_in_one_process(checks, local):
-    demand_all(checks, local)
+@each_stage
+def test_every_table_in_one_process(name, demand, here):
+    asked = {str(check) for check in in_process(name, fast=False)}
+    demand([each for each in all_checks(name) if str(each) not in asked and "agree" not in each.name], here)
 
 
-@pytest.mark.parametrize("checks", by_class(REST))
-def test_hostile_data_on_every_engine(checks, engine):
-    demand_all(checks, engine)
+@each_stage
+def test_hostile_data_and_oracles_on_every_engine(name, demand, distributed_engine):
+    asked = {str(check) for check in on_clusters(name)}
+    of_data = [check for check in all_checks(name) if "[" in check.name or check.scheduled]
+    demand([check for check in of_data if str(check) not in asked], distributed_engine)
 
 
-@pytest.mark.parametrize("checks", by_class(ORACLES))
-def test_the_oracle_says_so_on_every_engine(checks, engine):
-    demand_all(checks, engine)
-
-
-@pytest.mark.parametrize("stage", [stage for stage in EXAMPLES if TEXTS & set(read_by(stage))], ids=shorthand)
-def test_strings_of_a_megabyte(stage, local):
+@each_stage
+def test_strings_of_a_megabyte(name, local, subtests):
     rows = tables.long_strings(2**20)
-    demand_survives(stage, attempt(stage, cut(local, rows, uneven(rows.num_rows, few=True))))
+    for stage in examples(name):
+        if TEXTS & set(read_by(stage)):
+            with subtests.test(repr(stage)):
+                demand_survives(stage, attempt(stage, cut(local, rows, uneven(rows.num_rows, few=True))))
 
 
 @evaluators.examples
@@ -54,6 +46,6 @@ def test_an_evaluator_is_the_same_on_every_engine(evaluator, distributed_engine)
     evaluators.test_slices_and_replicates_can_be_had_of_it(evaluator, distributed_engine)
 
 
-@pytest.mark.parametrize(("evaluator", "column", "value"), evaluators.BAD)
-def test_a_bad_value_is_refused_with_its_row_on_every_engine(evaluator, column, value, distributed_engine):
-    evaluators.demand_refused(evaluator, column, value, distributed_engine)
+@pytest.mark.parametrize("kind", evaluators.KNOWN)
+def test_a_bad_value_is_refused_with_its_row_on_every_engine(kind, distributed_engine, subtests):
+    evaluators.test_a_bad_value_is_refused_with_its_row(kind, distributed_engine, subtests)

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 import test_frames_gpu_contract as contract
 from test_frames_gpu_contract import cpu, gpu, stand_in  # noqa: F401  # fixtures
 
-from penstock.testing.cases import CASES
-from penstock.testing.suite import shorthand
-
-ASKED = {pair.id for pair in contract.PAIRS}
-REST = [pair for stage in contract.STAGES for pair in contract.pairs(stage, CASES) if pair.id not in ASKED]
+pytestmark = contract.pytestmark
 
 
-@pytest.mark.parametrize(("stage", "case"), REST)
-def test_a_stage_gives_what_it_gives_on_a_cpu(stage, case, gpu, cpu):  # noqa: F811
-    contract.test_a_stage_gives_what_it_gives_on_a_cpu(stage, case, gpu, cpu)
-
-
-OTHERS = [each for each in contract.STAGES if each not in contract.UNTRAINED]
-
-
-@pytest.mark.parametrize("stage", OTHERS, ids=shorthand)
-def test_a_stage_declares_what_a_gpu_makes(stage, gpu):  # noqa: F811
-    contract.test_a_stage_declares_what_a_gpu_makes(stage, gpu)
+@contract.each_kind
+def test_a_stage_gives_what_it_gives_on_a_cpu(name, gpu, cpu, subtests):  # noqa: F811
+    contract.demand(name, gpu, cpu, subtests, rest=True)

@@ -1,89 +1,46 @@
-"""Every stage of the library, found and not listed, through the suite that is shipped: on each engine and device.
+"""Every stage of the library through the suite that is shipped, and against a closed form or another library.
 
-What an engine, a table or a parameter cannot change is checked once; ``exhaustive.py`` runs the products as well.
+A test is a class of stages, a sub-test one check of one example. What an engine, a table or a parameter cannot change
+is checked once; ``exhaustive.py`` runs the products as well.
 """
 
 from __future__ import annotations
 
-import functools
-
 import pytest
-from covering import covering
-from demanding import demand_all
-from grouping import EXAMPLES, by_class
+from demands import KINDS, each_stage, in_process, on_clusters
 
-from penstock.engines.local import LocalEngine
-from penstock.stages.base import Stage
-from penstock.testing import Check, checks_for, tables
-from penstock.testing.cases import trains
-from penstock.testing.trials import home
+from penstock import stages as st
 
-CHECKS = [check for stage in EXAMPLES for check in checks_for(stage)]
-SCHEMA = tables.ordinary(1).schema
-TELLING = ("check_any_partitioning[ordinary]", "check_any_partitioning[offset]")
-"""Tables that show how rows were cut: one that all stages take, and the one that is hard on sums. The others are hard
-on what is done with rows, however they were cut."""
-OF_FUNCTIONS = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinary]", "check_scores_elsewhere")
-"""What is asked of engines about a stage that learns nothing: it is one function to them, whatever it does."""
-
-
-@functools.cache
-def gathered(stage: Stage) -> frozenset[type]:
-    """Return what an engine is asked to gather for a stage: all that it sees of it, unless it trains."""
-    return frozenset(type(statistic) for statistic in stage.bind(SCHEMA).statistics(SCHEMA).values())
+ELSEWHERE = {
+    st.CumlEstimator: "it is fitted on a GPU: what becomes of scikit-learn's estimators is held to these"
+    " in tests/stages/training/test_cuml.py",
+    st.GaussianMixture: "the number of a component means nothing to another library: parameters are held to"
+    " scikit-learn's in tests/stages/training/test_gaussian_mixture.py",
+    st.KMeans: "the number of a cluster means nothing to another library: centres and costs are held to scikit-learn's"
+    " and MLlib's in tests/stages/training/test_kmeans.py",
+    st.LinearRegressionCV: "scikit-learn fits every model of every fold in tests/stages/training/test_linear_cv.py",
+    st.LogisticRegression: "coefficients are held to scikit-learn's and MLlib's"
+    " in tests/stages/training/test_logistic.py",
+    st.PowerTransformer: "lambdas agree with SciPy's as far as those are exact, to about 1e-8:"
+    " tests/stages/preprocessing/test_power_transformer.py",
+    st.SparkMLEstimator: "Spark fits it and scores: it is held to Spark ML itself in tests/engines/test_spark_ml.py",
+    st.TorchClassifier: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
+    st.TorchRegressor: "weights are held to NumPy's and PyTorch's own in tests/stages/training/test_torch.py",
+}
 
 
-def seen(stage: Stage) -> frozenset[str]:
-    """Return what a cluster sees of a stage: each statistic by itself, its trainer, or out of which package it is."""
-    package, _, module = type(stage).__module__.rpartition(".")
-    statistics = {f"{kind.__module__}.{kind.__qualname__}" for kind in gathered(stage)}
-    return frozenset(statistics | {f"{package}.{module}"} if trains(stage) else statistics or {package})
+@each_stage
+def test_a_stage_in_one_process(name, demand, here, request):
+    demand(in_process(name, fast=request.config.option.fast), here)
 
 
-CHOSEN = {EXAMPLES[place] for place in covering([dict.fromkeys(seen(stage), ()) for stage in EXAMPLES], 1)}
-"""A few examples in which clusters see everything that there is to see."""
+@pytest.mark.one_cluster
+@each_stage
+def test_a_stage_on_a_cluster(name, demand, distributed_engine):
+    demand(on_clusters(name), distributed_engine)
 
 
-def asked_of_every_engine(check: Check) -> bool:
-    """Return whether it is about one of the examples for clusters, and says something of an engine."""
-    if not check.scheduled or check.stage not in CHOSEN:
-        return False
-    return bool(gathered(check.stage)) or check.name in OF_FUNCTIONS
+def test_every_stage_has_an_oracle():
+    from oracles import ORACLES
 
-
-def asked_of_this_process(check: Check) -> bool:
-    if "partitioning" in check.name and check.name not in TELLING:
-        return False
-    return check.fitted and not check.name.startswith("check_engines_agree")
-
-
-ASKED = [check for check in CHECKS if asked_of_every_engine(check)]
-AGREEMENT = [check for check in ASKED if "engines_agree" in check.name]
-ON_ENGINES = [check for check in ASKED if "engines_agree" not in check.name]
-IN_PROCESS = [check for check in CHECKS if asked_of_this_process(check) and not asked_of_every_engine(check)]
-
-
-@pytest.mark.parametrize("checks", by_class(check for check in CHECKS if not check.fitted))
-def test_a_stage_is_its_parameters(checks, local):
-    demand_all(checks, local)
-
-
-@pytest.fixture
-def here(engines) -> LocalEngine:
-    """The engine that all others are held to, so that each trial on it is made once."""
-    return home(engines.get("local").kind)
-
-
-@pytest.mark.parametrize("checks", by_class(IN_PROCESS))
-def test_in_one_process(checks, here):
-    demand_all(checks, here)
-
-
-@pytest.mark.parametrize("checks", by_class(AGREEMENT))
-def test_clusters_agree_with_this_process(checks, distributed_engine):
-    demand_all(checks, distributed_engine)
-
-
-@pytest.mark.parametrize("checks", by_class(ON_ENGINES))
-def test_on_every_engine(checks, engine, here):
-    demand_all(checks, here if engine.name == here.name else engine)
+    assert set(KINDS.values()) == {*ORACLES, *ELSEWHERE}

@@ -1,0 +1,91 @@
+"""Demands: the checks of each stage that a tier and an engine ask for."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+
+import pytest
+
+from penstock.stages.base import Stage, Trainer
+from penstock.stages.registry import discover
+from penstock.testing import Check, checks_for, examples_of, tables
+
+KINDS = discover()
+"""Classes of stages by name. Examples are made in tests, as some import large libraries."""
+
+each_stage = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in KINDS]
+)
+"""Tests of a class stay in one process, which keeps its fits, where tests are shared among processes."""
+
+FAST = (None, "ordinary", "offset", "all_null", "unseen")
+"""Tables that all examples meet: the telling ones, and one, ``unseen``, that needs no fit of its own."""
+
+ANOTHER_FIT = ("refit", "warm_start", "repeatable", "nan_is_missing", "needed_columns", "vectors")
+"""Words of the checks that fit once more: what learns otherwise then is seldom a stage, and mostly what all share."""
+
+TELLING = ("check_any_partitioning[ordinary]", "check_any_partitioning[offset]")
+"""Tables that show how rows were cut: one that all stages take, and the one that is hard on sums. The others are hard
+on what is done with rows, however they were cut."""
+
+OF_FUNCTIONS = ("check_engines_agree[ordinary]", "check_any_partitioning[ordinary]", "check_scores_elsewhere")
+"""Checks on a cluster of a stage that learns nothing: to an engine it is one function, whatever it does."""
+
+
+@functools.cache
+def examples(name: str) -> tuple[Stage, ...]:
+    return examples_of(KINDS[name])
+
+
+@functools.cache
+def all_checks(name: str) -> tuple[Check, ...]:
+    """Return the checks of all examples of a class, with those of its oracle."""
+    from oracles import ORACLES
+
+    return tuple(check for stage in examples(name) for check in checks_for(stage, ORACLES.get(type(stage))))
+
+
+def in_process(name: str, *, fast: bool) -> list[Check]:
+    """Return the checks in one process: all of the first example, and of the others those that a tier draws."""
+    asked = [check for check in all_checks(name) if _is_asked_in_process(check)]
+    return [check for check in asked if _is_fast(check) or not (fast or _is_left_out(check))]
+
+
+def on_clusters(name: str) -> list[Check]:
+    """Return the checks of the first example whose answer an engine can change."""
+    asked = [check for check in all_checks(name) if check.scheduled and check.stage is examples(name)[0]]
+    return [check for check in asked if _gathers(check.stage) or check.name in OF_FUNCTIONS]
+
+
+def _is_asked_in_process(check: Check) -> bool:
+    if check.name.startswith("check_engines_agree"):
+        return False
+    return "partitioning" not in check.name or check.name in TELLING
+
+
+def _gathers(stage: Stage) -> bool:
+    schema = tables.ordinary(1).schema
+    return bool(stage.bind(schema).statistics(schema))
+
+
+def _is_fast(check: Check) -> bool:
+    return not check.fitted or (_number(check) == 0 and _fits_once(check))
+
+
+def _is_left_out(check: Check) -> bool:
+    """Return whether it is among the three quarters of what fits once more that an example leaves to the others."""
+    number = _number(check)
+    return number > 0 and not _fits_once(check) and (zlib.crc32(check.name.encode()) + number) % 4 > 0
+
+
+def _number(check: Check) -> int:
+    return next(i for i, stage in enumerate(examples(type(check.stage).__name__)) if stage is check.stage)
+
+
+def _fits_once(check: Check) -> bool:
+    """Return whether it looks at few tables, changes not every part of what was learned and does not fit again."""
+    if check.case not in FAST or any(word in check.name for word in ANOTHER_FIT):
+        return False
+    several = check.case not in (None, "ordinary") or "schema" in check.name or "one_row" in check.name
+    return "changed_state" not in check.name and not (several and isinstance(check.stage, Trainer))
