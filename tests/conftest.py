@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from covering import covering
+from demanding import TimedSubtests
 from durations import Durations
 from hypothesis import settings
 from scheduling import BySetup, name_groups
@@ -270,6 +271,12 @@ def engine_notes(distributed_engine: Engine, monkeypatch: pytest.MonkeyPatch) ->
     notes: list[str] = []
     monkeypatch.setattr(distributed_engine.progress, "note", notes.append)
     return notes
+
+
+@pytest.fixture
+def subtests(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> TimedSubtests:
+    """pytest's own, each within the time limit of a test."""
+    return TimedSubtests(request, subtests)
 
 
 @pytest.fixture

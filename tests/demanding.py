@@ -1,21 +1,37 @@
-"""Checks of stages run together."""
+"""Sub-tests: each within the time limit of a test, and checks of stages as such."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
-from penstock.engines.base import Engine
-from penstock.testing import Check
+import pytest
+from pytest_timeout import get_env_settings
+
+if TYPE_CHECKING:
+    from penstock.engines.base import Engine
+    from penstock.testing import Check
 
 
-def demand_all(checks: Iterable[Check], engine: Engine) -> None:
-    """Raise what the checks raise, together, each with a note that says which check of which example it was."""
-    failures = []
+class TimedSubtests:
+    """pytest's sub-tests, where the time limit of a test begins anew with each."""
+
+    def __init__(self, request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
+        self._item, self._subtests = request.node, subtests
+        self._settings = get_env_settings(request.config)
+
+    def test(self, msg: str | None = None, **values: Any) -> AbstractContextManager[None]:
+        """Return a context that reports a failure inside it, and goes on after it."""
+        if self._settings.timeout:
+            hooks = self._item.config.pluginmanager.hook
+            hooks.pytest_timeout_cancel_timer(item=self._item)
+            hooks.pytest_timeout_set_timer(item=self._item, settings=self._settings)
+        return self._subtests.test(msg, **values)
+
+
+def demand_all(checks: Iterable[Check], engine: Engine, subtests: TimedSubtests) -> None:
+    """Run each check on an engine as a sub-test: every failure is reported, not the first alone."""
     for check in checks:
-        try:
+        with subtests.test(str(check)):
             check(engine)
-        except Exception as error:
-            error.add_note(str(check))
-            failures.append(error)
-    if failures:
-        raise ExceptionGroup("checks fail", failures)

@@ -253,3 +253,22 @@ def test_one_process_runs_the_tests_of_a_cluster_a_group_or_a_module(pytester):
     assert sorted(note.split()[0] for note in notes) == names
     processes = dict(note.split() for note in notes)
     assert processes["dask"] == processes["on_dask"]
+
+
+SLOW = """
+import time
+
+def test_parts(subtests):
+    for seconds in (0.6, 30.0, 0.6):
+        with subtests.test(seconds=seconds):
+            time.sleep(seconds)
+"""
+
+
+@pytest.mark.faults
+def test_each_sub_test_has_the_time_limit_of_a_test(pytester):
+    configure(pytester.path)
+    pytester.makepyfile(SLOW)
+    done = pytester.runpytest_subprocess("--timeout", "1")
+    done.stdout.fnmatch_lines(["SUBFAILED(seconds=30.0)*Timeout (>1.0s)*"])
+    assert str(done.stdout).count("SUBFAILED(") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import test_every_evaluator as evaluators
+from demanding import demand_all
 from demands import all_checks, each_stage, examples, in_process, on_clusters
 
 from penstock.testing import tables
@@ -16,16 +17,18 @@ TEXTS = {"s1", "s2", "words"}
 
 
 @each_stage
-def test_every_table_in_one_process(name, demand, here):
+def test_every_table_in_one_process(name, subtests, here):
     asked = {str(check) for check in in_process(name, fast=False)}
-    demand([each for each in all_checks(name) if str(each) not in asked and "agree" not in each.name], here)
+    demand_all(
+        [each for each in all_checks(name) if str(each) not in asked and "agree" not in each.name], here, subtests
+    )
 
 
 @each_stage
-def test_hostile_data_and_oracles_on_every_engine(name, demand, distributed_engine):
+def test_hostile_data_and_oracles_on_every_engine(name, subtests, distributed_engine):
     asked = {str(check) for check in on_clusters(name)}
     of_data = [check for check in all_checks(name) if "[" in check.name or check.scheduled]
-    demand([check for check in of_data if str(check) not in asked], distributed_engine)
+    demand_all([check for check in of_data if str(check) not in asked], distributed_engine, subtests)
 
 
 @each_stage

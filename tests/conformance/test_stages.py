@@ -7,6 +7,7 @@ is checked once; ``exhaustive.py`` runs the products as well.
 from __future__ import annotations
 
 import pytest
+from demanding import demand_all
 from demands import KINDS, each_stage, in_process, on_clusters
 
 from penstock import stages as st
@@ -30,14 +31,14 @@ ELSEWHERE = {
 
 
 @each_stage
-def test_a_stage_in_one_process(name, demand, here, request):
-    demand(in_process(name, fast=request.config.option.fast), here)
+def test_a_stage_in_one_process(name, subtests, here, request):
+    demand_all(in_process(name, fast=request.config.option.fast), here, subtests)
 
 
 @pytest.mark.one_cluster
 @each_stage
-def test_a_stage_on_a_cluster(name, demand, distributed_engine):
-    demand(on_clusters(name), distributed_engine)
+def test_a_stage_on_a_cluster(name, subtests, distributed_engine):
+    demand_all(on_clusters(name), distributed_engine, subtests)
 
 
 def test_every_stage_has_an_oracle():

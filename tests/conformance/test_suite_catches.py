@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import broken_stages as broken
 import pytest
+from demanding import demand_all
 
 from penstock.dataset.tasks import Probe
 from penstock.errors import ConfigError, SchemaError
@@ -64,8 +65,8 @@ def named(stage: Stage, name: str, oracle=None):
     return next(check for check in checks_for(stage, oracle) if check.name == name)
 
 
-def test_a_sound_stage_passes(demand, local):
-    demand(checks_for(broken.Sound(("n1", "n3"))), local)
+def test_a_sound_stage_passes(subtests, local):
+    demand_all(checks_for(broken.Sound(("n1", "n3"))), local, subtests)
 
 
 def test_a_fault_is_caught_by_its_check(local, subtests):

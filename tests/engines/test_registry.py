@@ -8,11 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from demanding import TimedSubtests, demand_all
 from toy_engine import ToyEngine, ToySettings
 
-import penstock as ps
 from penstock import stages as st
-from penstock.cli.commands import main
 from penstock.config.settings import Settings
 from penstock.engines.registry import engine_names, settings_class
 from penstock.engines.settings import engine_settings
@@ -20,7 +19,6 @@ from penstock.errors import ConfigError, ExecutionError
 from penstock.stages.base import Stage
 from penstock.statistics.counts import Counts
 from penstock.testing import checks_for
-from penstock.testing.suite import Check
 
 STAGES: tuple[Stage, ...] = (
     st.StandardScaler("n1"),
@@ -29,25 +27,6 @@ STAGES: tuple[Stage, ...] = (
     st.DropNulls("n1"),
     st.LinearRegression("y", features=("n3", "label", "w")),
 )
-CORE = [check for stage in STAGES for check in checks_for(stage) if check.scheduled]
-
-PIPELINE = """
-import penstock as ps
-from penstock import stages as st
-from pydantic import BaseModel
-
-
-class Parameters(BaseModel, extra="forbid"):
-    pass
-
-
-def build(parameters):
-    return ps.Pipeline(st.LinearRegression("y", features=["x"]))
-
-
-def evaluators(parameters):
-    return [st.RegressionEvaluator(label="y")]
-"""
 
 
 def offer(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str, package: str = "toy") -> None:
@@ -101,10 +80,9 @@ def test_an_offer_that_is_no_engine_is_refused(
         settings_class("toy")
 
 
-@pytest.mark.parametrize("check", CORE, ids=str)
 @pytest.mark.thorough
-def test_an_engine_of_another_package_passes_the_core_of_the_suite(check: Check, toy: ToyEngine) -> None:
-    check(toy)
+def test_an_engine_of_another_package_passes_the_core_of_the_suite(toy: ToyEngine, subtests: TimedSubtests) -> None:
+    demand_all((check for stage in STAGES for check in checks_for(stage) if check.scheduled), toy, subtests)
 
 
 def test_what_needs_queries_says_so_where_an_engine_has_none(toy: ToyEngine) -> None:
@@ -115,34 +93,19 @@ def test_what_needs_queries_says_so_where_an_engine_has_none(toy: ToyEngine) -> 
         data.sort("x")
 
 
-def test_the_command_line_runs_on_an_engine_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(tmp_path, monkeypatch, "toy_engine:ToySettings")
-    (tmp_path / "scale.py").write_text(PIPELINE)
-    ps.LocalEngine(device="cpu").from_arrow(pa.table({"x": [1.0, 3.0], "y": [3.0, 7.0]})).write_parquet(
-        tmp_path / "data"
-    )
-    options = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "model"), "--engine", "toy"]
-    assert main(["fit", str(tmp_path / "scale.py"), *options]) == 0
-    assert ps.PipelineModel.load(tmp_path / "model").predict({"x": 2.0})["prediction"] == pytest.approx(5.0)
-
-
 class LosesTheLast(ToyEngine):
     def map(self, task: Any, items: Any, *, label: str = "map") -> Any:
         yield from list(super().map(task, items))[:-1]
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda data, path: data.write(path, format="csv"),
-        lambda data, path: data.to_arrow(),
-        lambda data, path: data.gather([Counts(("x",))]),
-    ],
-    ids=["write", "to_arrow", "gather"],
-)
-def test_a_result_that_an_engine_loses_is_an_error(use: Any, tmp_path: Path) -> None:
+def test_a_result_that_an_engine_loses_is_an_error(tmp_path: Path) -> None:
     with LosesTheLast(device="cpu") as engine:
         data = engine.from_arrow(pa.table({"x": range(10)}), fragment_bytes=24)
-        with pytest.raises(ExecutionError, match="the engine 'toy' gave 3 results for 4 tasks"):
-            use(data, tmp_path / "out")
+        for use in (
+            lambda: data.write(tmp_path / "out", format="csv"),
+            data.to_arrow,
+            lambda: data.gather([Counts(("x",))]),
+        ):
+            with pytest.raises(ExecutionError, match="the engine 'toy' gave 3 results for 4 tasks"):
+                use()
     assert not (tmp_path / "out").exists()
